@@ -43,6 +43,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Until everything is collected: what importing and collecting make is kept, and there are a million objects of it.
+gc.disable()
+
 
 # A store flushes each commit, which costs milliseconds on a disk and nothing in memory. What a killed process leaves is
 # the same in both, and what a power cut leaves is derived from a record of the writes (tests/crash/test_power.py).
@@ -59,8 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: no collection of garbage need look at it again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -18,10 +18,11 @@ from svc.world import World
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, visit
 from tests.support.live import live_service, report
 from tests.support.process import run
+from tests.test_replay import Program, program
 
 PAGE = (Path(__file__).parents[1] / "docs/backtesting.md").read_text()
 
-pytestmark = pytest.mark.slow(4)
+pytestmark = pytest.mark.slow(20)
 
 
 async def populate(directory: Path) -> str:
@@ -47,10 +48,6 @@ class Exported:
         run(*arguments, str(self.file), "--documents")
         run(*arguments, str(folder / "bare.jsonl"))
 
-    def replay(self, *arguments: str, status: int = 0) -> Any:
-        """The report, as JSON."""
-        return json.loads(run("replay", str(self.file), "--json", *arguments, status=status).stdout)
-
     def weights(self, content: Any) -> str:
         file = self.folder / "weights.json"
         file.write_text(json.dumps(content))
@@ -62,9 +59,14 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     return Exported(tmp_path_factory.mktemp("shop"))
 
 
-def test_a_replay_of_an_export_comes_to_the_same_verdicts(exported: Exported):
+@pytest.fixture
+def svc(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    return program(capsys, monkeypatch, tmp_path)
+
+
+def test_a_replay_of_an_export_gives_the_same_verdicts(svc: Program, exported: Exported):
     """Headers included: `headless` is seen in the request's user agent alone."""
-    found = exported.replay("--compare", str(exported.file))
+    found = svc.json("replay", str(exported.file), "--compare", str(exported.file))
     assert found["summary"]["levels"] == {"low": 5, "medium": 2}
     assert found["summary"]["signals"] == {"automation": 1, "headless": 1}
     comparison = found["comparison"]
@@ -72,9 +74,9 @@ def test_a_replay_of_an_export_comes_to_the_same_verdicts(exported: Exported):
     assert comparison["visitors"]["before"] == comparison["visitors"]["after"] == 5
 
 
-def test_weights_are_compared_with_the_defaults(exported: Exported):
+def test_weights_are_compared_with_the_defaults(svc: Program, exported: Exported):
     file = exported.weights({"web": {"suspect_threshold": 50, "weights": {"automation": 100}}})
-    found = exported.replay("--weights", file)
+    found = svc.json("replay", str(exported.file), "--weights", file)
     preview = found["preview"]["web"]
     assert [(move["from"], move["to"], move["count"]) for move in preview["moves"]] == [
         ("medium", "high", 1),
@@ -82,16 +84,17 @@ def test_weights_are_compared_with_the_defaults(exported: Exported):
     ]
     assert found["summary"]["levels"] == {"low": 6, "high": 1}
     assert [effect["signal"] for effect in preview["by_signal"]] == ["automation"]
-    text = run("replay", str(exported.file), "--weights", file).stdout
+    text = svc("replay", str(exported.file), "--weights", file).out
     assert "medium -> high: 1" in text
     assert "automation 40 -> 100" in text
 
 
-def test_two_runs_are_compared_with_direction_signal_and_examples(exported: Exported):
+def test_two_runs_are_compared_with_direction_signal_and_examples(svc: Program, exported: Exported):
     first = exported.folder / "first.jsonl"
-    run("replay", str(exported.file), "--output", str(first))
+    svc("replay", str(exported.file), "--output", str(first))
     file = exported.weights({"platforms": [whole_weights(automation=0)]})
-    found = exported.replay("--weights", file, "--compare", str(first), "--examples", "1")["comparison"]
+    compared = ("replay", str(exported.file), "--weights", file, "--compare", str(first))
+    found = svc.json(*compared, "--examples", "1")["comparison"]
     assert (found["compared"], found["changed"], found["score_lowered"]) == (7, 1, 1)
     assert found["moves"] == [{"from": "medium", "to": "low", "count": 1}]
     assert found["by_signal"] == [
@@ -99,7 +102,7 @@ def test_two_runs_are_compared_with_direction_signal_and_examples(exported: Expo
     ]
     (example,) = found["examples"]
     assert example["because"] == [{"signal": "automation", "before": 40, "after": 0}]
-    text = run("replay", str(exported.file), "--weights", file, "--compare", str(first)).stdout
+    text = svc(*compared).out
     assert "7 identifications compared, 1 verdicts changed" in text
     assert "automation 40 -> 0" in text
 
@@ -130,42 +133,42 @@ def whole_weights(**weights: int) -> dict[str, Any]:
         ({"web": {"suspect_threshold": 0}}, "suspect_threshold (out_of_range)"),
     ],
 )
-def test_weights_that_cannot_be_are_refused_with_what_is_wrong(exported: Exported, content: Any, says: str):
-    ran = run("replay", str(exported.file), "--weights", exported.weights(content), status=1)
-    assert says in ran.stderr
-    assert ran.stdout == ""
+def test_invalid_weights_are_rejected_with_the_reason(svc: Program, exported: Exported, content: Any, says: str):
+    ran = svc("replay", str(exported.file), "--weights", exported.weights(content), status=1)
+    assert says in ran.err
+    assert ran.out == ""
 
 
-def test_what_cannot_be_compared_or_replayed_is_said(exported: Exported, tmp_path: Path):
+def test_an_impossible_comparison_or_replay_is_reported(svc: Program, exported: Exported, tmp_path: Path):
     other, bare = tmp_path / "other.jsonl", exported.folder / "bare.jsonl"
     other.write_text("nonsense\n")
-    assert "svc export events" in run("replay", str(exported.file), "--compare", str(other), status=1).stderr
+    assert "svc export events" in svc("replay", str(exported.file), "--compare", str(other), status=1).err
     other.write_text(bare.read_text().replace('"request_id":"0', '"request_id":"1'))
-    assert "none of these" in run("replay", str(exported.file), "--compare", str(other), status=1).stderr
-    assert "--documents" in run("replay", str(bare), status=1).stderr
+    assert "none of these" in svc("replay", str(exported.file), "--compare", str(other), status=1).err
+    assert "--documents" in svc("replay", str(bare), status=1).err
     weights = exported.weights({"web": {}})
-    refused = run("replay", str(exported.file), "--weights", weights, "--data", str(tmp_path / "data"), status=2)
-    assert "--weights" in refused.stderr
+    refused = svc("replay", str(exported.file), "--weights", weights, "--data", str(tmp_path / "data"), status=2)
+    assert "--weights" in refused.err
     torn = tmp_path / "torn.jsonl.gz"
     torn.write_bytes(exported.file.read_bytes()[:-20])
-    assert "torn.jsonl.gz" in run("replay", str(torn), status=1).stderr
+    assert "torn.jsonl.gz" in svc("replay", str(torn), status=1).err
 
 
-def test_reports_of_ones_own_are_compared_line_by_line(tmp_path: Path):
+def test_custom_reports_are_compared_line_by_line(svc: Program, tmp_path: Path):
     reports, first = tmp_path / "reports.jsonl", tmp_path / "first.jsonl"
     lines = [{"signals": report(1)}, {"signals": report(2, **DRIVEN)}, {"signals": []}, {"signals": report(1)}]
     reports.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run("replay", str(reports), "--output", str(first), status=1)
+    svc("replay", str(reports), "--output", str(first), status=1)
     lines[3] = {"signals": report(3)}
     reports.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ran = run("replay", str(reports), "--compare", str(first), "--json", status=1)
-    found = json.loads(ran.stdout)["comparison"]
+    ran = svc("replay", str(reports), "--compare", str(first), "--json", status=1)
+    found = json.loads(ran.out)["comparison"]
     assert (found["compared"], found["changed"]) == (3, 1)
     assert found["visitors"] | {"before": 2, "after": 3, "known_to_new": 1, "separated": 1} == found["visitors"]
     assert found["examples"][0]["link"] == "separated"
 
 
-def test_the_page_on_back_testing_runs_as_it_stands(exported: Exported, tmp_path: Path):
+def test_the_commands_of_the_back_testing_page_run(exported: Exported, tmp_path: Path):
     (weights,) = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "weights.json").write_text(weights)
     (visitor,) = (
@@ -194,6 +197,6 @@ def test_the_page_on_back_testing_runs_as_it_stands(exported: Exported, tmp_path
     assert (tmp_path / "events.csv").read_text().startswith(",".join(COLUMNS[:3]))
 
 
-def test_the_page_names_the_columns_of_csv_in_their_order():
+def test_the_page_names_the_csv_columns_in_their_order():
     listed = PAGE[PAGE.index("The columns of CSV") :].partition("\n\n")[0]
     assert tuple(re.findall(r"`(\w+)`", listed)) == COLUMNS

@@ -33,7 +33,7 @@ async def post(live: Live, key: str, capture: dict[str, Any]) -> dict[str, Any]:
     return response.json()
 
 
-async def test_a_capture_that_is_repeated_at_once_gets_the_same_id_at_100(tmp_path: Path, shared_data: Path):
+async def test_a_capture_repeated_at_once_gets_the_same_id_at_100(tmp_path: Path, shared_data: Path):
     for number, capture in enumerate(captures(shared_data)):
         async with live_service(tmp_path / str(number)) as live:
             _, key = live.issue(allowed_origins=(ORIGIN,))
@@ -45,7 +45,7 @@ async def test_a_capture_that_is_repeated_at_once_gets_the_same_id_at_100(tmp_pa
         assert (again["visitor_is_new"], again["visitor_confidence"]) == (False, 100), name
 
 
-async def test_every_capture_is_known_again_after_all_the_others_came(tmp_path: Path, shared_data: Path):
+async def test_every_capture_is_recognized_after_all_the_others(tmp_path: Path, shared_data: Path):
     async with live_service(tmp_path) as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
         first = [await post(live, key, capture) for capture in captures(shared_data)]
@@ -57,7 +57,7 @@ async def test_every_capture_is_known_again_after_all_the_others_came(tmp_path: 
         assert len(live.events()) == 2 * len(first)
 
 
-async def test_the_same_device_is_recognised_through_browser_upgrades(tmp_path: Path, shared_data: Path):
+async def test_the_same_device_is_recognized_through_browser_upgrades(tmp_path: Path, shared_data: Path):
     """Profiles that differ in nothing but their time zone may share an id; any others may not."""
     visitors: dict[str, set[str]] = defaultdict(set)
     async with live_service(tmp_path) as live:
@@ -69,7 +69,7 @@ async def test_the_same_device_is_recognised_through_browser_upgrades(tmp_path: 
     assert max(len(profiles) for profiles in visitors.values()) <= 2
 
 
-async def test_automated_browsers_are_suspect_and_a_persons_browser_is_not(tmp_path: Path, shared_data: Path):
+async def test_automated_browsers_are_suspect_and_those_of_people_are_not(tmp_path: Path, shared_data: Path):
     async with live_service(tmp_path) as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
         for capture in captures(shared_data):
@@ -83,7 +83,7 @@ async def test_automated_browsers_are_suspect_and_a_persons_browser_is_not(tmp_p
                 assert answer["suspect_score"] >= 30, capture["tag"]
 
 
-async def test_headless_browsers_are_found_even_where_they_change_their_name(tmp_path: Path, shared_data: Path):
+async def test_headless_browsers_are_detected_even_with_a_changed_name(tmp_path: Path, shared_data: Path):
     """The name is the first thing that stealth tools change: here, and in the brands, it is that of a browser."""
     async with live_service(tmp_path) as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
@@ -99,7 +99,7 @@ UNDRIVEN = Path(__file__).parent / "captures" / "undriven.jsonl.gz"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_undriven_browsers_are_judged_over_http_as_they_are(tmp_path: Path, shape: Shape):
+async def test_undriven_browsers_get_the_expected_verdicts_over_http(tmp_path: Path, shape: Shape):
     """One visit of each browser as it is installed, and each kind of disguise."""
     shown = ("plain", "headless", "headless-1920x1080", "headless-shell-renamed", "as-android", "as-windows")
     sent: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -16,10 +17,10 @@ import pytest
 from svc.cli import program
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
 
-pytestmark = pytest.mark.slow(6)
+pytestmark = pytest.mark.slow(40)
 
 
-def test_the_first_help_loads_nothing_of_the_service_and_cuts_no_line():
+def test_the_top_level_help_loads_no_service_code_and_truncates_no_line():
     code = """
 import sys, svc.cli
 sys.argv = ["svc", "--help"]
@@ -37,16 +38,18 @@ finally:
         assert any(line.split()[:1] == [name] and line.endswith(".") for line in help_lines), name
 
 
-def test_commands_on_a_store_load_nothing_that_serves_or_reads_reports():
+def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
 import svc.cli.audit, svc.cli.keys, svc.cli.organizations, svc.cli.pepper, svc.cli.store
 print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
+import svc.cli.processes
+print(*sorted({"psycopg"} & set(sys.modules)))
 """
-    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n"
 
 
-def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: Path):
+def test_dev_starts_from_nothing_and_prints_a_working_curl_command(tmp_path: Path):
     port = "18437"
     arguments = ["dev", "--data", str(tmp_path / "data"), "--bind", f"127.0.0.1:{port}"]
     process = subprocess.Popen(
@@ -68,7 +71,7 @@ def test_dev_goes_from_nothing_to_answers_and_a_curl_line_that_works(tmp_path: P
     assert process.returncode == 0
 
 
-def test_dev_on_its_own_data_again_knows_the_sample_and_keeps_its_keys(tmp_path: Path):
+def test_a_second_dev_start_recognizes_the_sample_and_keeps_its_keys(tmp_path: Path):
     """Also where it listens on every address, which is none that a link can name."""
     origin = "http://192.168.1.20:3000"
     printed: list[list[str]] = []
@@ -99,14 +102,28 @@ def test_dev_on_its_own_data_again_knows_the_sample_and_keeps_its_keys(tmp_path:
     run("check", "--data", str(tmp_path))
 
 
-def test_serve_drains_on_sigterm_and_ends_with_0(tmp_path: Path):
+def test_serve_drains_on_sigterm_and_exits_with_0(tmp_path: Path):
     run_json("org", "create", "shop", "--data", str(tmp_path))
     served = Served(tmp_path)
     assert served.terminate() == 0
     assert any('"stopped"' in line for line in served.log)
 
 
-def test_serve_refuses_in_one_line_what_it_cannot_use(tmp_path: Path):
+def test_serve_logs_text_on_a_terminal(tmp_path: Path):
+    run("org", "create", "Shop", "--data", str(tmp_path / "data"))
+    terminal, of_process = pty.openpty()
+    command = [*PROGRAM, "serve", "--data", str(tmp_path / "data"), "--bind", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stderr=of_process, env=ENVIRONMENT)
+    os.close(of_process)
+    with os.fdopen(terminal) as lines:
+        line = next(line for line in lines if "serving" in line)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+    assert "\x1b[" in line, "it has colours"
+    assert not line.startswith("{")
+
+
+def test_serve_rejects_unusable_settings_in_one_line(tmp_path: Path):
     assert "svc org create" in run("serve", "--data", str(tmp_path / "none"), status=2).stderr
     run_json("org", "create", "shop", "--data", str(tmp_path))
     run_json("org", "create", "shop", "--data", str(tmp_path / "other"))
@@ -127,7 +144,7 @@ def test_serve_refuses_in_one_line_what_it_cannot_use(tmp_path: Path):
     assert "is not the pepper" in run("serve", "--data", str(tmp_path), status=1).stderr
 
 
-def test_the_pepper_is_for_its_owner_only_and_no_secret_is_in_the_store(tmp_path: Path):
+def test_the_pepper_is_readable_by_its_owner_only_and_no_secret_is_in_the_store(tmp_path: Path):
     organization = run_json("org", "create", "shop", "--data", str(tmp_path))["organization_id"]
     secret = run_json(
         "key", "issue", organization, "--kind", "secret", "--environment", "production", "--data", str(tmp_path)
@@ -139,7 +156,7 @@ def test_the_pepper_is_for_its_owner_only_and_no_secret_is_in_the_store(tmp_path
     assert (tmp_path / "pepper").read_bytes() not in stored
 
 
-def test_serve_refuses_a_damaged_store_and_says_what_to_do(tmp_path: Path):
+def test_serve_rejects_a_corrupt_store_with_what_to_do(tmp_path: Path):
     """The number of the first page after those of the commits is another by one bit."""
     data = tmp_path / "data"
     run("org", "create", "shop", "--data", str(data))

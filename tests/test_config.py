@@ -5,11 +5,11 @@ import pytest
 from svc.config import Config, ConfigError, as_toml, load
 
 
-def test_without_a_file_and_variables_the_defaults_are_in_force():
+def test_without_a_file_and_variables_the_defaults_apply():
     assert load(None, {}) == Config()
 
 
-def test_a_file_is_read_and_variables_go_before_it(tmp_path: Path):
+def test_variables_take_precedence_over_the_file(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text('region = "eu"\nmax_connections = 5\ntrusted_proxies = ["10.0.0.0/8"]\n')
     config = load(file, {"SVC_MAX_CONNECTIONS": "7", "PATH": "/bin"})
@@ -34,12 +34,12 @@ def test_a_list_in_a_variable_is_separated_by_commas():
         ({"SVC_WEBHOOK_CA_FILE": __file__}, "SVC_WEBHOOK_CA_FILE"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused_by_name(variables: dict[str, str], says: str):
+def test_an_unusable_setting_is_rejected_by_name(variables: dict[str, str], says: str):
     with pytest.raises(ConfigError, match=says):
         load(None, variables)
 
 
-def test_a_file_that_is_missing_or_not_toml_or_holds_an_unknown_setting_is_refused(tmp_path: Path):
+def test_a_missing_invalid_or_unknown_setting_file_is_rejected(tmp_path: Path):
     with pytest.raises(ConfigError, match="cannot read"):
         load(tmp_path / "none.toml", {})
     file = tmp_path / "svc.toml"
@@ -51,7 +51,7 @@ def test_a_file_that_is_missing_or_not_toml_or_holds_an_unknown_setting_is_refus
         load(file, {})
 
 
-def test_what_is_printed_reads_back_as_the_same(tmp_path: Path):
+def test_printed_settings_are_read_back_unchanged(tmp_path: Path):
     config = load(None, {"SVC_TRUSTED_PROXIES": "10.0.0.0/8", "SVC_DRAIN_LIMIT_S": "2.5"})
     file = tmp_path / "svc.toml"
     file.write_text(as_toml(config))
@@ -66,12 +66,12 @@ def test_what_is_printed_reads_back_as_the_same(tmp_path: Path):
         "64:ff9b:1::/48", "2002::/16", "::/96",
     ],
 )  # fmt: skip
-def test_networks_that_hold_an_address_of_cloud_metadata_are_not_opened_to_webhooks(network: str):
+def test_networks_with_a_cloud_metadata_address_cannot_be_opened_to_webhooks(network: str):
     with pytest.raises(ConfigError, match=r"SVC_WEBHOOK_ALLOW_NETWORKS would open .* credentials"):
         load(None, {"SVC_WEBHOOK_ALLOW_NETWORKS": f"10.0.0.0/8,{network}"})
 
 
-def test_networks_of_ones_own_can_be_opened_to_webhooks():
+def test_private_networks_can_be_opened_to_webhooks():
     config = load(None, {"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/8, 127.0.0.0/8,::1/128,fd12:3456::/32"})
     assert [str(network) for network in config.webhook_networks()] == [
         "10.0.0.0/8",

@@ -87,7 +87,7 @@ def copied() -> list[str]:
     return [file for file in files if any(file == source or file.startswith(source + "/") for source in sources)]
 
 
-def test_the_build_context_holds_the_sources_and_nothing_that_is_private():
+def test_the_build_context_contains_the_sources_and_no_private_files():
     files = context()
     assert {file.partition("/")[0] for file in files} == {
         "CHANGELOG.md", "LICENSE", "README.md", "docs", "examples", "ops", "pyproject.toml", "setup.py", "svc", "tools",
@@ -168,7 +168,7 @@ DEPLOYMENTS = {"image": image, "compose": compose, "kubernetes": kubernetes}
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_every_variable_of_a_deployment_is_one_that_the_program_reads(name: str):
+def test_every_variable_of_a_deployment_exists_in_the_program(name: str):
     environment = DEPLOYMENTS[name]().environment
     settings = load(None, environment)
     assert settings.bind == "0.0.0.0:8080"
@@ -187,7 +187,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_a_deployment_goes_from_an_empty_volume_to_a_ready_service_and_drains(name: str, tmp_path: Path, tree: Path):
+def test_a_deployment_starts_from_an_empty_volume_becomes_ready_and_drains(name: str, tmp_path: Path, tree: Path):
     deployment = DEPLOYMENTS[name]()
     volume = tmp_path / "volume"
     volume.mkdir()
@@ -260,7 +260,7 @@ def serving(process: subprocess.Popen[str], log: list[str]) -> str:
 # What surrounds it
 
 
-def test_compose_names_what_is_there_and_gives_the_drain_its_time():
+def test_compose_references_existing_files_and_allows_time_for_the_drain():
     document = read(OPS / "compose.yaml")
     service, caddy = document["services"]["svc"], document["services"]["caddy"]
     build = service["build"]
@@ -274,11 +274,11 @@ def test_compose_names_what_is_there_and_gives_the_drain_its_time():
     assert {volume for volume in mounted if not volume.startswith("./")} == set(document["volumes"])
     for volume in mounted:
         assert not volume.startswith("./") or (OPS / volume).is_file(), volume
-    address = caddy["networks"]["front"]["ipv4_address"]
+    address = caddy["networks"]["outside"]["ipv4_address"]
     assert service["environment"]["SVC_TRUSTED_PROXIES"] == f"{address}/32"
-    proxied = (OPS / "fronts" / "Caddyfile.compose").read_text()
+    proxied = (OPS / "reverse-proxy" / "Caddyfile.compose").read_text()
     assert f"reverse_proxy svc:{dict(instructions())['EXPOSE']} " in proxied
-    assert lines_of(proxied) == lines_of((OPS / "fronts" / "Caddyfile").read_text())
+    assert lines_of(proxied) == lines_of((OPS / "reverse-proxy" / "Caddyfile").read_text())
 
 
 def lines_of(caddyfile: str) -> list[str]:
@@ -292,7 +292,7 @@ def manifests() -> Iterator[tuple[str, dict[str, Any]]]:
         yield file.name, read(file)
 
 
-def test_the_manifests_are_all_applied_and_are_about_the_same_pod():
+def test_the_manifests_are_all_applied_and_describe_the_same_pod():
     found = dict(manifests())
     listed = found.pop("kustomization.yaml")
     optional = {"servicemonitor.yaml"}
@@ -309,7 +309,7 @@ def test_the_manifests_are_all_applied_and_are_about_the_same_pod():
     assert stateful["replicas"] == 1
 
 
-def test_every_port_that_a_manifest_names_is_one_where_the_service_listens():
+def test_every_port_in_a_manifest_is_one_where_the_service_listens():
     settings = load(None, kubernetes().environment)
     (container,) = pod()["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -328,7 +328,7 @@ def test_every_port_that_a_manifest_names_is_one_where_the_service_listens():
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
 
 
-def test_the_pod_is_restricted_and_writes_to_its_volume_alone():
+def test_the_pod_is_restricted_and_writes_only_to_its_volume():
     spec = pod()
     (container,) = spec["containers"]
     context_of_pod, of_container = spec["securityContext"], container["securityContext"]
@@ -353,7 +353,7 @@ def test_the_pod_is_restricted_and_writes_to_its_volume_alone():
     assert float(claim["spec"]["resources"]["requests"]["storage"].removesuffix("Gi")) > load(None, environment).map_gib
 
 
-def test_the_guide_makes_what_the_manifests_need():
+def test_the_guide_creates_what_the_manifests_require():
     guide = (ROOT / "docs" / "containers.md").read_text()
     (secret,) = [volume["secret"]["secretName"] for volume in pod()["volumes"]]
     file = Path(kubernetes().environment["SVC_PEPPER_FILE"]).name

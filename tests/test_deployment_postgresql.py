@@ -53,7 +53,7 @@ both = pytest.mark.parametrize("nodes", [compose, kubernetes], ids=["compose", "
 
 
 @both
-def test_every_variable_is_one_that_the_program_reads_and_all_nodes_name_one_database(nodes: Any, tmp_path: Path):
+def test_every_variable_exists_in_the_program_and_all_nodes_name_one_database(nodes: Any, tmp_path: Path):
     deployments = nodes()
     assert len(deployments) == NODES
     for deployment in deployments:
@@ -72,7 +72,7 @@ def test_every_variable_is_one_that_the_program_reads_and_all_nodes_name_one_dat
 
 @pytest.mark.slow(10)
 @both
-def test_three_nodes_start_on_an_empty_database_and_are_ready(
+def test_three_nodes_start_on_an_empty_database_and_become_ready(
     nodes: Any, cluster: Cluster, database: str, tmp_path: Path
 ):
     (tmp_path / "pepper").write_bytes(os.urandom(32))
@@ -112,7 +112,7 @@ def test_three_nodes_start_on_an_empty_database_and_are_ready(
     assert cluster.execute("select count(*) from svc.nodes", database) == [("0",)]
 
 
-def test_compose_names_what_is_there():
+def test_compose_references_only_what_it_defines():
     document = read(OPS / "compose-postgresql.yaml")
     services = document["services"]
     secrets, volumes, networks = (set(document[part]) for part in ("secrets", "volumes", "networks"))
@@ -127,12 +127,12 @@ def test_compose_names_what_is_there():
     assert {f"{name}:8080" for name in services if name.startswith("svc-")} == set(proxied) & {
         part for part in proxied if part.endswith(":8080") and part != ":8080"
     }
-    address = services["caddy"]["networks"]["front"]["ipv4_address"]
+    address = services["caddy"]["networks"]["outside"]["ipv4_address"]
     assert services["svc-1"]["environment"]["SVC_TRUSTED_PROXIES"] == f"{address}/32"
     assert (OPS.parent / ".gitignore").read_text().count("/ops/secrets/") == 1
 
 
-def test_the_manifests_are_all_applied_and_fit_each_other():
+def test_the_manifests_are_all_applied_and_consistent():
     found = {file.name: read(file) for file in sorted(KUBERNETES.glob("*.yaml"))}
     listed = found.pop("kustomization.yaml")
     assert set(listed["resources"]) == set(found) - {"servicemonitor.yaml"}
@@ -168,7 +168,7 @@ def test_the_manifests_are_all_applied_and_fit_each_other():
     assert f"cnpg.io/cluster: {name}" in egress
 
 
-def test_the_guide_names_these_files_and_what_they_need():
+def test_the_guide_names_these_files_and_their_requirements():
     guide = (OPS.parent / "docs" / "postgresql.md").read_text()
     for named in ("ops/compose-postgresql.yaml", "ops/kubernetes-postgresql", "svc-pepper", "first-keys.json"):
         assert named in guide, named

@@ -50,7 +50,7 @@ def directory(tmp_path: Path) -> Generator[Directory]:
         yield Directory(tmp_path, found, world)
 
 
-def test_keys_stay_from_start_to_start_in_a_file_for_the_owner_alone(directory: Directory):
+def test_keys_persist_between_starts_in_a_file_readable_by_its_owner_only(directory: Directory):
     first = directory.start()
     file = directory.path / FILE
     assert json.loads(file.read_text()) == {
@@ -68,7 +68,7 @@ def test_keys_stay_from_start_to_start_in_a_file_for_the_owner_alone(directory: 
     ]
 
 
-def test_a_key_that_was_revoked_is_made_again_and_the_others_stay(directory: Directory):
+def test_a_revoked_key_is_created_again_and_the_others_stay(directory: Directory):
     first = directory.start()
     revoke_key(directory.found, directory.world, directory.key(first.public).id)
     second = directory.start()
@@ -78,7 +78,7 @@ def test_a_key_that_was_revoked_is_made_again_and_the_others_stay(directory: Dir
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"public": 1}', "{}", '{"secret": "svc_sk_us_development_x"}'])
-def test_a_file_that_cannot_be_used_is_replaced_with_every_key_in_it(directory: Directory, content: str):
+def test_an_unusable_file_is_replaced_with_every_key_in_it(directory: Directory, content: str):
     first = directory.start()
     (directory.path / FILE).write_text(content)
     second = directory.start()
@@ -93,7 +93,7 @@ def test_keys_of_another_region_are_not_used(directory: Directory):
     assert directory.key(first.secret).status == "revoked"
 
 
-def test_origins_are_added_to_the_public_key_and_stay(directory: Directory):
+def test_origins_are_added_to_the_public_key_and_kept(directory: Directory):
     origins = partial(lambda started: directory.key(started.public).allowed_origins)
     assert origins(directory.start()) == ()
     assert origins(directory.start(ORIGIN)) == (ORIGIN,)
@@ -101,7 +101,7 @@ def test_origins_are_added_to_the_public_key_and_stay(directory: Directory):
     assert origins(directory.start()) == (ORIGIN, "https://*.ngrok.app")
 
 
-def test_what_is_no_origin_is_refused_before_anything_is_changed(directory: Directory):
+def test_an_invalid_origin_is_rejected_before_any_change(directory: Directory):
     with pytest.raises(CommandError, match="is not an origin such as"):
         directory.start("192.168.1.20:3000")
     assert directory.issued() == []

@@ -76,12 +76,12 @@ def prose(path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_generated_page_is_the_one_that_the_program_writes(name: str):
+def test_a_generated_page_is_up_to_date(name: str):
     written = (ROOT / PLACES[name]).read_text()
     assert written == PAGES[name](), "it is out of date: make reference"
 
 
-def test_the_example_of_a_settings_file_has_every_setting_and_is_one(tmp_path: Path):
+def test_the_example_settings_file_is_valid_and_has_every_setting(tmp_path: Path):
     text = (ROOT / PLACES["settings"]).read_text()
     assert tomllib.loads(text) == {}, "a setting is not commented out"
     uncommented = tomllib.loads(re.sub(r"^#(?=[a-z])", "", text, flags=re.MULTILINE))
@@ -94,7 +94,7 @@ def test_the_example_of_a_settings_file_has_every_setting_and_is_one(tmp_path: P
     assert msgspec.convert(uncommented, Config)
 
 
-def test_every_setting_is_documented_and_says_what_it_does():
+def test_every_setting_is_documented_and_described():
     rows = {
         cells[1].strip("` "): cells[-2].strip()
         for line in (DOCS / "configuration.md").read_text().splitlines()
@@ -114,7 +114,7 @@ def all_commands() -> Iterator[tuple[str, click.Command]]:
     yield from below("svc", program)
 
 
-def test_every_command_and_every_option_is_documented_and_has_a_help():
+def test_every_command_and_every_option_is_documented_and_has_help():
     page = (DOCS / "commands.md").read_text()
     sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     for path, command in all_commands():
@@ -149,7 +149,7 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", MARKDOWN, ids=name_of)
-def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
+def test_every_link_to_a_file_or_a_heading_is_valid(path: Path):
     links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(path)))
     for link in links:
         if re.match(r"[a-z]+:", link):
@@ -166,17 +166,17 @@ def test_the_index_names_every_page_in_one_section():
     assert sorted(pages) == sorted(DOCS.glob("*.md"))
 
 
-def test_every_page_of_the_internals_is_in_their_index():
+def test_every_internals_page_is_in_their_index():
     index = (DOCS / "internals" / "README.md").read_text()
     missing = [page.name for page in (DOCS / "internals").glob("*.md") if f"({page.name})" not in index]
     assert missing == ["README.md"]
 
 
-def test_the_pages_for_users_are_short_enough_to_be_read():
+def test_the_pages_for_users_are_short_enough_to_read():
     assert sum(words(generated=False).values()) <= LIMIT, "python -m tools.words shows where they are"
 
 
-def test_what_takes_the_place_of_another_service_exists():
+def test_the_names_in_the_migration_tables_exist():
     """The last column of each table: fields, values and signals by their names."""
     document = json.loads((DOCS / "openapi.json").read_text())
 
@@ -233,13 +233,13 @@ def problem_with(call: str) -> str | None:
     return f"no option {unknown[0]}" if unknown else None
 
 
-def test_every_command_that_is_written_exists_with_its_options():
+def test_every_documented_command_exists_with_its_options():
     wrong = [(page, call, problem) for page, call in written_commands() if (problem := problem_with(call))]
     assert wrong == []
     assert len(list(written_commands())) > 30, "they are looked for in vain"
 
 
-def test_a_command_that_is_not_there_is_noticed():
+def test_an_unknown_command_is_detected():
     assert problem_with("svc key isue ORG") is not None
     assert problem_with("svc key issue ORG --knd secret") is not None
     assert problem_with("svc key issue ORG --kind secret [--name N]") is None
@@ -314,7 +314,7 @@ class Shell:
 
 
 @pytest.mark.slow
-def test_the_quick_start_runs_as_it_stands(tmp_path: Path):
+def test_the_quick_start_runs_as_written(tmp_path: Path):
     shell = Shell(tmp_path)
     listen, dev = blocks("quickstart.md", "sh serves")
     with shell.serving(listen) as receiver:
@@ -358,7 +358,7 @@ async def in_node(folder: Path, script: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_no_sample_lets_a_collector_call_its_maker():
+def test_no_sample_lets_a_collector_contact_its_vendor():
     loads = re.findall(r"\bload\((.*?)\)", (DOCS / "collectors.md").read_text())
     assert len(loads) >= 3
     of_our_own = {arguments for arguments in loads if "apiKey" in arguments}
@@ -375,7 +375,7 @@ def members(interface: str) -> set[str]:
     return set(re.findall(r"^  (?:readonly )?(\w+)[?(:]", found[1], re.MULTILINE))
 
 
-def test_the_guide_for_the_frontend_names_every_option_every_time_and_every_error():
+def test_the_frontend_guide_names_every_option_every_time_and_every_error():
     page = (DOCS / "frontend.md").read_text()
     codes = re.search(r"^export type SdkErrorCode =(.*?);$", SDK_API, re.MULTILINE | re.DOTALL)
     assert codes
@@ -390,7 +390,7 @@ def test_the_guide_for_the_frontend_names_every_option_every_time_and_every_erro
 
 
 @pytest.mark.slow
-async def test_the_report_of_an_app_identifies_and_every_field_of_it_is_read(tmp_path: Path):
+async def test_the_example_report_of_an_app_identifies_and_every_field_of_it_is_read(tmp_path: Path):
     shown = json.loads(block("mobile.md", "json", '"platform": "ios"'))
     section = (DOCS / "report-fields.md").read_text().partition("## native")[2].partition("\n## ")[0]
     listed = set(re.findall(r"`([\w.]+)`", section)) | {row.path for row in field_rows() if row.adapter == ""}
@@ -456,7 +456,7 @@ async def test_the_client_for_other_collectors_identifies_retries_and_keeps_its_
 
 
 @pytest.mark.slow
-async def test_the_checks_of_the_backend_guide_refuse_what_is_not_of_this_action(tmp_path: Path):
+async def test_the_checks_of_the_backend_guide_reject_ids_of_another_action(tmp_path: Path):
     async with live_service(tmp_path / "data") as live:
         request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
         secret = live.issue("secret")[1]
@@ -479,7 +479,7 @@ async def test_the_checks_of_the_backend_guide_refuse_what_is_not_of_this_action
 
 
 @pytest.mark.slow
-async def test_the_judgement_of_the_backend_guide_asks_strangers_for_more_and_refuses_only_suspects(tmp_path: Path):
+async def test_the_decision_of_the_backend_guide_challenges_new_visitors_and_refuses_suspects(tmp_path: Path):
     names: dict[str, Any] = {}
     exec(compile(block("backend.md", "python", "def what_to_do"), "docs/backend.md", "exec"), names)
     (tmp_path / "backend.mjs").write_text(block("backend.md", "javascript", "function whatToDo"))

@@ -40,12 +40,12 @@ def opened(tmp_path: Path) -> Iterator[Walked]:
     found.close()
 
 
-def test_a_whole_store_is_checked_by_the_process_alone(data: Path, opened: Walked):
+def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: Walked):
     EarlyWalk.begin(data).finish(opened)
     assert opened.walks == 0
 
 
-def test_a_store_may_be_opened_and_written_to_meanwhile(data: Path, opened: Walked):
+def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: Walked):
     walk = EarlyWalk.begin(data)
     store = open_directory(data, inline, os.urandom).store
     walk.finish(opened)
@@ -53,7 +53,7 @@ def test_a_store_may_be_opened_and_written_to_meanwhile(data: Path, opened: Walk
     assert opened.walks == 0
 
 
-def test_what_the_process_finds_is_raised_here(data: Path, opened: Walked):
+def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened: Walked):
     file = data / "store" / "data.mdb"
     pages = bytearray(file.read_bytes())
     for place in range(2 * PAGE, len(pages), PAGE):  # one bit of each page's own number
@@ -64,12 +64,12 @@ def test_what_the_process_finds_is_raised_here(data: Path, opened: Walked):
     assert opened.walks == 0
 
 
-def test_a_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
+def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
     EarlyWalk.begin(tmp_path / "nothing").finish(opened)
     assert opened.walks == 1
 
 
-def test_the_process_is_not_left_behind(data: Path, opened: Walked):
+def test_the_child_process_is_reaped(data: Path, opened: Walked):
     walk = EarlyWalk.begin(data)
     walk.finish(opened)
     with pytest.raises(ChildProcessError):

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import pty
+import sys
+import tty
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -28,7 +33,7 @@ def begins_a_formula(cell: str) -> bool:
 @example([["\uff1d1", " =1", "\u200b@x"]])
 @example([["x;=1", 'x;"=1', "x; +1"]])
 @example([["", "", ';"'], ["", "", ""]])
-def test_every_reader_finds_the_same_rows_and_no_cell_begins_a_formula(rows: list[list[str]]):
+def test_every_csv_reader_finds_the_same_rows_and_no_cell_starts_a_formula(rows: list[list[str]]):
     text = b"".join(csv_line(tuple(map(csv_cell, row))) for row in rows).decode()
     for source in (io.StringIO(text, newline=""), io.StringIO(text, newline=None), text.splitlines(keepends=True)):
         assert list(csv.reader(source, strict=True)) == [list(map(csv_cell, row)) for row in rows]
@@ -43,6 +48,25 @@ def test_a_cell_without_formula_and_control_characters_is_exact(text: str):
     assert csv_cell(text) == text
 
 
+def written_to_a_terminal(content: bytes, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    terminal, of_process = pty.openpty()
+    with os.fdopen(terminal, "rb", buffering=0) as read, os.fdopen(of_process, "w", encoding="utf-8") as out:
+        tty.setraw(of_process)
+        monkeypatch.setattr(sys, "stdout", out)
+        with output_file(None) as write:
+            write(content)
+        return read.read(1000)
+
+
+def test_characters_that_move_the_cursor_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    """U+009B begins a control sequence as ESC [ does, and JSON leaves it as it is. A file or a pipe has every byte."""
+    hostile = {"tag": "\x9b2J\u202egnp\x1b[A"}
+    line = msgspec.json.encode(hostile) + b"\n"
+    shown = written_to_a_terminal(line, monkeypatch)
+    assert shown == b'{"tag":"\\u009b2J\\u202egnp\\u001b[A"}\n'
+    assert msgspec.json.decode(shown) == hostile
+
+
 def write_half(path: Path, error: BaseException) -> None:
     with output_file(path) as write:
         write(b"half of it")
@@ -50,7 +74,7 @@ def write_half(path: Path, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "events.jsonl.gz"])
-def test_an_interrupted_export_leaves_what_was_there(tmp_path: Path, name: str):
+def test_an_interrupted_export_leaves_the_existing_file(tmp_path: Path, name: str):
     path = tmp_path / name
     with pytest.raises(KeyboardInterrupt):
         write_half(path, KeyboardInterrupt())

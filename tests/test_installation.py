@@ -40,7 +40,7 @@ def unit() -> dict[str, str]:
     return dict(read["Service"])
 
 
-def test_the_unit_gives_the_drain_its_time_and_starts_again_after_every_end_but_a_wrong_command_line():
+def test_the_unit_allows_time_for_the_drain_and_restarts_except_after_a_usage_error():
     service = unit()
     assert float(service["TimeoutStopSec"].removesuffix("s")) > SETTINGS.drain_limit_s + DRAIN_MARGIN_S
     assert (service["Restart"], service["RestartPreventExitStatus"]) == ("always", "2")
@@ -48,14 +48,14 @@ def test_the_unit_gives_the_drain_its_time_and_starts_again_after_every_end_but_
     assert int(service["LimitNOFILE"]) > 4 * SETTINGS.max_connections
 
 
-def test_the_unit_starts_a_command_that_the_program_has():
+def test_the_unit_starts_an_existing_command():
     _, *arguments = shlex.split(unit()["ExecStart"])
     shown = CliRunner().invoke(program, [*arguments, "--help"])
     assert shown.exit_code == 0, shown.output
     assert "-HUP" in unit()["ExecReload"]
 
 
-def test_the_unit_lets_the_service_write_in_its_own_directory_alone():
+def test_the_unit_lets_the_service_write_only_in_its_own_directory():
     service = unit()
     assert (service["ProtectSystem"], service["StateDirectory"]) == ("strict", "svc")
     assert "ReadWritePaths" not in service
@@ -64,7 +64,7 @@ def test_the_unit_lets_the_service_write_in_its_own_directory_alone():
 
 
 @pytest.mark.slow
-def test_systemd_reads_the_unit_and_finds_it_little_exposed(tmp_path: Path):
+def test_systemd_accepts_the_unit_and_rates_its_exposure_low(tmp_path: Path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
@@ -80,7 +80,7 @@ def test_systemd_reads_the_unit_and_finds_it_little_exposed(tmp_path: Path):
     assert float(exposure[1]) <= 1.5
 
 
-def test_the_unit_that_updates_network_data_is_as_confined_as_the_service_and_runs_a_command_that_there_is():
+def test_the_network_data_unit_is_equally_confined_and_runs_an_existing_command():
     read = _Unit(strict=False, interpolation=None, comment_prefixes="#", delimiters="=")
     read.read(UPDATE_UNIT)
     update, service = dict(read["Service"]), unit()
@@ -96,7 +96,7 @@ def test_the_unit_that_updates_network_data_is_as_confined_as_the_service_and_ru
 
 
 @pytest.mark.slow
-def test_systemd_reads_the_unit_and_the_timer_that_update_network_data(tmp_path: Path):
+def test_systemd_accepts_the_unit_and_the_timer_that_update_network_data(tmp_path: Path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
@@ -114,7 +114,7 @@ def instructions() -> list[tuple[str, str]]:
     return [(name, rest.strip()) for name, _, rest in pairs]
 
 
-def test_the_container_runs_as_nobody_special_and_keeps_its_data_in_a_volume():
+def test_the_container_runs_unprivileged_and_keeps_its_data_in_a_volume():
     lines = dict(instructions())  # of an instruction that stands in both stages, the last
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", lines["USER"])
     names = [name for name, _ in instructions()]
@@ -124,7 +124,7 @@ def test_the_container_runs_as_nobody_special_and_keeps_its_data_in_a_volume():
     assert f"install -d -o svc -g svc -m 0700 {lines['VOLUME']}" in CONTAINERFILE.read_text()
 
 
-def test_the_container_is_made_of_a_short_name_and_of_files_that_are_there():
+def test_the_container_uses_an_official_base_image_and_existing_files():
     base = dict(instructions())["ARG"].removeprefix("BASE=")
     assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", base)
     stages = [rest for name, rest in instructions() if name == "FROM"]
@@ -135,7 +135,7 @@ def test_the_container_is_made_of_a_short_name_and_of_files_that_are_there():
     assert base in (ROOT / "docs" / "containers.md").read_text()
 
 
-def test_the_container_asks_whether_the_service_is_ready_where_it_listens():
+def test_the_container_checks_readiness_where_the_service_listens():
     lines = dict(instructions())
     port = lines["EXPOSE"]
     assert f"SVC_BIND=0.0.0.0:{port}" in lines["ENV"]
@@ -151,7 +151,7 @@ def pinned(file: Path) -> dict[str, str]:
     return {canonicalize_name(entry.partition("==")[0]): entry.partition("==")[2] for entry in entries}
 
 
-def test_what_is_installed_to_run_is_what_was_tested():
+def test_the_installed_runtime_packages_are_those_that_were_tested():
     """`ops/requirements.lock` is all that the program needs, in the versions and with the hashes of development."""
     running, tested = pinned(ROOT / "ops" / "requirements.lock"), pinned(ROOT / "requirements.lock")
     assert running.items() <= tested.items()
@@ -172,7 +172,7 @@ def test_what_is_installed_to_run_is_what_was_tested():
     assert set(running) == needed
 
 
-def test_the_guides_name_files_and_commands_that_are_there():
+def test_the_guides_name_existing_files_and_commands():
     text = "\n".join(guide.read_text() for guide in GUIDES)
     for path in re.findall(r"\b(?:ops|docs)/[\w./-]+\w", text):
         assert (ROOT / path).exists(), path

@@ -1,4 +1,4 @@
-"""Where log lines go: whole, redacted, whoever wrote them; and nobody waits for their reader."""
+"""Where log lines go: whole and redacted, from every writer; and nobody waits for their reader."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def pipe() -> Generator[Pipe]:
     made.end()
 
 
-def test_lines_arrive_whole_and_in_order(pipe: Pipe):
+def test_lines_arrive_complete_and_in_order(pipe: Pipe):
     for number in range(3):
         pipe.lines.write(f"line {number}\n")
     assert pipe.read_on() == ["line 0", "line 1", "line 2"]
 
 
-def test_a_reader_that_does_not_read_costs_lines_and_is_told_how_many(pipe: Pipe):
-    """The pipe is full after its first lines, the room for others after ten more; whoever writes notices nothing."""
+def test_a_stalled_reader_loses_lines_and_gets_their_count(pipe: Pipe):
+    """The pipe is full after its first lines, the queue for others after ten more; the writer notices nothing."""
     for number in range(2000):
         pipe.lines.write(f"{number:05}{'x' * 9000}\n")
     got = pipe.read_on()
@@ -74,19 +74,19 @@ def test_a_reader_that_does_not_read_costs_lines_and_is_told_how_many(pipe: Pipe
     assert numbers == sorted(numbers)
 
 
-def test_a_reader_that_has_gone_is_nobodys_trouble(pipe: Pipe):
+def test_a_reader_that_has_gone_causes_no_error(pipe: Pipe):
     pipe.reader.close()
     for _ in range(99):
         pipe.lines.write("nobody\n")
     pipe.lines.close()
 
 
-def test_what_is_no_text_of_this_world_is_written_all_the_same(pipe: Pipe):
+def test_text_that_cannot_be_encoded_is_escaped(pipe: Pipe):
     pipe.lines.write("a \ud800 surrogate\n")
     assert pipe.read_on() == ["a \\ud800 surrogate"]
 
 
-def test_a_line_never_goes_to_another_file_that_got_the_number_of_a_closed_stream(tmp_path: Path):
+def test_a_line_never_goes_to_another_file_that_reuses_the_descriptor_of_a_closed_stream(tmp_path: Path):
     """It once went into a store."""
     stream, store = (tmp_path / "log").open("w"), tmp_path / "store"
     lines, number = AsyncLogWriter(stream, str), stream.fileno()
@@ -98,7 +98,7 @@ def test_a_line_never_goes_to_another_file_that_got_the_number_of_a_closed_strea
     assert (store.read_text(), (tmp_path / "log").read_text()) == ("", "line\n")
 
 
-def test_a_stream_that_is_no_file_takes_lines_too():
+def test_a_stream_that_is_not_a_file_accepts_lines_too():
     stream = io.StringIO()
     AsyncLogWriter(stream, str).write("line\n")
     assert stream.getvalue() == "line\n"
@@ -127,7 +127,7 @@ def said(code: str, log_format: str, status: int = 0) -> Generator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("log_format", ["json", "console"])
-def test_no_way_into_the_log_leads_past_the_redaction(log_format: str):
+def test_no_log_path_bypasses_the_redaction(log_format: str):
     code = """
 log.info(secret, x={"a": [secret, {secret: secret.encode()}]})
 logging.getLogger("a.library").warning("it has %s", secret)
@@ -167,7 +167,7 @@ except ValueError: log.exception("failed")
 
 
 @pytest.mark.slow
-def test_whatever_is_logged_becomes_a_line():
+def test_every_logged_value_becomes_a_line():
     code = """
 log.info("odd", a=object(), b="half \\ud800 a pair", c=float("nan"), d=2**80, e={(1, 2): 3, "f": {4}}, g=b"bytes")
 log.info("next")

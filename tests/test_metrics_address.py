@@ -20,12 +20,12 @@ def serving(served: Served) -> list[str]:
     return next(json.loads(line)["metrics"] for line in served.log if '"serving"' in line)
 
 
-def test_by_default_only_this_machine_reaches_them():
+def test_by_default_metrics_are_reachable_from_this_machine_only():
     assert Config().metrics_bind == "127.0.0.1:9464"
 
 
 @pytest.mark.slow(6)
-def test_a_port_that_is_taken_is_refused_in_one_line_that_says_how_to_choose_another(tmp_path: Path):
+def test_a_port_in_use_is_reported_in_one_line_with_how_to_choose_another(tmp_path: Path):
     for name in ("a", "b"):
         run_json("org", "create", "shop", "--data", str(tmp_path / name))
     served = Served(tmp_path / "a")
@@ -41,7 +41,7 @@ def test_a_port_that_is_taken_is_refused_in_one_line_that_says_how_to_choose_ano
 
 
 @pytest.mark.slow
-def test_with_an_empty_setting_they_are_nowhere(tmp_path: Path):
+def test_an_empty_setting_disables_the_metrics_address(tmp_path: Path):
     run_json("org", "create", "shop", "--data", str(tmp_path))
     served = Served(tmp_path, SVC_METRICS_BIND="")
     try:

@@ -62,7 +62,7 @@ async def scraped(live: Live) -> dict[str, set[str]]:
     return found
 
 
-async def test_every_metric_that_an_alert_or_a_panel_names_is_exported(tmp_path: Path):
+async def test_every_metric_in_an_alert_or_a_panel_is_exported(tmp_path: Path):
     async with live_service(tmp_path) as live:
         exported = await scraped(live)
     unknown = {
@@ -74,7 +74,7 @@ async def test_every_metric_that_an_alert_or_a_panel_names_is_exported(tmp_path:
     assert unknown == set()
 
 
-def test_every_label_that_an_alert_or_a_panel_selects_by_is_one_of_the_metric():
+def test_every_label_in_an_alert_or_a_panel_is_one_of_the_metric():
     labels = {metric.name: set(metric.labels) for metric in METRICS}
     wrong: list[tuple[str, str, str]] = []
     for where, expression in expressions():
@@ -92,7 +92,7 @@ def test_every_metric_of_the_service_is_in_a_panel():
     assert unseen == set()
 
 
-async def test_what_is_listed_is_what_is_exported_each_once_and_described(tmp_path: Path):
+async def test_the_listed_metrics_are_those_exported_each_once_with_a_description(tmp_path: Path):
     async with live_service(tmp_path) as live:
         families = [
             family
@@ -104,7 +104,7 @@ async def test_what_is_listed_is_what_is_exported_each_once_and_described(tmp_pa
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
-def test_an_alert_says_how_urgent_it_is_what_happens_and_what_to_do():
+def test_an_alert_has_a_severity_a_summary_and_instructions():
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule["labels"]["severity"] in ("page", "ticket"), rule["alert"]
@@ -119,7 +119,7 @@ def test_every_alert_has_its_page_in_the_runbook():
     assert {rule["alert"].lower() for rule in RULES} <= anchors
 
 
-def test_the_dashboard_begins_with_rate_errors_and_duration_and_no_two_panels_overlap():
+def test_the_dashboard_begins_with_rate_errors_and_duration_and_no_panels_overlap():
     assert [panel["title"] for panel in PANELS[:3]] == [
         "Rate by route",
         "Errors by status and code",
@@ -137,7 +137,7 @@ def test_the_dashboard_begins_with_rate_errors_and_duration_and_no_two_panels_ov
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool, which comes with Prometheus")
 @pytest.mark.slow
-async def test_promtool_reads_the_rules_the_expressions_and_a_scrape(tmp_path: Path):
+async def test_promtool_accepts_the_rules_the_expressions_and_a_scrape(tmp_path: Path):
     rules = [
         {"record": f"r{number}", "expr": told(text)}
         for number, (_, text) in enumerate(expressions())

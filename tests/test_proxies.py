@@ -29,7 +29,7 @@ from svc.world import World
 from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.process import Served
-from tests.test_fronts import PATIENCE_S, VISITOR, free_port, nginx_around
+from tests.test_reverse_proxies import PATIENCE_S, VISITOR, free_port, nginx_around
 
 pytestmark = pytest.mark.slow
 
@@ -305,7 +305,7 @@ def test_the_event_is_that_of_the_visitor_and_of_the_page(shop: Shop):
     assert sent[0].split(b": ", 1)[1].decode() == USER_AGENT, "a header with commas in it arrives whole"
 
 
-def test_what_the_client_claims_of_itself_is_replaced(shop: Shop):
+def test_forwarding_headers_of_the_client_are_replaced(shop: Shop):
     claims = {
         "x_svc_visitor_ip": OTHER,
         "x_svc_visitor_origin": "https://evil.example",
@@ -322,7 +322,7 @@ def test_what_the_client_claims_of_itself_is_replaced(shop: Shop):
     assert b"claimed" not in shop.recorder.received[before:]
 
 
-def test_the_supplement_takes_the_same_way(shop: Shop):
+def test_the_supplement_takes_the_same_path(shop: Shop):
     _, identified = shop.identify()
     body = {"token": identified["deferred_token"], "sdk": {"platform": "web"}, "signals": {"tier": "deferred", "a": 1}}
     status, accepted = shop.page(f"/events/{identified['request_id']}/supplement", body)
@@ -336,7 +336,7 @@ def test_a_page_of_another_origin_is_rejected_as_without_the_proxy(shop: Shop):
 
 
 @pytest.mark.parametrize("kind", ["secret", "proxy", None])
-def test_the_proxy_lends_its_key_to_nobody_without_a_public_key(shop: Shop, kind: str | None):
+def test_the_proxy_does_not_send_its_key_without_a_public_key(shop: Shop, kind: str | None):
     body = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()
     key = {} if kind is None else {"x_api_key": shop.keys[kind]}
     before = len(shop.recorder.received)
@@ -357,14 +357,14 @@ def test_the_proxy_lends_its_key_to_nobody_without_a_public_key(shop: Shop, kind
         ("GET", "/id/sdk/v1/../../docs"),
     ],
 )
-def test_nothing_else_of_the_service_is_reached(shop: Shop, method: str, path: str):
+def test_no_other_route_of_the_service_is_reachable(shop: Shop, method: str, path: str):
     before = len(shop.recorder.received)
     status, _, _ = shop.ask(method, path, x_api_key=shop.keys["public"], origin=ORIGIN)
     assert status in (403, 404, 405)
     assert len(shop.recorder.received) == before
 
 
-def test_cookies_and_log_ins_of_the_shop_stay_there(shop: Shop):
+def test_cookies_and_credentials_of_the_shop_are_not_forwarded(shop: Shop):
     before = len(shop.recorder.received)
     shop.identify(cookie="session=of-the-shop", authorization="Bearer of-the-shop")
     shop.ask("GET", "/id/sdk/v1/svc.js", cookie="session=of-the-shop", authorization="Bearer of-the-shop")
@@ -375,7 +375,7 @@ def test_cookies_and_log_ins_of_the_shop_stay_there(shop: Shop):
 
 
 @pytest.mark.skipif(sdk_version() is None, reason="the web pages are not built (`make web`)")
-def test_the_sdk_comes_from_the_shops_own_origin(shop: Shop):
+def test_the_sdk_is_served_from_the_origin_of_the_shop(shop: Shop):
     for name in ("svc.esm.js", "svc.worker.js"):
         status, headers, script = shop.ask("GET", f"/id/sdk/v1/{name}")
         assert (status, headers["content-type"].partition(";")[0]) == (200, "text/javascript")
@@ -383,7 +383,7 @@ def test_the_sdk_comes_from_the_shops_own_origin(shop: Shop):
         assert shop.ask("GET", f"/id/sdk/v1/{name}", if_none_match=headers["etag"])[0] == 304
 
 
-def test_a_second_attempt_at_the_service_itself_makes_no_second_identification(shop: Shop):
+def test_a_retry_at_the_service_itself_makes_no_second_identification(shop: Shop):
     """What the SDK does with `endpoint: ["/id", "https://id.shop.example"]` when the first response is lost."""
     _, identified = shop.identify(idempotency_key="lost")
     client = HTTPConnection("127.0.0.1", shop.service_port, timeout=PATIENCE_S)

@@ -176,19 +176,19 @@ CHECKS = [in_python, in_javascript, in_go, with_openssl, by_the_local_receiver]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
-def test_each_check_says_of_each_delivery_what_it_must(check: Callable, tmp_path: Path):
+def test_each_check_gives_the_expected_verdict_for_each_delivery(check: Callable, tmp_path: Path):
     expected = deliveries(int(time.time()))
     said = check([delivery for delivery, _ in expected.values()], tmp_path)
     assert dict(zip(expected, said, strict=True)) == {name: right for name, (_, right) in expected.items()}
 
 
-def test_the_page_names_every_error_and_every_type_of_event():
+def test_the_page_names_every_error_and_every_event_type():
     for name in (*get_args(TransportError), "paused", "removed", *EVENT_TYPES):
         assert f"`{name}`" in PAGE, name
 
 
 @pytest.mark.slow
-async def test_every_check_accepts_what_the_service_sends(tmp_path: Path):
+async def test_every_check_accepts_deliveries_of_the_service(tmp_path: Path):
     authority, hears, now = Authority(), Answering(THANKS), int(time.time())
     event_id = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
     event = seal(event_id, "webhook.test", "live", "org_1", {"message": "Zoë"}, now * 1000)

@@ -47,7 +47,7 @@ async def until(holds: Callable[[], object]) -> None:
             await trio.lowlevel.checkpoint()
 
 
-async def test_what_is_the_keepers_goes_to_the_keeper_alone(tmp_path: Path):
+async def test_messages_for_the_keeper_go_only_to_the_keeper(tmp_path: Path):
     async with two_workers(tmp_path) as (keeper, worker):
         worker.relay.due((QUEUE,))
         worker.relay.refused(REFUSED)
@@ -56,7 +56,7 @@ async def test_what_is_the_keepers_goes_to_the_keeper_alone(tmp_path: Path):
         assert not worker.refusals._gathered
 
 
-async def test_a_viewer_is_shown_what_any_worker_records_and_its_session_ends_everywhere(tmp_path: Path):
+async def test_a_viewer_sees_events_of_any_worker_and_its_session_ends_everywhere(tmp_path: Path):
     async with two_workers(tmp_path) as (keeper, worker):
         viewer = keeper.live.watch(1, "production", EVERYTHING, b"session")
         assert viewer is not None
@@ -74,7 +74,7 @@ async def test_a_viewer_is_shown_what_any_worker_records_and_its_session_ends_ev
         await until(lambda: worker.relay.viewers_elsewhere(1) == 0)
 
 
-async def test_the_viewers_of_an_organization_are_bounded_over_all_workers(tmp_path: Path):
+async def test_the_viewers_of_an_organization_are_limited_across_all_workers(tmp_path: Path):
     async with two_workers(tmp_path) as (keeper, worker):
         for service in (keeper, worker):
             for _ in range(MOST_VIEWERS // 2):
@@ -84,7 +84,7 @@ async def test_the_viewers_of_an_organization_are_bounded_over_all_workers(tmp_p
         assert worker.live.watch(2, "production", EVERYTHING, b"") is not None
 
 
-async def test_a_command_ends_the_viewers_whose_session_no_longer_holds(tmp_path: Path):
+async def test_a_command_ends_the_viewers_of_invalid_sessions(tmp_path: Path):
     valid = True
 
     async def holds() -> bool:

@@ -20,7 +20,7 @@ from tests.spec.commands import Ran, Run, runner
 from tests.support.live import report
 from tests.support.process import run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(8)
 
 ADDRESS = "203.0.114.7"
 """Public, and in no built-in range."""
@@ -51,14 +51,18 @@ class Program:
         return [json.loads(line) for line in self("replay", str(self.file), *arguments, status=status).out.splitlines()]
 
 
-@pytest.fixture
-def svc(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> Program:
     for name in [name for name in os.environ if name.startswith("SVC_")]:
         monkeypatch.delenv(name)
-    return Program(runner(capsys, monkeypatch), tmp_path)
+    return Program(runner(capsys, monkeypatch), folder)
 
 
-def test_replay_answers_each_report_in_virtual_time_with_its_event(svc: Program):
+@pytest.fixture
+def svc(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    return program(capsys, monkeypatch, tmp_path)
+
+
+def test_replay_identifies_each_report_in_virtual_time_and_prints_its_event(svc: Program):
     answers = svc.replay(
         lines(
             {"at": "2026-03-01T10:00:00Z", "ip": "81.2.69.160", "signals": report(1), "tag": "first"},
@@ -79,13 +83,13 @@ def test_replay_answers_each_report_in_virtual_time_with_its_event(svc: Program)
     assert answers[2]["reason"] == "private_address"
 
 
-def test_two_replays_of_a_file_are_the_same_byte_for_byte(tmp_path: Path):
+def test_two_replays_of_a_file_are_identical_byte_for_byte(tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(lines(*({"at": 1_772_000_000_000 + n * 60_000, "signals": report(n % 7)} for n in range(60))))
     assert run("replay", str(file)).stdout == run("replay", str(file)).stdout
 
 
-def test_replay_says_which_lines_it_could_not_take_and_goes_on(svc: Program):
+def test_replay_reports_the_refused_lines_and_continues(svc: Program):
     text = (
         lines({"signals": []})
         + "nonsense\n\n"
@@ -103,7 +107,7 @@ def test_replay_says_which_lines_it_could_not_take_and_goes_on(svc: Program):
     assert answers[-1]["visitor_is_new"]
 
 
-def test_replay_takes_the_lines_of_the_time_that_was_asked_for(svc: Program):
+def test_replay_selects_the_lines_of_the_requested_period(svc: Program):
     days = [f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3)]
     text = lines(*({"at": day, "signals": report(number)} for number, day in enumerate(days)), {"signals": report(9)})
     chosen = svc.replay(text, "--since", days[1], "--until", days[2])
@@ -112,7 +116,7 @@ def test_replay_takes_the_lines_of_the_time_that_was_asked_for(svc: Program):
     svc("replay", str(svc.file), "--since", days[1], "--until", days[1], status=2)
 
 
-def test_replay_names_the_refused_lines_in_its_last_word(svc: Program, tmp_path: Path):
+def test_replay_names_the_refused_lines_in_its_last_line(svc: Program, tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(lines({"signals": report()}, *({"signals": []} for _ in range(12))))
     said = svc("replay", str(file), status=1).err.splitlines()[-1]
@@ -120,7 +124,7 @@ def test_replay_names_the_refused_lines_in_its_last_word(svc: Program, tmp_path:
     assert said.endswith("line 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...")
 
 
-def test_replay_into_a_data_directory_leaves_the_database_of_the_service_alone(
+def test_replay_into_a_data_directory_does_not_use_the_database_of_the_service(
     svc: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     organization = svc.json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
@@ -129,7 +133,7 @@ def test_replay_into_a_data_directory_leaves_the_database_of_the_service_alone(
     assert len(svc.replay(lines({"signals": report(1)}), *arguments)) == 1
 
 
-def test_replay_into_a_data_directory_leaves_the_events_there(svc: Program, tmp_path: Path):
+def test_replay_into_a_data_directory_stores_the_events_there(svc: Program, tmp_path: Path):
     organization = svc.json("org", "create", "shop", "--data", str(tmp_path / "data"))["organization_id"]
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
     first = svc.replay(lines({"signals": report(1)}), *arguments)
@@ -145,7 +149,7 @@ def vpn_list(folder: Path) -> Path:
     return folder
 
 
-def test_replay_uses_the_network_data_that_the_service_would_use(svc: Program, tmp_path: Path):
+def test_replay_uses_the_network_data_of_the_service(svc: Program, tmp_path: Path):
     """Those of the data directory; of a folder that is named; of none."""
     data = tmp_path / "data"
     svc("org", "create", "shop", "--data", str(data))
@@ -159,7 +163,7 @@ def test_replay_uses_the_network_data_that_the_service_would_use(svc: Program, t
         assert "vpn" in {trigger["group"] for trigger in answer["triggers"]}
 
 
-def test_replay_writes_json_lines_alone_to_standard_output_and_the_log_to_standard_error(tmp_path: Path):
+def test_replay_writes_only_json_lines_to_stdout_and_the_log_to_stderr(tmp_path: Path):
     """Without network data, with a file that cannot be read, and with one that can: each is a line of the log."""
     folder = vpn_list(tmp_path / "lists")
     (folder / "tor.txt").write_text("this is no address\n" * 10)
@@ -195,7 +199,7 @@ def test_replay_into_a_data_directory_queues_no_webhook(svc: Program, tmp_path: 
     svc("check", "--data", str(data))
 
 
-def test_replay_sums_up_what_it_came_to(svc: Program, tmp_path: Path):
+def test_replay_prints_a_summary(svc: Program, tmp_path: Path):
     file = tmp_path / "reports.jsonl"
     file.write_text(
         lines(

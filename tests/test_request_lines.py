@@ -42,7 +42,7 @@ def words(**fields: Any) -> list[str]:
     return rendered(**fields).split()
 
 
-def test_an_identification_has_its_visitor_and_score():
+def test_an_identification_is_logged_with_its_visitor_and_score():
     assert words(**VERDICT) == [
         "10:11:12",
         "POST",
@@ -66,7 +66,7 @@ def test_an_identification_has_its_visitor_and_score():
     assert "no score" in rendered(**VERDICT | {"suspect_level": None})
 
 
-def test_a_refusal_has_its_code_its_reason_and_the_fields():
+def test_a_refusal_is_logged_with_its_code_its_reason_and_the_fields():
     assert "unauthorized: the origin is not in the list" in rendered(
         status=401, code="unauthorized", reason="the origin is not in the list"
     )
@@ -75,7 +75,7 @@ def test_a_refusal_has_its_code_its_reason_and_the_fields():
     )
 
 
-def test_a_client_that_went_away_has_no_status():
+def test_a_client_disconnect_is_logged_without_a_status():
     line = dict(REQUEST, event="client closed request")
     del line["status"]
     text = RequestLines(structlog.dev.ConsoleRenderer(colors=False), colors=False)(None, "info", line)
@@ -89,7 +89,7 @@ def test_no_path_moves_the_cursor_or_fills_the_screen(path: str):
     assert len(text) < LONGEST_PATH + 120
 
 
-def test_colours_are_around_the_words_and_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+def test_words_are_colored_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     assert "\x1b[32m200\x1b[0m" in rendered(colors=True)
     assert "\x1b[31m500\x1b[0m" in rendered(colors=True, status=500)
     assert "\x1b" not in rendered()
@@ -105,7 +105,7 @@ def test_colours_are_around_the_words_and_only_on_a_terminal(monkeypatch: pytest
     assert not has_colors(io.StringIO())
 
 
-def test_every_other_line_is_left_as_it_was():
+def test_every_other_line_is_not_changed():
     others = structlog.dev.ConsoleRenderer(colors=False)
     lines = RequestLines(others, colors=False)
     for fields in ({"event": "serving", "path": "/x"}, {"event": "request", "status": 200}):

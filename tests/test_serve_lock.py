@@ -41,7 +41,7 @@ def everything(data: Path) -> dict[str, list[Any]]:
 
 
 @pytest.mark.slow(6)
-def test_a_second_service_is_refused_and_changes_nothing_until_the_first_is_killed(data: Path):
+def test_a_second_service_is_rejected_and_changes_nothing_until_the_first_is_killed(data: Path):
     first = Served(data)
     before = everything(data)
     for command in ("serve", "dev"):
@@ -78,7 +78,7 @@ def test_a_new_service_waits_for_the_one_that_drains(data: Path):
     second.stderr.close()
 
 
-def test_the_wait_ends_with_a_refusal_that_names_the_holder(data: Path):
+def test_the_wait_times_out_with_an_error_that_names_the_holder(data: Path):
     told: list[str] = []
     pauses: list[float] = []
     with (
@@ -91,7 +91,7 @@ def test_the_wait_ends_with_a_refusal_that_names_the_holder(data: Path):
     assert sum(pauses) == pytest.approx(0.5)
 
 
-def test_a_waiting_process_goes_on_as_soon_as_the_lock_is_free(data: Path):
+def test_a_waiting_process_continues_as_soon_as_the_lock_is_free(data: Path):
     inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -121,7 +121,7 @@ def test_a_waiting_process_goes_on_as_soon_as_the_lock_is_free(data: Path):
     ],
     ids=("compact", "replay", "pepper"),
 )
-def test_a_command_that_must_be_alone_says_why(data: Path, command: tuple[str, ...], reason: str):
+def test_a_command_that_requires_exclusive_access_gives_the_reason(data: Path, command: tuple[str, ...], reason: str):
     before = everything(data)
     with held(data):
         done = run(*command, "--data", str(data), status=1)
@@ -131,7 +131,7 @@ def test_a_command_that_must_be_alone_says_why(data: Path, command: tuple[str, .
     assert everything(data) == before
 
 
-def test_a_lock_file_that_is_a_link_is_refused_and_its_target_left_alone(data: Path, tmp_path: Path):
+def test_a_lock_file_that_is_a_link_is_rejected_and_its_target_not_touched(data: Path, tmp_path: Path):
     (tmp_path / "target").write_text("precious")
     (data / NAME).symlink_to(tmp_path / "target")
     with pytest.raises(DirectoryError, match=r"serve\.lock is a symbolic link"), held(data):
@@ -139,7 +139,7 @@ def test_a_lock_file_that_is_a_link_is_refused_and_its_target_left_alone(data: P
     assert (tmp_path / "target").read_text() == "precious"
 
 
-def test_the_lock_file_is_for_its_owner_only_and_leaves_nothing_to_clean_up(data: Path):
+def test_the_lock_file_is_accessible_by_its_owner_only_and_needs_no_cleanup(data: Path):
     for _ in range(2):
         with held(data):
             assert (data / NAME).stat().st_mode & 0o777 == 0o600

@@ -19,7 +19,7 @@ from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(12)
 
 PATIENCE_S = 20
 
@@ -62,7 +62,7 @@ def told(server: Served, event: str) -> dict[str, str]:
     raise AssertionError(f"{event!r} is not in\n{''.join(server.log)}")
 
 
-def test_a_client_is_answered_over_tls_by_a_real_service(data: Path, files: Files):
+def test_a_running_service_handles_requests_over_tls(data: Path, files: Files):
     server = Served(data, **settings(files))
     client = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S, context=files.client())
     client.request("GET", "/readyz")
@@ -76,9 +76,7 @@ def test_a_client_is_answered_over_tls_by_a_real_service(data: Path, files: File
     assert not any("certificate" in line for line in server.log)
 
 
-def test_sighup_takes_up_a_renewed_certificate_and_keeps_the_old_one_where_the_new_one_is_wrong(
-    data: Path, files: Files
-):
+def test_sighup_loads_a_renewed_certificate_and_keeps_the_old_one_if_it_is_invalid(data: Path, files: Files):
     server = Served(data, **settings(files))
     first = shown(server, files)
     old = files.certfile.read_bytes()
@@ -95,7 +93,7 @@ def test_sighup_takes_up_a_renewed_certificate_and_keeps_the_old_one_where_the_n
     assert server.terminate() == 0
 
 
-def test_a_certificate_that_has_expired_is_served_and_warned_of(data: Path, files: Files):
+def test_an_expired_certificate_is_served_with_a_warning(data: Path, files: Files):
     then = dt.datetime(2025, 1, 1, tzinfo=dt.UTC)
     files.issue(not_before=then, not_after=then + dt.timedelta(days=90))
     server = Served(data, **settings(files))
@@ -113,7 +111,7 @@ def test_sighup_does_not_end_a_service_without_a_certificate(data: Path):
     assert server.terminate() == 0
 
 
-def test_a_certificate_that_cannot_be_served_with_is_one_line_and_status_1(data: Path, files: Files):
+def test_an_unusable_certificate_gives_one_line_and_status_1(data: Path, files: Files):
     serve = ["serve", "--data", str(data), "--bind", "127.0.0.1:0"]
     certfile, keyfile = str(files.certfile), str(files.keyfile)
     refused = run(*serve, "--certfile", certfile, status=1).stderr

@@ -12,7 +12,7 @@ from tools.docs import DOCS, Stage, navigation, place, readable
 
 
 @pytest.mark.slow(15)
-def test_the_site_is_built_strictly_every_link_and_anchor_leading_somewhere():
+def test_the_site_builds_strictly_with_valid_links_and_anchors():
     """By a build where a source changed since the last one: Sphinx reads every page, which takes some seconds."""
     if any(importlib.util.find_spec(name) is None for name in docs.NEEDED):
         pytest.skip("Sphinx is not installed")
@@ -22,7 +22,7 @@ def test_the_site_is_built_strictly_every_link_and_anchor_leading_somewhere():
 
 @pytest.mark.slow(15)
 @pytest.mark.parametrize("link", ["concepts.md#no-such-heading", "no-such-page.md"])
-def test_a_link_that_leads_nowhere_fails_the_build(
+def test_a_broken_link_fails_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], link: str
 ):
     written = tmp_path / "docs"
@@ -80,7 +80,7 @@ def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Pat
     }
 
 
-def test_what_pages_lead_to_outside_of_docs_comes_along_and_code_stays_as_it_is(tmp_path: Path):
+def test_linked_pages_outside_of_docs_are_included_and_code_is_not_changed(tmp_path: Path):
     Stage(tmp_path).fill()
     assert (tmp_path / "project" / "examples" / "index.md").is_file()
     assert "](../../backend.md#" in (tmp_path / "project" / "examples" / "index.md").read_text()
@@ -89,6 +89,6 @@ def test_what_pages_lead_to_outside_of_docs_comes_along_and_code_stays_as_it_is(
     assert staged.split("```")[1::2] == (DOCS / "quickstart.md").read_text().split("```")[1::2]
 
 
-def test_a_folder_without_a_page_is_no_link():
+def test_a_folder_without_a_page_is_not_a_link():
     assert readable(docs.ROOT / "examples" / "html") is None
     assert readable(DOCS / "images") is None

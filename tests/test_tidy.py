@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
+import sys
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "svc").rglob("*.py"))
@@ -118,84 +117,97 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_imports_only_what_its_layer_may(path: Path):
-    mine = layer_of(name_of(path))
-    for module, _, line in imports(path):
-        theirs = layer_of(module)
-        if theirs is not None and theirs != mine:
-            assert mine is not None, f"{path}:{line}: the package itself imports {module}"
-            assert theirs in LAYERS[mine], f"{path}:{line}: {mine} may not import {module}"
+def test_a_module_imports_only_what_its_layer_may():
+    faults: list[str] = []
+    for path in MODULES:
+        mine = layer_of(name_of(path))
+        for module, _, line in imports(path):
+            theirs = layer_of(module)
+            if theirs is not None and theirs != mine and (mine is None or theirs not in LAYERS[mine]):
+                faults.append(f"{path}:{line}: {mine or 'the package itself'} may not import {module}")
+    assert not faults
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_what_reaches_outside_is_imported_in_its_own_place_only(path: Path):
-    relative = path.relative_to(ROOT).as_posix()
-    for module, names, line in imports(path):
-        places = ONLY_IN.get(module.split(".")[0])
-        if places is None or (module == "uuid" and names == ["UUID"]):
-            continue
-        assert relative.startswith(places), f"{path}:{line}: {module} belongs in {', '.join(places)}"
+def test_modules_with_external_effects_are_imported_only_in_their_place():
+    faults: list[str] = []
+    for path in MODULES:
+        for module, names, line in imports(path):
+            places = ONLY_IN.get(module.split(".")[0], ("",))
+            if not path.relative_to(ROOT).as_posix().startswith(places) and (module, names) != ("uuid", ["UUID"]):
+                faults.append(f"{path}:{line}: {module} belongs in {', '.join(places)}")
+    assert not faults
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_private_module_or_name_of_a_library_is_imported(path: Path):
-    for module, names, line in imports(path):
-        if module != "__future__" and layer_of(module) is None:
-            private = [part for part in (*module.split("."), *names) if part.startswith("_")]
-            assert not private, f"{path}:{line}: {', '.join(private)} of {module} is private"
+def test_no_private_module_or_name_of_a_library_is_imported():
+    faults: list[str] = []
+    for path in MODULES:
+        for module, names, line in imports(path):
+            if module != "__future__" and layer_of(module) is None:
+                private = [part for part in (*module.split("."), *names) if part.startswith("_")]
+                faults += [f"{path}:{line}: {name} of {module} is private" for name in private]
+    assert not faults
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if "domain" in path.parts], ids=name_of)
-def test_the_domain_is_pure(path: Path):
-    import sys
-
-    for module, _, line in imports(path):
-        top = module.split(".")[0]
-        known = top in sys.stdlib_module_names or top in DOMAIN_MAY_IMPORT
-        assert known, f"{path}:{line}: the domain may not import {module}"
-        assert top not in ("trio", "asyncio", "socket", "threading", "os"), f"{path}:{line}: {module} is not pure"
-
-
-@pytest.mark.parametrize("path", [path for path in MODULES if "transactions" in path.parts], ids=name_of)
-def test_transactions_know_no_event_loop(path: Path):
-    assert all(module.split(".")[0] != "trio" for module, _, _ in imports(path))
+def test_the_domain_is_pure():
+    faults: list[str] = []
+    for path in (path for path in MODULES if "domain" in path.parts):
+        for module, _, line in imports(path):
+            top = module.split(".")[0]
+            if top not in sys.stdlib_module_names and top not in DOMAIN_MAY_IMPORT:
+                faults.append(f"{path}:{line}: the domain may not import {module}")
+            if top in ("trio", "asyncio", "socket", "threading", "os"):
+                faults.append(f"{path}:{line}: {module} is not pure")
+    assert not faults
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_the_package_needs_nothing_that_is_not_in_the_wheel(path: Path):
-    for module, _, line in imports(path):
-        assert module.split(".")[0] not in ("tools", "tests", "bench"), f"{path}:{line}: {module} is not shipped"
-        assert module not in ("ast", "inspect"), f"{path}:{line}: sources may not be there to be read"
+def test_transactions_do_not_depend_on_the_event_loop():
+    transactions = [path for path in MODULES if "transactions" in path.parts]
+    assert transactions
+    assert not [path for path in transactions for module, _, _ in imports(path) if module.split(".")[0] == "trio"]
 
 
-def test_nothing_imports_the_composition_root_but_what_runs_it():
+def test_the_package_requires_nothing_outside_the_wheel():
+    faults: list[str] = []
+    for path in MODULES:
+        for module, _, line in imports(path):
+            if module.split(".")[0] in ("tools", "tests", "bench"):
+                faults.append(f"{path}:{line}: {module} is not shipped")
+            if module in ("ast", "inspect"):
+                faults.append(f"{path}:{line}: sources may not be there to be read")
+    assert not faults
+
+
+def test_only_entry_points_import_the_composition_root():
     for path in MODULES:
         for module, _, line in imports(path):
             if module == "svc.service":
                 assert name_of(path).startswith(("svc.cli", "svc.serving")), f"{path}:{line}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_modules_and_functions_stay_small_and_say_what_they_are_for(path: Path):
-    lines = path.read_text().count("\n")
-    assert lines <= MAX_MODULE_LINES, f"{path} has {lines} lines: it holds two things"
-    tree = parsed(path)
-    if tree.body:
-        assert ast.get_docstring(tree), f"{path} does not say what may live there"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno is not None
-            length = node.end_lineno - node.lineno
-            assert length <= MAX_FUNCTION_LINES, f"{path}:{node.lineno}: {node.name} has {length} lines"
+def test_modules_and_functions_are_small_and_have_docstrings():
+    faults: list[str] = []
+    for path in MODULES:
+        lines = path.read_text().count("\n")
+        if lines > MAX_MODULE_LINES:
+            faults.append(f"{path} has {lines} lines: it holds two things")
+        tree = parsed(path)
+        if tree.body and not ast.get_docstring(tree):
+            faults.append(f"{path} does not say what may live there")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                length = node.end_lineno - node.lineno
+                if length > MAX_FUNCTION_LINES:
+                    faults.append(f"{path}:{node.lineno}: {node.name} has {length} lines")
+    assert not faults
 
 
-def test_no_module_has_a_name_that_says_nothing():
+def test_no_module_has_a_meaningless_name():
     nothing = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
     assert not [path for path in MODULES if path.stem in nothing]
 
 
-def test_the_graph_of_modules_has_no_cycle_between_packages():
+def test_the_module_graph_has_no_cycle_between_packages():
     for layer, allowed in LAYERS.items():
         for other in allowed:
             assert layer not in LAYERS[other], f"{layer} and {other} import each other"

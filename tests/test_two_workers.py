@@ -104,7 +104,7 @@ def scraped(server: Served) -> Mapping[str, float]:
 
 
 @pytest.mark.slow(12)
-def test_the_metrics_count_what_the_clients_of_both_workers_counted(shop: Shop):
+def test_the_metrics_equal_the_counts_of_the_clients_of_both_workers(shop: Shop):
     _, secret = shop.key()
     clients = one_of_each(shop.server)
     counted: Counter[int] = Counter()
@@ -132,7 +132,7 @@ def test_the_metrics_count_what_the_clients_of_both_workers_counted(shop: Shop):
 
 
 @pytest.mark.slow(15)
-def test_what_a_command_changes_holds_at_the_next_request_to_each_worker(shop: Shop):
+def test_changes_by_a_command_apply_at_the_next_request_to_each_worker(shop: Shop):
     key_id, revoked = shop.key()
     _, kept = shop.key()
     clients = one_of_each(shop.server)
@@ -154,7 +154,7 @@ def test_what_a_command_changes_holds_at_the_next_request_to_each_worker(shop: S
 
 
 @pytest.mark.slow(12)
-def test_a_limit_holds_for_both_workers_together(shop: Shop):
+def test_a_limit_applies_to_both_workers_together(shop: Shop):
     """As many as it has tokens and gets while they are asked for, and not twice as many."""
     limit = 4
     _, secret = shop.key()

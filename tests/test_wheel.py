@@ -21,7 +21,7 @@ import svc
 from svc.http import site, web
 from tests.test_deployment import copied
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(10)
 
 ROOT = Path(__file__).parents[1]
 PAGE = "svc/http/page"
@@ -29,12 +29,27 @@ PAGE = "svc/http/page"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as the image builds it, from those files alone that `.dockerignore` and the steps of the image let in."""
+    """Built as the image builds it, from those files alone that `.dockerignore` and the steps of the image let in.
+
+    The SDK, the pages and the documentation of this checkout lie beside them: the build takes them only where the
+    digests of these sources say that it would make the same, and makes them where they do not.
+    """
     folder = tmp_path_factory.mktemp("wheel")
     sources = folder / "sources"
     for name in copied():
         (sources / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, sources / name)
+    for name in ("svc/web_static", "svc/docs_site"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, sources / name)
+    if (modules := ROOT / "web" / "node_modules").is_dir():
+        (sources / "web" / "node_modules").mkdir()
+        for entry in modules.iterdir():
+            copy = sources / "web" / "node_modules" / entry.name
+            if entry.is_dir():
+                copy.symlink_to(entry)
+            else:  # which the build may write
+                shutil.copy(entry, copy)
     build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(sources)]
     pip(*build)
     (made,) = folder.glob("*.whl")
@@ -68,7 +83,7 @@ def environment() -> dict[str, str]:
     return {**kept, "SVC_METRICS_BIND": "127.0.0.1:0"}
 
 
-def test_the_wheel_holds_what_the_program_reads_and_nothing_beside_it(wheel: Path):
+def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         bundle = gzip.decompress(archive.read(f"{PAGE}/swagger-ui-bundle.js.gz"))
@@ -98,7 +113,7 @@ def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path
     assert told == f"svc, version {svc.__version__} ({svc.DISTRIBUTION})\n"
 
 
-def test_the_installed_program_goes_from_nothing_to_answers_and_a_page(program: Path, tmp_path: Path):
+def test_the_installed_program_starts_from_nothing_and_serves_requests_and_a_page(program: Path, tmp_path: Path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         bind = f"127.0.0.1:{probe.getsockname()[1]}"

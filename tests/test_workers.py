@@ -62,7 +62,7 @@ def metrics_port(server: Served) -> int:
 
 
 @pytest.mark.slow(6)
-def test_two_workers_serve_one_port_and_one_of_them_answers_the_metrics(data: Path):
+def test_two_workers_serve_one_port_and_one_of_them_serves_the_metrics(data: Path):
     with two_workers(data) as server:
         assert {line["worker"] for line in server.said("serving")} == {0, 1}
         assert len({line["addresses"][0] for line in server.said("serving")}) == 1
@@ -76,7 +76,7 @@ def test_two_workers_serve_one_port_and_one_of_them_answers_the_metrics(data: Pa
 
 
 @pytest.mark.slow(6)
-def test_a_worker_that_was_killed_is_replaced_and_the_log_says_by_what(data: Path):
+def test_a_killed_worker_is_replaced_and_the_log_gives_the_signal(data: Path):
     with two_workers(data) as server:
         victim = next(pid for pid in server.workers() if pid != keeper_of(data))
         os.kill(victim, signal.SIGKILL)
@@ -112,7 +112,7 @@ def test_workers_whose_parent_was_killed_drain_and_a_new_service_waits_for_them(
 
 
 @pytest.mark.slow(6)
-def test_signals_that_reach_the_workers_as_well_do_not_cut_their_drain_short(data: Path):
+def test_signals_that_reach_the_workers_too_do_not_shorten_their_drain(data: Path):
     """As from a terminal, or from systemd with `KillMode=control-group`."""
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -130,7 +130,7 @@ def test_signals_that_reach_the_workers_as_well_do_not_cut_their_drain_short(dat
 
 
 @pytest.mark.slow(6)
-def test_a_second_signal_ends_workers_that_still_drain(data: Path):
+def test_a_second_signal_ends_draining_workers(data: Path):
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -142,7 +142,7 @@ def test_a_second_signal_ends_workers_that_still_drain(data: Path):
 
 
 @pytest.mark.slow(6)
-def test_a_worker_that_an_operator_ends_drains_and_is_replaced(data: Path):
+def test_a_worker_ended_by_an_operator_drains_and_is_replaced(data: Path):
     with two_workers(data) as server:
         os.kill(server.workers()[0], signal.SIGTERM)
         (line,) = server.wait_until_said("worker died, restarting")
@@ -152,7 +152,7 @@ def test_a_worker_that_an_operator_ends_drains_and_is_replaced(data: Path):
 
 
 @pytest.mark.slow(6)
-def test_workers_that_die_at_the_start_end_nobody_else(data: Path, tmp_path: Path):
+def test_workers_that_fail_at_startup_do_not_end_the_others(data: Path, tmp_path: Path):
     """The certificate is broken after the start, so that who is born later cannot serve."""
     files = Files(tmp_path)
     tls = {"SVC_TLS_CERTFILE": str(files.certfile), "SVC_TLS_KEYFILE": str(files.keyfile)}
@@ -171,7 +171,7 @@ def test_workers_that_die_at_the_start_end_nobody_else(data: Path, tmp_path: Pat
 
 
 @pytest.mark.slow(6)
-def test_every_worker_takes_up_a_renewed_certificate(data: Path, tmp_path: Path):
+def test_every_worker_loads_a_renewed_certificate(data: Path, tmp_path: Path):
     files = Files(tmp_path)
     with two_workers(data, SVC_TLS_CERTFILE=str(files.certfile), SVC_TLS_KEYFILE=str(files.keyfile)) as server:
         server.hang_up()
@@ -181,19 +181,20 @@ def test_every_worker_takes_up_a_renewed_certificate(data: Path, tmp_path: Path)
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("workers", ["0", "65", "some"])
-def test_a_number_of_workers_that_cannot_be_is_refused(data: Path, workers: str):
+def test_an_invalid_number_of_workers_is_rejected(data: Path, workers: str):
     assert "--workers" in run("serve", "--data", str(data), "--workers", workers, status=2).stderr
     assert "SVC_WORKERS" in run("serve", "--data", str(data), status=1, SVC_WORKERS=workers).stderr
 
 
 @pytest.mark.slow(2)
-def test_what_the_settings_get_wrong_ends_the_program_before_there_are_workers(data: Path):
+def test_invalid_settings_end_the_program_before_workers_start(data: Path):
     done = run("serve", "--data", str(data), "--bind", ":1", status=1, SVC_ATTESTATION_ROOTS_FILE="/nowhere", **TWO)
     assert done.stderr.splitlines()[-1].startswith("svc: attestation_roots_file: cannot read /nowhere")
     assert "worker" not in done.stderr
 
 
-def test_auto_is_as_many_workers_as_cores():
+@pytest.mark.slow
+def test_auto_means_as_many_workers_as_cores():
     assert 'workers = "auto"' in run("serve", "--print-config", "--workers", "auto").stdout
     assert "workers = 3" in run("serve", "--print-config", SVC_WORKERS="3").stdout
 
@@ -268,14 +269,14 @@ def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, wo
     assert set(answered) == {200}
 
 
-def test_sockets_for_another_process_are_not_taken():
+def test_sockets_for_another_process_are_not_used():
     environment = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "OTHER": "kept"}
     assert inherited_sockets(environment) is None
     assert environment == {"OTHER": "kept"}
 
 
 @pytest.mark.slow(2)
-def test_a_descriptor_that_does_not_listen_is_refused(data: Path):
+def test_a_descriptor_that_does_not_listen_is_rejected(data: Path):
     script = 'exec 3</dev/null && export LISTEN_PID=$$ LISTEN_FDS=1 && exec "$@"'
     done = subprocess.run(
         ["/bin/sh", "-c", script, "sh", *PROGRAM, "serve", "--data", str(data)],
@@ -320,7 +321,7 @@ def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: P
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=200))
-def test_pauses_grow_while_workers_die_at_once_and_stay_within_their_limits(lives: list[float]):
+def test_restart_delays_grow_while_workers_die_at_once_and_stay_within_limits(lives: list[float]):
     failures = 0
     for served_s in lives:
         failures = failures_after(failures, served_s)
@@ -330,7 +331,7 @@ def test_pauses_grow_while_workers_die_at_once_and_stay_within_their_limits(live
     assert failures_after(failures, failures) == 1
 
 
-def test_the_board_tells_how_long_a_worker_served():
+def test_the_board_reports_how_long_a_worker_served():
     board = Board(2)
     assert board.note_death(1, replaced=True) == 0.0
     board.mark_serving(0)

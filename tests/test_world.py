@@ -12,21 +12,21 @@ from tests.support.worlds import seeded_entropy
 
 
 @given(st.lists(st.integers(0, 2**47), min_size=1, max_size=200), st.integers())
-def test_request_ids_only_grow_whatever_the_clock_does(moments: list[int], seed: int):
+def test_request_ids_are_monotonic_whatever_the_clock_does(moments: list[int], seed: int):
     make = RequestIds(seeded_entropy(seed))
     ids = [make(moment) for moment in moments]
     assert all(earlier < later for earlier, later in pairwise(ids))
     assert [str(one) for one in ids] == sorted(str(one) for one in ids)
 
 
-def test_ten_thousand_ids_of_one_millisecond_differ_and_sort():
+def test_ten_thousand_ids_of_one_millisecond_are_distinct_and_sorted():
     make = RequestIds(seeded_entropy(1))
     ids = [make(1_700_000_000_000) for _ in range(10_000)]
     assert ids == sorted(set(ids))
 
 
 @given(st.integers(0, 2**47), st.integers())
-def test_a_request_id_is_a_version_7_uuid_that_holds_its_time(now_ms: int, seed: int):
+def test_a_request_id_is_a_version_7_uuid_with_its_time(now_ms: int, seed: int):
     made = RequestIds(seeded_entropy(seed))(now_ms)
     assert (made.version, made.variant) == (7, "specified in RFC 4122")
     assert made.int >> 80 == now_ms
@@ -40,12 +40,12 @@ def test_twenty_characters_are_letters_and_digits():
     assert all(len(text) == 20 and set(text) <= set(LETTERS_AND_DIGITS) for text in made)
 
 
-async def test_the_real_world_runs_blocking_work_away_from_the_loop():
+async def test_the_real_world_runs_blocking_work_outside_the_event_loop():
     here = threading.get_ident()
     assert await World.real().run_sync(threading.get_ident) != here
 
 
-async def test_what_a_thread_raises_reaches_the_caller():
+async def test_an_exception_in_a_thread_reaches_the_caller():
     def fail() -> None:
         raise OSError("no such device")
 

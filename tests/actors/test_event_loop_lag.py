@@ -10,7 +10,7 @@ def mock_clock() -> MockClock:
     return MockClock()
 
 
-async def test_a_stall_is_counted_by_how_long_it_held_the_loop_up(mock_clock: MockClock):
+async def test_a_stall_is_counted_by_how_long_it_blocked_the_event_loop(mock_clock: MockClock):
     watch = EventLoopLag()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch.run)

@@ -42,7 +42,7 @@ class Duties:
         await keeper.run(Keeping(lambda: self.has_keeping, self.lost), self.stand_by, self.keep)
 
 
-async def test_who_has_the_keeping_keeps_at_once(autojump_clock: MockClock):
+async def test_the_keeper_starts_its_periodic_work_at_once(autojump_clock: MockClock):
     duties = Duties(has_keeping=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(duties.run)
@@ -51,7 +51,7 @@ async def test_who_has_the_keeping_keeps_at_once(autojump_clock: MockClock):
         nursery.cancel_scope.cancel()
 
 
-async def test_a_free_keeping_is_taken_within_the_interval(autojump_clock: MockClock):
+async def test_a_free_keeper_role_is_taken_within_the_interval(autojump_clock: MockClock):
     duties = Duties(has_keeping=False)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(duties.run)
@@ -63,7 +63,7 @@ async def test_a_free_keeping_is_taken_within_the_interval(autojump_clock: MockC
         nursery.cancel_scope.cancel()
 
 
-async def test_who_lost_the_keeping_stops_at_once_and_stands_by_until_it_has_it_again(
+async def test_a_worker_that_loses_the_keeper_role_stops_at_once_and_waits_to_get_it_back(
     autojump_clock: MockClock,
 ):
     duties = Duties(has_keeping=True)

@@ -6,7 +6,7 @@ from svc.actors import mailbox
 from svc.actors.mailbox import GATHER_S, SLICE_S, Mailbox, OverloadedError, Reply
 
 
-async def test_an_offer_to_a_full_mailbox_is_refused_at_once():
+async def test_an_offer_to_a_full_mailbox_is_rejected_at_once():
     box = Mailbox[int](2)
     box.offer(1)
     box.offer(2)
@@ -16,7 +16,7 @@ async def test_an_offer_to_a_full_mailbox_is_refused_at_once():
     assert (box.statistics().accepted, box.statistics().refused) == (2, 1)
 
 
-async def test_a_put_waits_for_room_so_that_pressure_travels_back():
+async def test_put_waits_for_capacity_so_that_backpressure_propagates():
     box = Mailbox[int](1)
     box.offer(1)
     async with trio.open_nursery() as nursery:
@@ -27,7 +27,7 @@ async def test_a_put_waits_for_room_so_that_pressure_travels_back():
     assert await box.batch(9) == [2]
 
 
-async def test_a_reader_runs_on_for_a_slice_and_then_gives_other_tasks_a_turn(mock_clock):
+async def test_a_reader_runs_for_one_time_slice_and_then_yields_to_other_tasks(mock_clock):
     box = Mailbox[int](4)
     with assert_no_checkpoints():
         for number in range(4):
@@ -42,7 +42,7 @@ async def test_a_reader_runs_on_for_a_slice_and_then_gives_other_tasks_a_turn(mo
 
 
 @pytest.mark.parametrize("capacity", [2, 8])
-async def test_a_batch_gathers_what_is_queued_in_the_stages_before(capacity: int, mock_clock, monkeypatch):
+async def test_a_batch_includes_what_is_queued_in_the_preceding_stages(capacity: int, mock_clock, monkeypatch):
     monkeypatch.setattr(mailbox, "GATHER_S", 1.0)  # more than the stages need, in whichever order their tasks run
     first = Mailbox[int](8)
     second = Mailbox[int](8, source=first)
@@ -66,7 +66,7 @@ async def test_a_batch_gathers_what_is_queued_in_the_stages_before(capacity: int
         assert taken + rest == [0, 1, 2, 3, 4]
 
 
-async def test_a_batch_waits_for_the_stages_before_for_a_limited_time(mock_clock):
+async def test_a_batch_waits_for_the_preceding_stages_for_a_limited_time(mock_clock):
     stuck = Mailbox[int](8)
     box = Mailbox[int](8, source=stuck)
     stuck.offer(1)
@@ -85,7 +85,7 @@ async def test_a_batch_waits_for_the_stages_before_for_a_limited_time(mock_clock
         nursery.cancel_scope.cancel()
 
 
-async def test_a_batch_takes_what_waits_oldest_first_up_to_its_limit():
+async def test_a_batch_takes_the_oldest_messages_first_up_to_its_limit():
     box = Mailbox[int](10)
     for number in range(5):
         box.offer(number)
@@ -94,7 +94,7 @@ async def test_a_batch_takes_what_waits_oldest_first_up_to_its_limit():
     assert box.statistics().batches == 2
 
 
-async def test_a_closed_mailbox_is_read_to_its_end_and_takes_no_more():
+async def test_a_closed_mailbox_is_drained_and_accepts_no_more_messages():
     box = Mailbox[int](3)
     box.offer(1)
     box.close()
@@ -105,7 +105,7 @@ async def test_a_closed_mailbox_is_read_to_its_end_and_takes_no_more():
         await box.batch(9)
 
 
-async def test_a_reply_reaches_its_asker_and_does_not_mind_one_that_has_gone():
+async def test_a_reply_reaches_its_requester_and_tolerates_one_that_is_gone():
     reply = Reply[str]()
     with trio.move_on_after(0):
         await reply.wait()
@@ -113,14 +113,14 @@ async def test_a_reply_reaches_its_asker_and_does_not_mind_one_that_has_gone():
     assert await reply.wait() == "late"
 
 
-async def test_answering_twice_is_a_mistake_that_is_told():
+async def test_setting_a_reply_twice_raises_an_error():
     reply = Reply[str]()
     reply.set("once")
     with pytest.raises(AssertionError, match="once"):
         reply.set("twice")
 
 
-async def test_waits_are_counted_from_when_a_message_was_handed_over(autojump_clock):
+async def test_the_wait_of_a_message_is_measured_from_when_it_was_put(autojump_clock):
     box = Mailbox[int](1)
     box.offer(1)
     async with trio.open_nursery() as nursery:

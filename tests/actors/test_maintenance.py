@@ -52,7 +52,7 @@ async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: li
     assert await told(store) == []
 
 
-async def test_a_follower_that_is_behind_is_told_each_minute(store: Store, clock: list[int], autojump_clock):
+async def test_a_follower_that_lags_is_reported_each_minute(store: Store, clock: list[int], autojump_clock):
     store.change_log(partial(operations.begin, following=FOLLOWING))
     for clock[0] in (0, maintenance.BEHIND_MS):
         store.write_now([put(BALANCES, 1, value=5)])
@@ -65,7 +65,7 @@ async def test_a_follower_that_is_behind_is_told_each_minute(store: Store, clock
     assert await told(store) == [line, line]
 
 
-async def test_a_follower_that_was_cut_off_is_told_until_it_begins_anew(store: Store, autojump_clock):
+async def test_a_follower_that_was_cut_off_is_reported_until_it_starts_again(store: Store, autojump_clock):
     store.change_log(partial(operations.begin, following=FOLLOWING))
     store.change_log(partial(operations.drop, now_ms=5, because="the store was full"))
     first, second = await told(store)

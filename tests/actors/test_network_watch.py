@@ -36,7 +36,7 @@ def events(logged: list[Any], name: str) -> list[Any]:
     return [line for line in logged if line["event"] == name]
 
 
-async def test_files_are_taken_up_replaced_and_dropped_without_a_restart(tmp_path: Path, autojump_clock: MockClock):
+async def test_files_are_loaded_replaced_and_dropped_without_a_restart(tmp_path: Path, autojump_clock: MockClock):
     async with watching(tmp_path) as watch:
         assert read_network(IP, watch.ranges).reason == "no_network_data"
         (tmp_path / "tor.txt").write_text("81.2.69.160\n")
@@ -53,7 +53,9 @@ async def test_files_are_taken_up_replaced_and_dropped_without_a_restart(tmp_pat
         assert watch.ranges is None
 
 
-async def test_a_look_up_that_was_taken_stays_as_it_was(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_ranges_object_in_use_does_not_change_when_its_file_is_removed(
+    tmp_path: Path, autojump_clock: MockClock
+):
     (tmp_path / "tor.txt").write_text("81.2.69.160\n")
     async with watching(tmp_path) as watch:
         taken = watch.ranges
@@ -63,7 +65,7 @@ async def test_a_look_up_that_was_taken_stays_as_it_was(tmp_path: Path, autojump
         assert watch.ranges is not taken
 
 
-async def test_a_broken_file_is_refused_once_with_its_line_and_the_old_one_kept(
+async def test_a_broken_file_is_rejected_once_with_its_line_and_the_old_data_is_kept(
     tmp_path: Path, autojump_clock: MockClock
 ):
     (tmp_path / "tor.txt").write_text("81.2.69.160\n")
@@ -83,7 +85,7 @@ async def test_a_broken_file_is_refused_once_with_its_line_and_the_old_one_kept(
             assert len(events(logged, "network file in use")) == 2
 
 
-async def test_the_operator_is_told_when_there_is_nothing_to_look_in_and_so_all_traffic_is_free(tmp_path: Path):
+async def test_the_operator_is_warned_when_no_network_data_exists_and_all_traffic_is_free(tmp_path: Path):
     with structlog.testing.capture_logs() as logged:
         NetworkWatch(tmp_path / "none", None).read_now()
         assert len(logged) == 1
@@ -92,7 +94,7 @@ async def test_the_operator_is_told_when_there_is_nothing_to_look_in_and_so_all_
         assert len(logged) == 1
 
 
-async def test_a_folder_that_cannot_be_listed_is_said_once_and_what_was_read_stays(
+async def test_a_folder_that_cannot_be_listed_is_reported_once_and_loaded_data_is_kept(
     tmp_path: Path, autojump_clock: MockClock
 ):
     folder = tmp_path / "network"

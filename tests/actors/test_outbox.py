@@ -77,7 +77,7 @@ async def test_an_event_is_sent_at_once_signed_and_byte_for_byte(tmp_path: Path,
         assert world.states(endpoint.queue) == ["delivered"]
 
 
-async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed(
+async def test_nine_attempts_over_seven_hours_are_each_signed_again_and_then_the_delivery_fails(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -98,7 +98,7 @@ async def test_nine_attempts_over_seven_hours_each_signed_afresh_and_then_failed
         assert [one.status for one in world.attempts(number)] == ["retrying"] * 8 + ["failed"]
 
 
-async def test_it_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: MockClock):
+async def test_the_outbox_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: MockClock):
     """Between two attempts it reads the store only to look for what other processes have committed."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -122,7 +122,7 @@ async def test_it_sleeps_while_nothing_is_due(tmp_path: Path, autojump_clock: Mo
         assert reads == 300_000 // POLL_INTERVAL_MS
 
 
-async def test_what_another_process_has_committed_is_found(tmp_path: Path, autojump_clock: MockClock):
+async def test_deliveries_committed_by_another_process_are_found(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
@@ -153,7 +153,9 @@ async def test_a_slow_and_a_dead_endpoint_delay_no_other(tmp_path: Path, autojum
         assert all(world.receivers.most_open[f"https://hole{hole}.example/"] <= 2 for hole in range(9))
 
 
-async def test_a_good_endpoint_earns_slots_and_a_bad_one_loses_them(tmp_path: Path, autojump_clock: MockClock):
+async def test_the_concurrency_limit_rises_with_successes_and_falls_with_failures(
+    tmp_path: Path, autojump_clock: MockClock
+):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
@@ -174,7 +176,7 @@ async def test_a_good_endpoint_earns_slots_and_a_bad_one_loses_them(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_an_organization_never_has_more_than_32_requests_open(tmp_path: Path, autojump_clock: MockClock):
+async def test_an_organization_never_has_more_than_32_open_requests(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         for place in range(10):
@@ -210,7 +212,7 @@ async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minute
         assert world.receivers.most_open[URL] == 8, "the window has opened again"
 
 
-async def test_few_waiting_deliveries_keep_their_own_schedule_in_an_outage(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_few_pending_deliveries_keep_their_own_schedule_in_an_outage(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -223,7 +225,7 @@ async def test_few_waiting_deliveries_keep_their_own_schedule_in_an_outage(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_paused_endpoint_keeps_its_queue_and_receives_it_on_resume(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -243,7 +245,9 @@ async def test_a_paused_endpoint_keeps_what_was_queued_and_gets_it_on_resume(tmp
         assert world.states(endpoint.queue) == ["delivered"] * 5
 
 
-async def test_a_test_that_waits_when_the_endpoint_is_paused_ends_unsent(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_queued_test_delivery_ends_unsent_when_the_endpoint_is_paused(
+    tmp_path: Path, autojump_clock: MockClock
+):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -257,7 +261,7 @@ async def test_a_test_that_waits_when_the_endpoint_is_paused_ends_unsent(tmp_pat
         assert queued_test(world, endpoint) == Refusal("webhook_paused")
 
 
-async def test_a_test_does_not_wait_behind_a_backlog_and_its_success_ends_the_outage(
+async def test_a_test_delivery_skips_the_backlog_and_its_success_ends_the_outage(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -276,7 +280,7 @@ async def test_a_test_does_not_wait_behind_a_backlog_and_its_success_ends_the_ou
         assert set(world.states(endpoint.queue)) == {"delivered"}
 
 
-async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
+async def test_removing_an_endpoint_cancels_requests_in_flight(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint, other = world.endpoint(number, URL), world.endpoint(number, "https://other.example/")
@@ -296,7 +300,7 @@ async def test_removing_an_endpoint_cuts_off_what_is_in_flight(tmp_path: Path, a
         assert world.states(other.queue) == ["delivered"] * 50
 
 
-async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_restart_resends_what_was_in_flight_and_loses_nothing(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -314,7 +318,7 @@ async def test_a_restart_sends_again_what_was_in_flight_and_loses_nothing(tmp_pa
         assert {post.event_id: post.body for post in world.receivers.posts} == world.bodies(number)
 
 
-async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_drain_starts_nothing_new_and_waits_for_requests_in_flight(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -330,7 +334,7 @@ async def test_a_drain_begins_nothing_more_and_waits_for_what_is_in_flight(tmp_p
         assert len(world.receivers.posts) == 2
 
 
-async def test_a_full_store_forgets_no_attempt_that_was_made(
+async def test_attempts_made_while_the_store_is_full_are_recorded_later(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     with outbox_world(tmp_path) as world:
@@ -355,7 +359,7 @@ async def test_a_full_store_forgets_no_attempt_that_was_made(
         assert len(world.receivers.posts) == 5
 
 
-async def test_a_transport_that_breaks_fails_one_attempt_and_not_the_outbox(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_transport_error_fails_one_attempt_and_not_the_outbox(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         bad, good = world.endpoint(number, URL), world.endpoint(number, "https://good.example/")
@@ -372,7 +376,7 @@ async def test_a_transport_that_breaks_fails_one_attempt_and_not_the_outbox(tmp_
         assert world.states(good.queue) == ["delivered"]
 
 
-def test_the_same_seed_sends_the_same_at_the_same_times(tmp_path: Path):
+def test_the_same_seed_sends_the_same_requests_at_the_same_times(tmp_path: Path):
     async def run(directory: Path, seed: int) -> list[Post]:
         chance = random.Random(seed)
         with outbox_world(directory, seed) as world:
@@ -402,10 +406,8 @@ def test_the_same_seed_sends_the_same_at_the_same_times(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-async def test_every_event_arrives_or_is_listed_as_failed_whatever_happens(
-    seed: int, tmp_path: Path, autojump_clock: MockClock
-):
-    """Ten endpoints that answer, fail, hang and drop by chance, and an outbox that is cut off again and again."""
+async def test_every_event_arrives_or_is_listed_as_failed(seed: int, tmp_path: Path, autojump_clock: MockClock):
+    """Ten endpoints that answer, fail, hang and drop by chance, and an outbox that is cut off repeatedly."""
     chance = random.Random(seed)
     failures = ((10, TIMEOUT), (0.05, DOWN), (0.01, Attempted(None, "connection_reset", 5, None)))
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import BATCH, DRAIN_S, LANES_PER_LOOK, LATE_MS, POLL_INTERVAL_MS, RETRY_FULL_S, SWEEP_ROWS
+from svc.actors.outbox import BATCH, DRAIN_S, LATE_MS, POLL_INTERVAL_MS, QUEUES_PER_LOOK, RETRY_FULL_S, SWEEP_ROWS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import StoreFullError
 from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
@@ -37,8 +37,10 @@ async def run_for(world: OutboxWorld, seconds: float) -> None:
 # What is late
 
 
-async def test_an_outbox_that_does_not_look_is_behind_after_a_minute(tmp_path: Path, autojump_clock: MockClock):
+async def test_an_outbox_that_has_not_polled_for_a_minute_is_behind(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
+        assert not world.outbox.is_behind(), "it has not had a minute to look"
+        await trio.sleep(LATE_S + 0.001)
         assert world.outbox.is_behind(), "it has never looked"
         await run_for(world, 1)
         assert not world.outbox.is_behind()
@@ -51,7 +53,7 @@ async def test_an_outbox_that_does_not_look_is_behind_after_a_minute(tmp_path: P
 
 
 @pytest.mark.parametrize(("waited_s", "late"), [(LATE_S, False), (LATE_S + 0.001, True)])
-async def test_what_could_have_been_sent_a_minute_ago_is_late_until_it_is_sent(
+async def test_a_delivery_that_could_have_been_sent_a_minute_ago_is_late_until_it_is_sent(
     waited_s: float, late: bool, tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -65,7 +67,7 @@ async def test_what_could_have_been_sent_a_minute_ago_is_late_until_it_is_sent(
         assert not world.outbox.is_behind()
 
 
-async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_path: Path, autojump_clock: MockClock):
+async def test_deliveries_of_a_paused_or_failing_endpoint_are_not_late(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         paused = world.endpoint(number, URL)
@@ -81,12 +83,12 @@ async def test_what_waits_for_a_paused_or_a_failing_endpoint_is_not_late(tmp_pat
         assert not world.outbox.is_behind()
 
 
-async def test_every_endpoint_queue_is_found_and_one_late_delivery_among_all_is_late(
+async def test_every_endpoint_queue_is_scanned_and_a_single_late_delivery_is_found(
     tmp_path: Path, autojump_clock: MockClock
 ):
     """More queues than are looked at without a pause; the first of them alone is late."""
     with outbox_world(tmp_path) as world:
-        numbers = [world.organization() for _ in range(LANES_PER_LOOK // 8 + 1)]
+        numbers = [world.organization() for _ in range(QUEUES_PER_LOOK // 8 + 1)]
         for number in numbers:
             for place in range(8):
                 world.endpoint(number, f"https://r{number}-{place}.example/")
@@ -103,7 +105,7 @@ async def test_every_endpoint_queue_is_found_and_one_late_delivery_among_all_is_
 # What it says of itself
 
 
-async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: Path, autojump_clock: MockClock):
+async def test_attempt_outcomes_and_durations_are_counted(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
@@ -135,7 +137,7 @@ async def test_it_counts_what_attempts_came_to_and_how_long_they_took(tmp_path: 
         assert all(bound >= 1.5 for bound in taken)
 
 
-async def test_an_attempt_says_when_it_began_and_how_long_it_took(
+async def test_an_attempt_records_when_it_began_and_how_long_it_took(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     """Also one that is cut off, and one whose transport breaks."""
@@ -168,7 +170,7 @@ async def test_an_attempt_says_when_it_began_and_how_long_it_took(
         assert world.outbox.statistics().errors == {"removed": 1, "connect_error": 1}
 
 
-async def test_the_slots_of_an_endpoint_are_not_lost_by_what_was_removed_or_paused(
+async def test_removing_or_pausing_an_endpoint_does_not_lower_its_concurrency_limit(
     tmp_path: Path, autojump_clock: MockClock
 ):
     """What we end ourselves says nothing of the receiver."""
@@ -193,7 +195,7 @@ async def test_the_slots_of_an_endpoint_are_not_lost_by_what_was_removed_or_paus
 # How it ends
 
 
-async def test_a_drain_with_nothing_in_flight_is_over_at_once(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_drain_with_nothing_in_flight_ends_at_once(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
@@ -225,7 +227,7 @@ async def test_a_drain_waits_no_longer_than_an_attempt_may_take(tmp_path: Path, 
         assert world.states(queue) == ["pending"]
 
 
-async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_drain_waits_until_the_slowest_attempt_is_recorded(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queues = [world.endpoint(number, url).queue for url in (URL, OTHER)]
@@ -241,7 +243,7 @@ async def test_a_drain_waits_for_the_slowest_and_for_it_to_be_written_down(tmp_p
             nursery.cancel_scope.cancel()
 
 
-async def test_it_begins_anew_after_it_was_cut_off(tmp_path: Path, autojump_clock: MockClock):
+async def test_an_outbox_that_was_cancelled_can_start_again(tmp_path: Path, autojump_clock: MockClock):
     """The same outbox: what was in flight is not held against the new beginning."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -258,7 +260,7 @@ async def test_it_begins_anew_after_it_was_cut_off(tmp_path: Path, autojump_cloc
 # What is left behind
 
 
-async def test_what_a_removed_endpoint_leaves_is_swept_in_bounded_steps_from_the_start_on_too(
+async def test_rows_of_a_removed_endpoint_are_deleted_in_bounded_steps_also_at_startup(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -289,7 +291,7 @@ async def test_what_a_removed_endpoint_leaves_is_swept_in_bounded_steps_from_the
         assert [rows(table) for table in (DELIVERIES, REMOVED_ENDPOINTS)] == [0, 0]
 
 
-async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_nothing(
+async def test_while_the_store_is_full_the_outbox_retries_each_second_and_starts_nothing(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     with outbox_world(tmp_path) as world:
@@ -310,10 +312,10 @@ async def test_while_the_store_is_full_it_tries_again_each_second_and_begins_not
         assert gaps == {RETRY_FULL_S}
 
 
-async def test_a_job_that_fails_ends_the_outbox_with_its_error(
+async def test_a_failing_job_ends_the_outbox_with_its_error(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
-    """Whoever supervises it begins again from the disk; what was sent is sent again."""
+    """Its supervisor begins again from the disk; what was sent is sent again."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -331,7 +333,7 @@ async def test_a_job_that_fails_ends_the_outbox_with_its_error(
         assert len(world.receivers.posts) == 2
 
 
-async def test_attempts_that_end_together_are_written_down_together(tmp_path: Path, autojump_clock: MockClock):
+async def test_attempts_that_end_together_are_recorded_together(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(8)]
         for number in numbers:
@@ -354,7 +356,9 @@ async def test_attempts_that_end_together_are_written_down_together(tmp_path: Pa
 # In time
 
 
-async def test_a_retry_comes_when_it_is_due_and_a_nudge_wakes_at_once(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_retry_is_sent_when_it_is_due_and_a_nudge_wakes_the_outbox_at_once(
+    tmp_path: Path, autojump_clock: MockClock
+):
     """To the millisecond, though looks come at other times."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -374,7 +378,7 @@ async def test_a_retry_comes_when_it_is_due_and_a_nudge_wakes_at_once(tmp_path: 
             nursery.cancel_scope.cancel()
 
 
-async def test_a_redelivery_is_sent_beside_what_waits(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_redelivery_is_sent_in_parallel_to_pending_deliveries(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -390,7 +394,7 @@ async def test_a_redelivery_is_sent_beside_what_waits(tmp_path: Path, autojump_c
         assert [(one.attempt, one.status) for one in world.attempts(number)] == [(1, "delivered")] * 2
 
 
-async def test_a_signature_says_the_second_of_its_attempt(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_signature_contains_the_second_of_its_attempt(tmp_path: Path, autojump_clock: MockClock):
     """By which a receiver refuses what is old: each attempt has its own."""
     with outbox_world(tmp_path) as world:
         number = world.organization()

@@ -79,7 +79,7 @@ def recover(world: OutboxWorld, endpoint: Registered) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 150])
-async def test_what_a_day_of_outage_has_failed_is_recovered_without_a_restart(
+async def test_dead_letters_of_a_day_of_outage_are_recovered_without_a_restart(
     count: int, tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -107,7 +107,7 @@ async def test_what_a_day_of_outage_has_failed_is_recovered_without_a_restart(
 
 
 @pytest.mark.slow
-async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_delivery_recovered_too_early_gets_nine_more_attempts(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         url = "https://receiver.example/"
@@ -126,7 +126,7 @@ async def test_what_is_recovered_too_soon_has_nine_attempts_before_it_again(tmp_
 
 
 @pytest.mark.slow
-async def test_a_backlog_that_waits_for_a_probe_is_sent_at_once_when_the_endpoint_gets_another_url(
+async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_url_changes(
     tmp_path: Path, autojump_clock: MockClock
 ):
     """Though events went on joining it, for which it was not counted again."""
@@ -142,7 +142,7 @@ async def test_a_backlog_that_waits_for_a_probe_is_sent_at_once_when_the_endpoin
             tried = len(world.receivers.posts)
             world.send(number, 30)
             await trio.sleep(1)
-            assert len(world.receivers.posts) - tried <= 1, "whoever joins the crowd waits with it"
+            assert len(world.receivers.posts) - tried <= 1, "a delivery that joins the backlog waits with it"
             world.change(endpoint, url=other)
             world.outbox.nudge((endpoint.queue,))
             await trio.sleep(30)

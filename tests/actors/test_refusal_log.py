@@ -51,7 +51,7 @@ def told(world: OutboxWorld) -> list[tuple[int, str, str, int]]:
     return [(round((at_ms - start) / 1000), data["key_id"], data["code"], data["count"]) for at_ms, data in said]
 
 
-async def test_a_flood_is_told_at_once_and_then_once_a_minute_and_none_is_lost(
+async def test_a_flood_of_refusals_is_reported_at_once_then_once_a_minute_and_none_is_lost(
     tmp_path: Path, autojump_clock: MockClock
 ):
     with outbox_world(tmp_path) as world:
@@ -71,7 +71,7 @@ async def test_a_flood_is_told_at_once_and_then_once_a_minute_and_none_is_lost(
         assert commits < 110, "about one a second"
 
 
-async def test_keys_and_codes_are_told_apart(tmp_path: Path, autojump_clock: MockClock):
+async def test_refusals_are_counted_per_key_and_code(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL, events=("identification.refused",))
@@ -87,7 +87,7 @@ async def test_keys_and_codes_are_told_apart(tmp_path: Path, autojump_clock: Moc
         ]
 
 
-async def test_what_was_counted_before_a_restart_is_told_after_it(tmp_path: Path, autojump_clock: MockClock):
+async def test_refusals_counted_before_a_restart_are_reported_after_it(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL, events=("identification.refused",))
@@ -115,7 +115,7 @@ async def test_without_a_subscriber_nothing_is_written(tmp_path: Path, autojump_
             assert world.store.statistics().commits == commits
 
 
-async def test_a_full_store_delays_what_is_told_and_loses_none_of_it(
+async def test_a_full_store_delays_refusal_reports_and_loses_none(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     with outbox_world(tmp_path) as world:

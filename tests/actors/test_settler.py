@@ -25,7 +25,7 @@ def settled(world: OutboxWorld) -> dict[tuple[int, int], Settlement]:
         return {(number, day): row for (number, day), row in snapshot.scan(SETTLEMENTS)}
 
 
-async def test_it_looks_at_the_start_and_then_once_a_minute(tmp_path: Path, autojump_clock: MockClock):
+async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Path, autojump_clock: MockClock):
     assert INTERVAL_S == 60.0
     with outbox_world(tmp_path) as world:
         books = Books(world)
@@ -44,7 +44,7 @@ async def test_it_looks_at_the_start_and_then_once_a_minute(tmp_path: Path, auto
         assert 0 <= row.settled_at_ms - EPOCH_MS - SETTLED_AFTER_MS < 1_000
 
 
-async def test_one_look_settles_every_day_of_everybody(tmp_path: Path, autojump_clock: MockClock):
+async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, autojump_clock: MockClock):
     """Also days of more lines than are read at once."""
     with outbox_world(tmp_path) as world:
         one, other, idle = Books(world), Books(world), Books(world)
@@ -68,7 +68,9 @@ async def test_one_look_settles_every_day_of_everybody(tmp_path: Path, autojump_
         assert world.store.statistics().commits == before, "a look that finds nothing writes nothing"
 
 
-async def test_who_is_past_due_for_a_week_is_blocked_by_the_settler_and_told(tmp_path: Path, autojump_clock: MockClock):
+async def test_an_organization_past_due_for_a_week_is_blocked_and_the_subscriber_notified(
+    tmp_path: Path, autojump_clock: MockClock
+):
     with outbox_world(tmp_path) as world:
         late, later = Books(world), Books(world)
         for books, since_ms in ((late, EPOCH_MS - OVERDUE_MS), (later, EPOCH_MS - OVERDUE_MS + 1)):
@@ -87,7 +89,7 @@ async def test_who_is_past_due_for_a_week_is_blocked_by_the_settler_and_told(tmp
         assert len(late.changes()) == 3
 
 
-async def test_a_full_store_delays_what_is_settled_and_loses_nothing(
+async def test_a_full_store_delays_settlement_and_loses_nothing(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     with outbox_world(tmp_path) as world:
@@ -108,7 +110,7 @@ async def test_a_full_store_delays_what_is_settled_and_loses_nothing(
             nursery.cancel_scope.cancel()
 
 
-async def test_a_transaction_that_fails_is_no_settlement(
+async def test_a_failed_transaction_does_not_count_as_a_settlement(
     tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ):
     with outbox_world(tmp_path) as world:

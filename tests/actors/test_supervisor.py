@@ -35,20 +35,20 @@ async def test_the_fourth_failure_within_a_minute_ends_the_process(autojump_cloc
         await supervise("flaky", actor.run)
 
 
-async def test_failures_far_apart_are_forgiven(autojump_clock):
+async def test_failures_far_apart_do_not_add_up(autojump_clock):
     actor = Flaky(failures=10, apart_s=25)
     await supervise("flaky", actor.run)
     assert actor.starts == 11
 
 
-async def test_restarts_are_counted_by_the_name_of_the_actor(autojump_clock):
+async def test_restarts_are_counted_by_actor_name(autojump_clock):
     restarts: Counter[str] = Counter()
     await supervise("flaky", Flaky(failures=2, apart_s=1).run, restarts)
     await supervise("steady", Flaky(failures=0, apart_s=1).run, restarts)
     assert restarts == {"flaky": 2}
 
 
-async def test_while_the_store_is_away_an_actor_waits_and_that_is_no_failure_of_its_own(autojump_clock):
+async def test_an_actor_waits_while_the_store_is_unreachable_and_that_is_not_its_failure(autojump_clock):
     """Also where it says so from a nursery of its own."""
     actor, restarts = Flaky(failures=20, apart_s=0.1), Counter[str]()
 

@@ -28,6 +28,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.store import operations
 from svc.store.directory import Opened
 from svc.store.learned import OTHERS, PRODUCTION, SHARED, scope_of
+from svc.store.postgresql.wire import Statement, Wire
 from svc.store.store import StoreFullError
 from svc.store.tables import EVENTS, STATISTICS
 from svc.store.transactions.accounts import create_organization
@@ -36,6 +37,8 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.world import World
 from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of
+from tests.support.postgresql import Cluster
+from tests.support.serving_postgresql import open_served, url_of
 from tests.support.worlds import HeldThreads, inline
 
 LESSONS_BETWEEN_WRITES = 256
@@ -73,7 +76,7 @@ async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = N
     return statistics
 
 
-async def test_what_was_learned_is_written_after_so_many_lessons_and_is_there_after_a_restart(found: Opened):
+async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_restart(found: Opened):
     frequencies = Frequencies(found.store)
     await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
     await learn(frequencies, 1, key_of(organization=2))
@@ -88,7 +91,7 @@ async def test_what_was_learned_is_written_after_so_many_lessons_and_is_there_af
     assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
 
 
-async def test_only_the_classes_that_changed_are_written_and_not_before_as_many_lessons_more(found: Opened):
+async def test_only_changed_classes_are_written_after_enough_further_updates(found: Opened):
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):
         await learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
@@ -108,7 +111,7 @@ async def test_only_the_classes_that_changed_are_written_and_not_before_as_many_
     assert {STATISTICS.key.unpack(packed) for packed in changes} == {(1, PRODUCTION, SHARED), (1, PRODUCTION, FAMILY)}
 
 
-async def test_what_taught_nothing_is_no_lesson(found: Opened):
+async def test_an_update_without_content_is_not_counted(found: Opened):
     frequencies = Frequencies(found.store)
     before = (await frequencies.of(key_of())).rows()
     await frequencies.learn(key_of(), Recorded(NOTHING_ELSE, None))
@@ -118,7 +121,7 @@ async def test_what_taught_nothing_is_no_lesson(found: Opened):
     assert (await frequencies.of(key_of())) is (await frequencies.of(key_of()))
 
 
-async def test_other_environments_start_from_production_keep_their_own_and_never_change_it(found: Opened):
+async def test_other_environments_start_from_production_and_never_change_it(found: Opened):
     frequencies = Frequencies(found.store)
     await learn(frequencies, 10)
     await frequencies.write_behind(1)
@@ -135,7 +138,7 @@ async def test_other_environments_start_from_production_keep_their_own_and_never
     )
 
 
-async def test_memory_holds_the_classes_that_were_used_last_and_nothing_is_lost(found: Opened):
+async def test_memory_holds_the_most_recently_used_classes_and_nothing_is_lost(found: Opened):
     frequencies = Frequencies(found.store, most=3)
     for organization in range(1, 6):
         for family in (7, 8):
@@ -149,7 +152,7 @@ async def test_memory_holds_the_classes_that_were_used_last_and_nothing_is_lost(
             assert (await frequencies.of(key_of(organization, family=family))).devices(family) == organization
 
 
-async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_store(found: Opened):
+async def test_the_least_visited_class_is_evicted_for_a_new_one_also_in_the_store(found: Opened):
     frequencies = Frequencies(found.store)
     for family in range(1, CLASSES + 1):
         await learn(frequencies, 2 if family == 9 else 3, key_of(family=family))
@@ -162,7 +165,7 @@ async def test_the_least_visited_class_makes_room_for_a_new_one_also_in_the_stor
     assert (await learn(frequencies, 1, key_of(family=9))).devices(9) == 1, "it learns from the beginning"
 
 
-async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, monkeypatch: pytest.MonkeyPatch):
+async def test_statistics_are_kept_in_memory_while_the_store_is_full(found: Opened, monkeypatch: pytest.MonkeyPatch):
     async def full(_: Any, **how: Any) -> Any:
         raise StoreFullError("no room")
 
@@ -179,7 +182,7 @@ async def test_statistics_that_find_no_room_are_kept_in_memory(found: Opened, mo
     assert written.devices(FAMILY) == 6
 
 
-async def test_statistics_that_cannot_be_written_for_another_reason_end_the_writer(found: Opened):
+async def test_any_other_write_error_ends_the_statistics_writer(found: Opened):
     class NetworkFileError(Statistics):
         def shared_bytes(self) -> bytes:
             raise RuntimeError("nobody foresaw this")
@@ -206,7 +209,7 @@ Learned = tuple[int, int, int, float | None]
     scope=st.sampled_from([PRODUCTION, OTHERS]),
 )
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_several_workers_learn_is_what_one_learns_in_the_order_of_their_writes(
+def test_several_workers_learn_the_same_as_one_in_the_order_of_their_writes(
     tmp_path: Path, learned: list[Learned | int], scope: int
 ):
     with tempfile.TemporaryDirectory(dir=tmp_path) as directory:
@@ -248,7 +251,7 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
         assert (await last.of(key_of(scope=scope, family=family))).devices(family) == one.devices(family)
 
 
-async def test_a_class_that_another_worker_gave_up_begins_again_and_the_store_has_no_row_too_many(found: Opened):
+async def test_a_class_evicted_by_another_worker_starts_again_and_the_store_keeps_its_row_limit(found: Opened):
     first, second = Frequencies(found.store), Frequencies(found.store)
     for family in range(1, CLASSES + 1):
         await learn(first, 2 if family == 9 else 3, key_of(family=family))
@@ -263,7 +266,7 @@ async def test_a_class_that_another_worker_gave_up_begins_again_and_the_store_ha
     assert written.devices(9) == 1
 
 
-async def test_lessons_of_very_many_classes_are_written_before_they_fill_the_memory(
+async def test_updates_of_very_many_classes_are_written_before_they_fill_the_memory(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(visitor_index, "LESSONS_HELD", 20)
@@ -304,7 +307,28 @@ async def test_an_identification_that_fails_in_its_transaction_fails_alone(found
     assert sum(counters.statistics().matched.values()) == 2
 
 
-async def test_what_is_recorded_is_counted_and_teaches_and_is_kept_at_the_end(found: Opened):
+async def test_no_organization_waits_for_another_of_its_batch(cluster: Cluster, tmp_path: Path):
+    """The database lets nobody write for the first one."""
+    opened, held = open_served(tmp_path, World.real()), await Wire.connect(url_of(tmp_path))
+    await held.exchange([Statement(b"insert into svc.writers values (1, 0) on conflict do nothing")])
+    await held.exchange([Statement(b"begin"), Statement(b"select from svc.writers where organization = 1 for update")])
+    inbox, counters = Mailbox[Assessed](64), IdentificationCounters()
+    (first, first_reply), (second, second_reply) = (
+        assessed(msgspec.structs.replace(submission(number), organization=number)) for number in (1, 2)
+    )
+    async with trio.open_nursery() as nursery:
+        for message in (first, second):
+            await inbox.put(message)
+        inbox.close()
+        nursery.start_soon(run, inbox, opened.store, 64, list, counters)
+        assert isinstance((await second_reply.wait()).outcome, Identified)
+        assert not first_reply.is_set
+        held.close()
+    assert isinstance((await first_reply.wait()).outcome, Identified)
+    opened.store.close()
+
+
+async def test_recorded_identifications_are_counted_learned_and_flushed_at_the_end(found: Opened):
     twice = msgspec.structs.replace(submission(1), idempotency=b"i" * 16)
     outcomes, _, counters = await record(found, twice, msgspec.structs.replace(twice), submission(5))
     assert [type(outcome) for outcome in outcomes] == [Identified, Duplicate, Identified]
@@ -315,7 +339,7 @@ async def test_what_is_recorded_is_counted_and_teaches_and_is_kept_at_the_end(fo
     assert written.devices(family) > 0.5
 
 
-async def test_without_room_everybody_is_told_to_come_again_and_nothing_is_learned(
+async def test_with_a_full_store_every_request_gets_a_retry_response_and_nothing_is_learned(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
     async def full(_: Any, **how: Any) -> Any:
@@ -329,7 +353,7 @@ async def test_without_room_everybody_is_told_to_come_again_and_nothing_is_learn
     assert kept(found) is None
 
 
-async def test_whoever_sends_webhooks_is_told_after_the_commit(found: Opened):
+async def test_the_webhook_sender_is_notified_after_the_commit(found: Opened):
     entropy = World.real().entropy
     make = partial(create_organization, organization_id="org_" + "A" * 20, name="x", now_ms=0, rate_limit_per_s=0)
     url, events = "https://receiver.example/", ("identification.completed",)

@@ -15,11 +15,11 @@ FILES = files()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_generated_source_is_the_one_that_the_generator_writes(file: Path):
+def test_the_generated_sources_are_up_to_date(file: Path):
     assert (ROOT / file).read_text() == FILES[file], "it is out of date: make reference"
 
 
-def test_every_operation_but_the_consoles_is_a_method_of_each_client():
+def test_every_operation_except_those_of_the_console_is_a_method_of_each_client():
     named = {one.name for one in operations(json.loads(DOCUMENT.read_text()))}
     assert named == {route.operation_id for route in API if not route.documented_path.startswith("/console")}
     source = (ROOT / "clients" / "node" / "src" / "operations.ts").read_text()
@@ -41,5 +41,5 @@ def test_every_operation_but_the_consoles_is_a_method_of_each_client():
         ({"type": "array", "items": {"$ref": "#/components/schemas/Sdk"}}, "list[Sdk]", "Array<Sdk>"),
     ],
 )  # fmt: skip
-def test_a_schema_is_a_type_of_each_language(schema: dict[str, object], python: str, typescript: str):
+def test_every_schema_is_a_type_in_each_language(schema: dict[str, object], python: str, typescript: str):
     assert (python_type(schema), typescript_type(schema)) == (python, typescript)

@@ -14,12 +14,10 @@ from svc_client import ApiError, Checked, Problem
 
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.signature import signed_headers
-from tests.clients.test_node import Library, library
+from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service
 from tests.test_docs import DOCS, block
-
-__all__ = ["library"]  # a fixture
 
 PAGE = "server-libraries.md"
 EVENT = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
@@ -46,7 +44,7 @@ def delivery() -> tuple[bytes, dict[str, str]]:
     return event.body, signed_headers(EVENT, event, (SECRET,), now_s)
 
 
-async def test_the_log_ins_of_python_decide(tmp_path: Path):
+async def test_the_login_examples_in_python_decide_correctly(tmp_path: Path):
     async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
         key, secret = live.issue()[1], live.issue("secret")[1]
         ids = [(await live.identify(key, tag="t")).json()["request_id"] for _ in range(2)]
@@ -67,7 +65,7 @@ async def test_the_log_ins_of_python_decide(tmp_path: Path):
         assert await later(live.url, secret, ids[0], "127.0.0.1", "t", lambda _: False) == "refuse"
 
 
-async def test_the_log_in_of_node_decides(library: Library, tmp_path: Path):
+async def test_the_login_example_in_node_decides_correctly(library: Library, tmp_path: Path):
     async with live_service(tmp_path, now_ms=round(time.time() * 1000)) as live:
         key, secret = live.issue()[1], live.issue("secret")[1]
         request_id = (await live.identify(key, tag="t")).json()["request_id"]
@@ -87,13 +85,13 @@ async def test_the_log_in_of_node_decides(library: Library, tmp_path: Path):
     assert said == ["verify", "refuse"]
 
 
-def test_the_receiver_of_python_takes_only_what_is_authentic():
+def test_the_python_receiver_accepts_only_authentic_deliveries():
     receive = names("def receive")["receive"]
     body, headers = delivery()
     assert (receive(body, headers, SECRET), receive(body + b" ", headers, SECRET)) == (204, 401)
 
 
-async def test_the_receiver_of_node_takes_only_what_is_authentic(library: Library):
+async def test_the_node_receiver_accepts_only_authentic_deliveries(library: Library):
     (library.folder / "receive.mjs").write_text(block(PAGE, "javascript", "function receive"))
     body, headers = delivery()
     said = await library.run(

@@ -3,75 +3,25 @@
 from __future__ import annotations
 
 import base64
-import json
-import subprocess
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
 from svc_client import Retries
 
 from tests.clients.cases import checks, deliveries
+from tests.clients.conftest import Library
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import Live, live_service, report
-from tests.test_fronts import free_port
-from tools.node_client import PACKAGE, compile_to, compiler
-from tools.web import Node
+from tests.test_reverse_proxies import free_port
 
 pytestmark = pytest.mark.slow(5)
 
 
-class Library:
-    """The compiled library, and programs that import it."""
-
-    def __init__(self, node: Node, folder: Path) -> None:
-        self._node, self.folder = node, folder
-        compile_to(node, folder / "node_modules" / "svc-client" / "dist")
-        package = folder / "node_modules" / "svc-client" / "package.json"
-        package.write_text((PACKAGE / "package.json").read_text())
-
-    async def run(self, script: str, **values: Any) -> Any:
-        """What `return` gives in a script, where `values` are constants."""
-        constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
-        program = f"""
-            import {{ ApiError, Client, UnreachableError, WebhookError, decide, verifyWebhook }} from "svc-client";
-            {constants}
-            async function main() {{ {script} }}
-            console.log(JSON.stringify(await main() ?? null));
-        """
-        done = await trio.run_process(
-            [str(self._node.node), "--input-type=module", "-e", program],
-            cwd=self.folder,
-            env=self._node.environment,
-            capture_stdout=True,
-            capture_stderr=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        return json.loads(done.stdout)
-
-    def type_errors(self, source: str) -> str:
-        """What the compiler says of a program that uses the library."""
-        (self.folder / "user.mts").write_text(source)
-        tsc = PACKAGE.parents[1] / "web" / "node_modules" / "typescript" / "bin" / "tsc"
-        options = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": []}
-        (self.folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": ["user.mts"]}))
-        command = [str(self._node.node), str(tsc), "-p", str(self.folder)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=self._node.environment).stdout
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    node = compiler()
-    if isinstance(node, str):
-        pytest.skip(f"the library for Node.js can't be compiled: {node}")
-    return Library(node, tmp_path_factory.mktemp("node"))
-
-
-async def test_one_call_finds_what_does_not_belong_to_this_action(library: Library, tmp_path: Path):
+async def test_one_call_verifies_that_an_event_belongs_to_its_action(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
         request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
         cases = checks(request_id, live.clock.now_ms)
@@ -89,7 +39,7 @@ async def test_one_call_finds_what_does_not_belong_to_this_action(library: Libra
     assert all(one["decision"] == "refuse" for one in told if one["problem"])
 
 
-async def test_errors_have_names_and_no_address_is_a_mistake(library: Library, tmp_path: Path):
+async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
         key, now = live.issue("secret")[1], live.clock.now_ms
         request_id = (await live.identify(live.issue()[1])).json()["request_id"]
@@ -119,7 +69,7 @@ async def test_errors_have_names_and_no_address_is_a_mistake(library: Library, t
     ]
 
 
-async def test_strangers_are_asked_for_more_and_only_suspects_refused(library: Library, tmp_path: Path):
+async def test_new_visitors_are_challenged_and_only_suspects_refused(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
         key = live.issue()[1]
         visits = ((report(1), BROWSER), (report(1), BROWSER), (TOO_LITTLE, BROWSER), (report(1, **DRIVEN), HEADLESS))
@@ -134,7 +84,7 @@ async def test_strangers_are_asked_for_more_and_only_suspects_refused(library: L
     assert told == ["verify", "accept", "verify", "refuse"]
 
 
-async def test_a_lost_answer_does_not_make_another_event(library: Library, tmp_path: Path):
+async def test_a_lost_response_does_not_create_another_event(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
         told = await identified_with_a_lost_answer(library, live)
         ((request_id, event),) = live.events()
@@ -163,7 +113,7 @@ async def identified_with_a_lost_answer(library: Library, live: Live) -> Any:
     )  # fmt: skip
 
 
-async def test_events_are_read_page_after_page_and_the_management_api_works(library: Library, tmp_path: Path):
+async def test_events_are_read_page_by_page_and_the_management_api_works(library: Library, tmp_path: Path):
     async with subscribing(tmp_path) as subscriber:
         live = subscriber.live
         key = live.issue()[1]
@@ -193,7 +143,7 @@ async def test_events_are_read_page_after_page_and_the_management_api_works(libr
     assert told["deleted"] is None
 
 
-async def test_only_an_authentic_delivery_is_an_event(library: Library):
+async def test_only_an_authentic_delivery_is_accepted_as_an_event(library: Library):
     cases = deliveries()
     given = [
         {**case._asdict(), "body": base64.b64encode(case.body).decode(), "now_ms": case.now_s * 1000}
@@ -226,7 +176,7 @@ async def test_only_an_authentic_delivery_is_an_event(library: Library):
         ("getHealth()", [302], 1),
     ],
 )
-async def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
+async def test_a_call_is_retried_only_where_that_can_help_and_is_safe(
     library: Library, call: str, answers: list[int], attempts: int
 ):
     told = await library.run(
@@ -244,7 +194,7 @@ async def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
     assert said == ("unexpected_response" if attempts <= len(answers) else {})
 
 
-async def test_both_libraries_wait_for_the_same_times(library: Library):
+async def test_both_libraries_use_the_same_retry_delays(library: Library):
     told = await library.run(
         """
         const { waitMs } = await import(`file://${process.cwd()}/node_modules/svc-client/dist/retries.js`);
@@ -259,7 +209,7 @@ async def test_both_libraries_wait_for_the_same_times(library: Library):
     assert Retries() == Retries(attempts=3, first_wait_s=0.1, longest_wait_s=2, longest_retry_after_s=5)
 
 
-def test_the_types_are_enough_for_its_users(library: Library):
+def test_the_types_accept_right_uses_and_reject_wrong_ones(library: Library):
     right = """
         import { Client, type EventBody } from "svc-client";
         const client = new Client({ baseUrl: "https://id.shop.example", apiKey: "svc_sk_" });
@@ -270,7 +220,7 @@ def test_the_types_are_enough_for_its_users(library: Library):
         export {};
     """
     wrong = right.replace("limit: 2", "limt: 2").replace("origin: null, ", "")
-    assert library.type_errors(right) == ""
-    shown = library.type_errors(wrong)
+    shown = library.type_errors(right=right, wrong=wrong)
     assert "'limt' does not exist" in shown
     assert "'origin' is missing" in shown
+    assert re.findall(r"^\S+?\.mts", shown, re.MULTILINE) == ["wrong.mts", "wrong.mts"]

@@ -26,7 +26,7 @@ from tests.clients.cases import NEVER, checks, deliveries
 from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service, report
-from tests.test_fronts import free_port
+from tests.test_reverse_proxies import free_port
 
 AT_ONCE = Retries(first_wait_s=0)
 
@@ -78,7 +78,7 @@ def moment(ms: int) -> datetime:
 
 
 @pytest.mark.slow
-async def test_one_call_finds_what_does_not_belong_to_this_action(tmp_path: Path):
+async def test_one_call_verifies_that_an_event_belongs_to_its_action(tmp_path: Path):
     async with live_service(tmp_path) as live:
         request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
         secret = live.issue("secret")[1]
@@ -116,7 +116,7 @@ async def test_one_call_finds_what_does_not_belong_to_this_action(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_a_check_calls_an_error_by_its_name_and_no_address_a_mistake(tmp_path: Path):
+async def test_a_check_names_its_error_and_an_unreachable_address_is_its_own_error(tmp_path: Path):
     async with live_service(tmp_path) as live:
         request_id = (await live.identify(live.issue()[1])).json()["request_id"]
         given: dict[str, Any] = {"origin": ORIGIN, "tag": None, "is_first_use": lambda _: True}
@@ -131,7 +131,7 @@ async def test_a_check_calls_an_error_by_its_name_and_no_address_a_mistake(tmp_p
 
 
 @pytest.mark.slow
-async def test_strangers_are_asked_for_more_and_only_suspects_refused(tmp_path: Path):
+async def test_new_visitors_are_challenged_and_only_suspects_refused(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key = live.issue()[1]
         async with AsyncClient(live.url, live.issue("secret")[1]) as client:
@@ -151,7 +151,7 @@ async def test_strangers_are_asked_for_more_and_only_suspects_refused(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_server_identifies_and_a_lost_answer_does_not_make_another_event(tmp_path: Path):
+async def test_a_server_identifies_and_a_lost_response_does_not_create_another_event(tmp_path: Path):
     async with live_service(tmp_path) as live:
         secret = live.issue("secret")[1]
         network = Network(lost=1)
@@ -170,7 +170,7 @@ async def test_a_server_identifies_and_a_lost_answer_does_not_make_another_event
 
 
 @pytest.mark.slow
-async def test_events_are_read_page_after_page_with_filters(tmp_path: Path):
+async def test_events_are_read_page_by_page_with_filters(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key, secret = live.issue()[1], live.issue("secret")[1]
         made = [(await live.identify(key, tag="a&b=c")).json()["request_id"] for _ in range(5)]
@@ -191,7 +191,7 @@ async def test_events_are_read_page_after_page_with_filters(tmp_path: Path):
 
 
 @pytest.mark.slow
-async def test_the_management_api_under_asyncio_too(tmp_path: Path):
+async def test_the_management_api_also_works_under_asyncio(tmp_path: Path):
     async with subscribing(tmp_path) as subscriber:
         live = subscriber.live
         management = live.issue("management", role="admin")[1]
@@ -229,7 +229,7 @@ async def test_a_delivery_of_the_service_is_authentic(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", deliveries())
-def test_only_an_authentic_delivery_is_an_event(name: str):
+def test_only_an_authentic_delivery_is_accepted_as_an_event(name: str):
     delivery, is_authentic = deliveries()[name]
     body, headers, secrets, now_s = delivery
     if is_authentic:
@@ -255,9 +255,7 @@ def test_only_an_authentic_delivery_is_an_event(name: str):
         ("get_health", (503, 503, 503), 3),
     ],
 )
-def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
-    method: str, answers: tuple[int, ...], attempts: int
-):
+def test_a_call_is_retried_only_where_that_can_help_and_is_safe(method: str, answers: tuple[int, ...], attempts: int):
     network = Network(answers=(*map(refusal, answers), httpx.Response(200, json={})))
     client = Client("http://127.0.0.1:1", "key", http=through(network), retries=AT_ONCE)
     arguments = ("org", "whk") if method == "test_webhook" else ()
@@ -269,14 +267,14 @@ def test_a_call_is_sent_again_where_that_may_help_and_can_do_no_harm(
     assert len(network.sent) == attempts
 
 
-def test_a_retry_after_is_waited_for_but_not_for_long():
+def test_a_retry_after_header_is_honored_up_to_a_limit():
     wait = Retries().wait_s
     soon, late = (ApiError(429, "rate_limited", "", retry_after_s=seconds) for seconds in (1, 3600))
     assert wait(soon, attempt=1, is_repeatable=False, random=0.5) == pytest.approx(1.05)
     assert wait(late, attempt=1, is_repeatable=True, random=0) is None
 
 
-def test_the_wait_doubles_up_to_its_limit_and_ends_with_the_attempts():
+def test_the_delay_doubles_up_to_its_limit_and_ends_with_the_attempts():
     failure = UnreachableError("reset", was_sent=True)
     waits = [
         Retries(attempts=8).wait_s(failure, attempt=attempt, is_repeatable=True, random=1) for attempt in range(1, 9)
@@ -285,7 +283,7 @@ def test_the_wait_doubles_up_to_its_limit_and_ends_with_the_attempts():
     assert Retries().wait_s(failure, attempt=1, is_repeatable=False, random=1) is None
 
 
-async def test_waiting_between_attempts_takes_no_thread(autojump_clock: trio.testing.MockClock):
+async def test_waiting_between_attempts_uses_no_thread(autojump_clock: trio.testing.MockClock):
     network = Network(answers=(refusal(429, "rate_limited", retry_after="2"), httpx.Response(200, json={})))
     client = AsyncClient("http://127.0.0.1:1", "key", http=httpx.AsyncClient(transport=network))
     began = trio.current_time()
@@ -293,7 +291,7 @@ async def test_waiting_between_attempts_takes_no_thread(autojump_clock: trio.tes
     assert 2 <= trio.current_time() - began <= 2.1
 
 
-async def test_nobody_at_the_address_is_an_error_that_says_nothing_was_done():
+async def test_a_refused_connection_raises_an_error_that_says_nothing_was_sent():
     url = f"http://127.0.0.1:{free_port()}"
     async with AsyncClient(url, "key", retries=AT_ONCE) as client:
         with pytest.raises(UnreachableError) as unreachable:
@@ -305,7 +303,7 @@ async def test_nobody_at_the_address_is_an_error_that_says_nothing_was_done():
     httpx.Response(502, text="<html>"), httpx.Response(400, json={"error": "no"}), httpx.Response(400, json=[1]),
     httpx.Response(302, headers={"location": "/"}), httpx.Response(200, text="hello"),
 ])  # fmt: skip
-def test_an_answer_of_something_else_is_an_error(answer: httpx.Response):
+def test_an_unexpected_response_raises_an_error(answer: httpx.Response):
     client = Client("http://127.0.0.1:1", "key", http=through(Network(answers=(answer,))), retries=Retries(attempts=1))
     with pytest.raises(ApiError, match="unexpected_response") as refused:
         client.get_health()

@@ -14,12 +14,10 @@ from svc_client import AsyncClient, Client, Expected
 
 from svc.store.transactions import accounts
 from tests.clients.cases import forged, verdict_checks
-from tests.clients.test_node import Library, library
+from tests.clients.conftest import Library
 from tests.spec.answers import BROWSER
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 from tests.test_docs import block
-
-__all__ = ["library"]  # a fixture
 
 pytestmark = pytest.mark.slow(5)
 
@@ -56,7 +54,7 @@ class Uses:
         return self(request_id)
 
 
-async def test_python_accepts_a_verdict_once_for_its_own_action_and_nothing_forged(tmp_path: Path):
+async def test_python_accepts_a_verdict_once_for_its_own_action_and_no_forged_one(tmp_path: Path):
     async with live_service(tmp_path) as live:
         token = await signed(live)
         cases = verdict_checks(live.clock.now_ms, live.organization.id)
@@ -85,7 +83,7 @@ async def test_python_accepts_a_verdict_once_for_its_own_action_and_nothing_forg
         assert accepted.decision == "verify"
 
 
-async def test_node_accepts_a_verdict_once_for_its_own_action_and_nothing_forged(library: Library, tmp_path: Path):
+async def test_node_accepts_a_verdict_once_for_its_own_action_and_no_forged_one(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
         token = await signed(live)
         cases = verdict_checks(live.clock.now_ms, live.organization.id)
@@ -109,7 +107,7 @@ async def test_node_accepts_a_verdict_once_for_its_own_action_and_nothing_forged
     assert [one["decision"] for one in told["told"] if one["problem"] is None] == ["verify"]
 
 
-async def test_the_keys_are_read_once_and_a_rotation_is_known_before_it_happens(tmp_path: Path):
+async def test_the_keys_are_read_once_and_a_rotation_is_known_in_advance(tmp_path: Path):
     async with live_service(tmp_path) as live:
         action = {"now": live.clock.now_ms, "organization": live.organization.id, "environment": "development"}
         accepted = expected({**action, "origin": ORIGIN, "ip": None, "tag": "signup"})
@@ -149,7 +147,7 @@ def rotate(live: Live, hours: int) -> None:
     assert not isinstance(outcome, Exception)
 
 
-async def test_the_code_of_the_page_decides(library: Library, tmp_path: Path):
+async def test_the_code_example_of_the_page_decides_correctly(library: Library, tmp_path: Path):
     page = "signed-verdicts.md"
     async with live_service(tmp_path, now_ms=round(time.time() * 1000), trusted_proxies=("127.0.0.1/32",)) as live:
         key = live.issue(environment="production")[1]

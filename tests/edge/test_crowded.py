@@ -1,4 +1,4 @@
-"""No room for another connection: who gives way, who is left alone, and what each of them is told."""
+"""No capacity for another connection: which one is evicted, which are left alone, and how each is answered."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def served(world: Running) -> Client:
     return client
 
 
-async def test_the_one_that_has_waited_longest_gives_way(mock_clock: MockClock) -> None:
+async def test_the_connection_idle_longest_is_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=3) as world:
         used = await served(world)
         mock_clock.jump(1)
@@ -58,7 +58,7 @@ async def test_the_one_that_has_waited_longest_gives_way(mock_clock: MockClock) 
         assert (statistics.connections_open, statistics.connections_accepted) == (3, 4)
 
 
-async def test_a_flood_of_silent_connections_does_not_shut_an_honest_client_out(mock_clock: MockClock) -> None:
+async def test_a_flood_of_silent_connections_does_not_lock_out_an_honest_client(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=4) as world:
         for number in range(10):
             for more in range(1, 6):
@@ -70,7 +70,7 @@ async def test_a_flood_of_silent_connections_does_not_shut_an_honest_client_out(
         assert (statistics.connections_accepted, statistics.connections_refused) == (60, 0)
 
 
-async def test_a_request_that_this_service_works_for_never_gives_way(mock_clock: MockClock) -> None:
+async def test_a_connection_with_a_running_request_is_never_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=1) as world:
         first = await world.connect()
         await first.send(get("/slow"))
@@ -87,11 +87,11 @@ async def test_a_request_that_this_service_works_for_never_gives_way(mock_clock:
         await served(world)
 
 
-async def test_a_head_that_does_not_arrive_gives_way_with_a_503(mock_clock: MockClock) -> None:
+async def test_a_connection_with_an_incomplete_head_is_evicted_with_a_503(mock_clock: MockClock) -> None:
     await _gives_way_with_a_503(mock_clock, HALF_A_HEAD)
 
 
-async def test_a_body_that_does_not_arrive_gives_way_with_a_503(mock_clock: MockClock) -> None:
+async def test_a_connection_with_an_incomplete_body_is_evicted_with_a_503(mock_clock: MockClock) -> None:
     await _gives_way_with_a_503(mock_clock, HALF_A_BODY)
 
 
@@ -108,7 +108,7 @@ async def _gives_way_with_a_503(mock_clock: MockClock, half: bytes) -> None:
         assert world.handlers.bodies == []
 
 
-async def test_a_request_that_has_just_begun_is_left_alone(mock_clock: MockClock) -> None:
+async def test_a_request_that_has_just_begun_is_not_evicted(mock_clock: MockClock) -> None:
     for half, rest in ((HALF_A_HEAD, b"a\r\n\r\n"), (HALF_A_BODY, b"gotten")):
         async with running_edge(max_connections=1) as world:
             beginner = await world.connect()
@@ -119,7 +119,7 @@ async def test_a_request_that_has_just_begun_is_left_alone(mock_clock: MockClock
             assert (await beginner.ask(rest)).status == 200
 
 
-async def test_an_answer_that_is_not_taken_gives_way(mock_clock: MockClock) -> None:
+async def test_a_connection_whose_client_does_not_read_the_response_is_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=1, write_timeout_s=600) as world:
         greedy = await world.connect()
         await greedy.send(get("/large"))
@@ -130,7 +130,7 @@ async def test_an_answer_that_is_not_taken_gives_way(mock_clock: MockClock) -> N
         assert world.edge.statistics().connections_evicted == 1
 
 
-async def test_a_connection_whose_rest_is_thrown_away_gives_way(mock_clock: MockClock) -> None:
+async def test_a_connection_whose_unread_body_is_being_discarded_is_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=1, linger_timeout_s=600) as world:
         refused = await world.connect()
         answer = await refused.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n")
@@ -140,7 +140,7 @@ async def test_a_connection_whose_rest_is_thrown_away_gives_way(mock_clock: Mock
         await refused.ended()
 
 
-async def test_a_tls_handshake_that_does_not_come_gives_way(
+async def test_a_connection_without_a_tls_handshake_is_evicted(
     mock_clock: MockClock, tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext]
 ) -> None:
     server_context, client_context = tls_contexts
@@ -152,7 +152,7 @@ async def test_a_tls_handshake_that_does_not_come_gives_way(
         await silent.ended()
 
 
-async def test_one_gives_way_for_one_that_comes(mock_clock: MockClock) -> None:
+async def test_one_connection_is_evicted_for_each_new_one(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=16) as world:
         for count in range(1, 17):
             await world.connect()
@@ -167,7 +167,7 @@ async def test_one_gives_way_for_one_that_comes(mock_clock: MockClock) -> None:
             assert (await client.ask(get("/hello"))).status == 200
 
 
-async def test_one_that_was_chosen_and_has_gone_on_since_does_not_give_way(mock_clock: MockClock) -> None:
+async def test_a_chosen_connection_that_became_active_is_not_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=16) as world:
         for count in range(1, 17):
             await world.connect()
@@ -187,7 +187,7 @@ async def test_one_that_was_chosen_and_has_gone_on_since_does_not_give_way(mock_
         assert world.edge.statistics().connections_evicted == 2
 
 
-async def test_the_places_of_those_that_gave_way_are_not_counted_twice(mock_clock: MockClock) -> None:
+async def test_capacity_of_evicted_connections_is_not_counted_twice(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=2) as world:
         for _ in range(50):
             assert (await (await world.connect()).ask(post("/echo", b"x"))).body == b"x"

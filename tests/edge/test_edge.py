@@ -13,6 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from svc.http.accepting import PlainListener
 from svc.http.edge import open_listeners
 from svc.http.sockets import open_sockets
 from tests.edge.world import HANG_S, Client, Running, get, post, running_edge
@@ -25,7 +26,7 @@ HUGE = b"Content-Length: 1000000"
 # 1. Recycling: a connection lives on after an answer, idles out, and does not hold up a shutdown
 
 
-async def test_a_connection_carries_many_requests_one_after_another() -> None:
+async def test_a_connection_serves_many_requests_in_sequence() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -36,7 +37,7 @@ async def test_a_connection_carries_many_requests_one_after_another() -> None:
 
 
 @pytest.mark.slow
-async def test_an_idle_connection_is_closed_after_the_keep_alive_time() -> None:
+async def test_an_idle_connection_is_closed_after_the_keep_alive_timeout() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(keep_alive_timeout_s=0.2) as world:
             client = await world.connect()
@@ -46,13 +47,13 @@ async def test_an_idle_connection_is_closed_after_the_keep_alive_time() -> None:
 
 
 @pytest.mark.slow
-async def test_a_new_connection_that_stays_silent_is_closed_after_the_request_time() -> None:
+async def test_a_new_silent_connection_is_closed_after_the_request_timeout() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.2) as world:
             await (await world.connect()).ended()
 
 
-async def test_the_time_limits_follow_the_clock_of_trio(mock_clock: MockClock) -> None:
+async def test_the_timeouts_use_the_trio_clock(mock_clock: MockClock) -> None:
     async with running_edge() as world:
         client = await world.connect()
         assert (await client.ask(get("/hello"))).status == 200
@@ -74,7 +75,7 @@ async def test_a_shutdown_closes_idle_connections_at_once() -> None:
             await used.ended()
 
 
-async def test_a_handler_lives_on_after_its_answer() -> None:
+async def test_a_handler_continues_after_its_response() -> None:
     finished = trio.Event()
 
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -95,7 +96,7 @@ async def test_a_handler_lives_on_after_its_answer() -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/unauthorized", 401), ("/echo", 413), ("/nowhere", 404)])
-async def test_an_early_answer_with_the_body_unread_is_the_last_one(path: str, status: int) -> None:
+async def test_an_early_response_with_an_unread_body_is_the_last_one(path: str, status: int) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
@@ -104,7 +105,7 @@ async def test_an_early_answer_with_the_body_unread_is_the_last_one(path: str, s
             await client.ended()
 
 
-async def test_an_early_answer_reaches_a_client_that_sends_its_whole_body_first() -> None:
+async def test_an_early_response_reaches_a_client_that_sends_its_whole_body_first() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
@@ -114,7 +115,7 @@ async def test_an_early_answer_reaches_a_client_that_sends_its_whole_body_first(
 
 
 @pytest.mark.slow
-async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_time() -> None:
+async def test_a_client_that_never_stops_sending_is_read_for_a_bounded_time() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(linger_timeout_s=0.2, linger_bytes=1 << 40) as world:
             client = await world.connect()
@@ -124,7 +125,7 @@ async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_ti
                 await _send_without_end(client)
 
 
-async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_number_of_bytes() -> None:
+async def test_a_client_that_never_stops_sending_is_read_for_a_bounded_number_of_bytes() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(linger_timeout_s=60, linger_bytes=100_000) as world:
             client = await world.connect()
@@ -135,7 +136,7 @@ async def test_a_client_that_never_stops_sending_is_listened_to_for_a_bounded_nu
 
 
 @pytest.mark.slow
-async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
+async def test_a_client_that_does_not_read_its_response_is_cut_off() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(write_timeout_s=0.2) as world:
             client = await world.connect()
@@ -147,7 +148,7 @@ async def test_a_client_that_does_not_take_its_answer_is_cut_off() -> None:
 
 
 @pytest.mark.slow
-async def test_a_slow_client_that_goes_on_reading_gets_all_of_a_large_answer() -> None:
+async def test_a_slow_client_that_keeps_reading_gets_all_of_a_large_response() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(write_timeout_s=0.5) as world:
             client = await world.connect()
@@ -161,7 +162,7 @@ async def test_a_slow_client_that_goes_on_reading_gets_all_of_a_large_answer() -
 
 
 @pytest.mark.slow
-async def test_a_client_that_never_reads_does_not_hold_up_a_shutdown() -> None:
+async def test_a_client_that_never_reads_does_not_delay_a_shutdown() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(write_timeout_s=60, drain_timeout_s=0.2) as world:
             client = await world.connect()
@@ -172,7 +173,7 @@ async def test_a_client_that_never_reads_does_not_hold_up_a_shutdown() -> None:
 
 
 @pytest.mark.slow
-async def test_a_request_that_trickles_in_is_answered_408_when_its_time_is_over() -> None:
+async def test_a_slow_request_gets_a_408_at_its_timeout() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.3) as world:
             client = await world.connect()
@@ -187,7 +188,7 @@ async def test_a_request_that_trickles_in_is_answered_408_when_its_time_is_over(
 
 
 @pytest.mark.slow
-async def test_a_body_that_does_not_arrive_is_answered_408_by_the_edge_a_little_later() -> None:
+async def test_an_incomplete_body_gets_a_408_from_the_edge_after_a_grace_period() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.2, body_grace_s=0.1) as world:
             client = await world.connect()
@@ -198,7 +199,7 @@ async def test_a_body_that_does_not_arrive_is_answered_408_by_the_edge_a_little_
 
 
 @pytest.mark.slow
-async def test_a_handler_that_gives_up_on_a_body_answers_before_the_edge_does() -> None:
+async def test_a_handler_that_gives_up_on_a_body_responds_before_the_edge() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.2, body_grace_s=1) as world:
             client = await world.connect()
@@ -208,7 +209,7 @@ async def test_a_handler_that_gives_up_on_a_body_answers_before_the_edge_does() 
 
 
 @pytest.mark.slow
-async def test_a_handler_may_take_longer_than_a_request_may() -> None:
+async def test_a_handler_may_run_longer_than_the_request_timeout() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.1, body_grace_s=0.1, keep_alive_timeout_s=0.1) as world:
             client = await world.connect()
@@ -248,9 +249,7 @@ async def test_a_running_request_is_finished_during_the_drain() -> None:
         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf", b"got", 408),
     ],
 )
-async def test_a_request_that_is_still_arriving_has_a_little_time_in_the_drain(
-    half: bytes, rest: bytes, status: int
-) -> None:
+async def test_a_request_still_arriving_has_a_short_time_in_the_drain(half: bytes, rest: bytes, status: int) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(drain_timeout_s=60, drain_patience_s=0.3, body_grace_s=0) as world:
             client = await world.connect()
@@ -266,7 +265,7 @@ async def test_a_request_that_is_still_arriving_has_a_little_time_in_the_drain(
 
 
 @pytest.mark.slow
-async def test_the_drain_ends_by_force() -> None:
+async def test_the_drain_is_ended_by_force_at_its_timeout() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(drain_timeout_s=0.2) as world:
             client = await world.connect()
@@ -292,7 +291,7 @@ async def test_a_disconnect_cancels_the_handler_at_once() -> None:
             await world.until(lambda: world.edge.statistics().connections_open == 0)
 
 
-async def test_a_disconnect_within_the_body_never_gives_the_handler_a_shorter_body() -> None:
+async def test_a_disconnect_within_the_body_never_gives_the_handler_a_truncated_body() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -303,7 +302,7 @@ async def test_a_disconnect_within_the_body_never_gives_the_handler_a_shorter_bo
             assert world.handlers.bodies == []
 
 
-async def test_an_unfinished_request_is_answered_400_when_the_client_says_that_it_sends_no_more() -> None:
+async def test_an_incomplete_request_gets_a_400_when_the_client_closes_its_sending_side() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -313,7 +312,7 @@ async def test_an_unfinished_request_is_answered_400_when_the_client_says_that_i
             await client.ended()
 
 
-async def test_an_answer_that_has_begun_is_delivered_to_a_client_that_sends_no_more() -> None:
+async def test_a_started_response_is_delivered_to_a_client_that_closed_its_sending_side() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -326,7 +325,7 @@ async def test_an_answer_that_has_begun_is_delivered_to_a_client_that_sends_no_m
 # 5. Being a good HTTP/1.1 server
 
 
-async def test_pipelined_requests_are_answered_in_their_order() -> None:
+async def test_pipelined_requests_get_responses_in_order() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -334,7 +333,7 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
             assert [(await client.answer()).body for _ in range(11)] == [b"%d" % n for n in range(10)] + [b"hello"]
 
 
-async def test_a_request_pipelined_behind_a_running_one_waits_for_it() -> None:
+async def test_a_pipelined_request_waits_for_the_running_one() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -345,7 +344,7 @@ async def test_a_request_pipelined_behind_a_running_one_waits_for_it() -> None:
             assert [(await client.answer()).body for _ in range(3)] == [b"done", b"second", b"hello"]
 
 
-async def test_the_body_is_asked_for_when_the_handler_wants_it() -> None:
+async def test_the_body_is_requested_with_100_continue_when_the_handler_reads_it() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -356,7 +355,7 @@ async def test_the_body_is_asked_for_when_the_handler_wants_it() -> None:
 
 
 @pytest.mark.parametrize(("path", "status"), [("/unauthorized", 401), ("/echo", 413)])
-async def test_the_body_of_a_request_that_is_refused_early_is_never_asked_for(path: str, status: int) -> None:
+async def test_the_body_of_a_request_refused_early_is_never_requested(path: str, status: int) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
@@ -367,7 +366,7 @@ async def test_the_body_of_a_request_that_is_refused_early_is_never_asked_for(pa
 
 
 @pytest.mark.parametrize("upgrade", [b"h2c", b"websocket"])
-async def test_an_offer_to_upgrade_is_answered_in_plain_http(upgrade: bytes) -> None:
+async def test_an_upgrade_offer_gets_a_plain_http_response(upgrade: bytes) -> None:
     fields = [
         b"Connection: Upgrade, HTTP2-Settings",
         b"Upgrade: " + upgrade,
@@ -383,7 +382,7 @@ async def test_an_offer_to_upgrade_is_answered_in_plain_http(upgrade: bytes) -> 
                 assert (answer.status, answer.body) == (200, b"hello")
 
 
-async def test_http_1_0_is_answered_and_closed() -> None:
+async def test_http_1_0_gets_a_response_and_is_closed() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -392,7 +391,7 @@ async def test_http_1_0_is_answered_and_closed() -> None:
             await client.ended()
 
 
-async def test_the_client_decides_when_to_close() -> None:
+async def test_the_client_decides_whether_the_connection_is_closed() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -400,7 +399,7 @@ async def test_the_client_decides_when_to_close() -> None:
             await client.ended()
 
 
-async def test_head_is_answered_without_a_body() -> None:
+async def test_head_gets_a_response_without_a_body() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -410,7 +409,7 @@ async def test_head_is_answered_without_a_body() -> None:
             assert (await client.ask(get("/hello"))).body == b"hello"
 
 
-async def test_a_body_larger_than_the_read_ahead_arrives_whole() -> None:
+async def test_a_body_larger_than_the_read_ahead_arrives_complete() -> None:
     body = bytes(range(256)) * 4_000
     with trio.fail_after(HANG_S):
         async with running_edge(read_ahead_bytes=1_000) as world:
@@ -423,7 +422,7 @@ async def test_a_body_larger_than_the_read_ahead_arrives_whole() -> None:
             assert (await client.ask(head, chunks, b"0\r\n\r\n")).body == b"one" + b"two" * 1_000 + b"three"
 
 
-async def test_a_chunked_body_over_the_limit_is_answered_413() -> None:
+async def test_a_chunked_body_over_the_limit_gets_a_413() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
@@ -433,7 +432,7 @@ async def test_a_chunked_body_over_the_limit_is_answered_413() -> None:
             await client.ended()
 
 
-async def test_the_parts_of_a_streamed_answer_leave_as_they_come() -> None:
+async def test_the_parts_of_a_streamed_response_are_sent_as_they_come() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -446,7 +445,7 @@ async def test_the_parts_of_a_streamed_answer_leave_as_they_come() -> None:
                 begun += await client.stream.receive_some()
 
 
-async def test_the_application_sees_the_address_of_the_peer() -> None:
+async def test_the_application_sees_the_peer_address() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -456,7 +455,7 @@ async def test_the_application_sees_the_address_of_the_peer() -> None:
             assert answer.body == b'["%s",%d]\n' % (address[0].encode(), address[1])
 
 
-async def test_an_answer_has_a_date_and_does_not_name_the_server() -> None:
+async def test_a_response_has_a_date_and_does_not_name_the_server() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             for request in (get("/hello"), b"nonsense\r\n\r\n"):
@@ -472,7 +471,7 @@ async def test_an_answer_has_a_date_and_does_not_name_the_server() -> None:
     ("request_bytes", "status", "code"),
     [(b"nonsense\r\n\r\n", 400, "bad_request"), (get("/", b"X: " + b"x" * 20_000), 431, "header_fields_too_large")],
 )
-async def test_the_answers_of_the_edge_carry_the_error_body(request_bytes: bytes, status: int, code: str) -> None:
+async def test_the_responses_of_the_edge_have_the_error_body(request_bytes: bytes, status: int, code: str) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -486,7 +485,7 @@ async def test_the_answers_of_the_edge_carry_the_error_body(request_bytes: bytes
             assert world.edge.statistics().requests_malformed == 1
 
 
-async def test_what_a_client_does_wrong_is_not_logged(
+async def test_client_errors_are_not_logged(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with trio.fail_after(HANG_S):
@@ -504,7 +503,7 @@ async def test_what_a_client_does_wrong_is_not_logged(
     assert capfd.readouterr() == ("", "")
 
 
-async def test_an_application_that_fails_is_logged_and_answered_and_the_server_goes_on(
+async def test_an_application_error_is_logged_and_gets_a_response_and_the_server_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def app(scope: Any, _receive: Any, send: Any) -> None:
@@ -538,7 +537,7 @@ BAD_APPLICATIONS: dict[str, tuple[list[dict[str, Any]], int | None]] = {
 
 
 @pytest.mark.parametrize(("messages", "status"), BAD_APPLICATIONS.values(), ids=BAD_APPLICATIONS.keys())
-async def test_an_application_that_breaks_the_rules_of_asgi_is_logged_and_its_connection_closed(
+async def test_an_application_that_violates_asgi_is_logged_and_its_connection_closed(
     caplog: pytest.LogCaptureFixture, messages: list[dict[str, Any]], status: int | None
 ) -> None:
     async def app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -556,7 +555,7 @@ async def test_an_application_that_breaks_the_rules_of_asgi_is_logged_and_its_co
 
 
 @pytest.mark.parametrize("rest", [b"nonsense\r\n", None])
-async def test_a_handler_that_has_begun_its_response_hears_that_the_rest_of_the_body_never_comes(
+async def test_a_handler_with_a_started_response_is_notified_of_a_truncated_body(
     rest: bytes | None,
 ) -> None:
     async def app(_scope: Any, receive: Any, send: Any) -> None:
@@ -598,7 +597,7 @@ async def test_tls_speaks_http_1_1_only(tls_contexts: tuple[ssl.SSLContext, ssl.
 
 
 @pytest.mark.slow
-async def test_a_tls_handshake_that_does_not_come_is_cut_off(
+async def test_a_missing_tls_handshake_times_out(
     tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext],
 ) -> None:
     with trio.fail_after(HANG_S):
@@ -608,7 +607,7 @@ async def test_a_tls_handshake_that_does_not_come_is_cut_off(
 
 
 @pytest.mark.parametrize("bind", ["localhost", "127.0.0.1:", "::1:80", "127.0.0.1:http", "127.0.0.1:65536", "[]:80"])
-def test_a_bind_that_is_not_host_and_port_is_refused_with_an_example(bind: str) -> None:
+def test_a_malformed_bind_address_is_rejected_with_an_example(bind: str) -> None:
     with pytest.raises(ValueError, match="Write for example"):
         open_sockets(bind, 1)
 
@@ -616,7 +615,7 @@ def test_a_bind_that_is_not_host_and_port_is_refused_with_an_example(bind: str) 
 @pytest.mark.parametrize("bind", ["127.0.0.1:0", "localhost:0", "[::1]:0", ":0"])
 async def test_listeners_are_opened_on_host_and_port(bind: str) -> None:
     for listener in open_listeners(open_sockets(bind, 1)):
-        assert isinstance(listener, trio.SocketListener)
+        assert isinstance(listener, PlainListener)
         assert listener.socket.getsockname()[1] > 0
         await listener.aclose()
 

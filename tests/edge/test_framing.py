@@ -152,7 +152,7 @@ AMBIGUOUS_BODIES = {
 
 
 @pytest.mark.parametrize("request_bytes", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
-async def test_an_ambiguous_head_gets_one_400_and_nothing_behind_it_is_served(request_bytes: bytes) -> None:
+async def test_an_ambiguous_head_gets_one_400_and_nothing_after_it_is_served(request_bytes: bytes) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -163,7 +163,7 @@ async def test_an_ambiguous_head_gets_one_400_and_nothing_behind_it_is_served(re
 
 
 @pytest.mark.parametrize("body", AMBIGUOUS_BODIES.values(), ids=AMBIGUOUS_BODIES.keys())
-async def test_an_ambiguous_body_gets_one_400_and_nothing_behind_it_is_served(body: bytes) -> None:
+async def test_an_ambiguous_body_gets_one_400_and_nothing_after_it_is_served(body: bytes) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -175,7 +175,7 @@ async def test_an_ambiguous_body_gets_one_400_and_nothing_behind_it_is_served(bo
 
 
 @pytest.mark.parametrize("request_bytes", list(AMBIGUOUS.values())[::7], ids=list(AMBIGUOUS.keys())[::7])
-async def test_an_ambiguous_request_behind_a_sound_one_takes_nothing_from_its_answer(request_bytes: bytes) -> None:
+async def test_an_ambiguous_request_after_a_valid_one_does_not_affect_its_response(request_bytes: bytes) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -201,7 +201,7 @@ SOUND = {
 
 @pytest.mark.parametrize("step", [1, 1_000])
 @pytest.mark.parametrize("request_bytes", SOUND.values(), ids=SOUND.keys())
-async def test_a_sound_request_is_served_however_it_is_cut_into_packets(request_bytes: bytes, step: int) -> None:
+async def test_a_valid_request_is_served_however_it_is_split_into_packets(request_bytes: bytes, step: int) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -263,13 +263,13 @@ async def test_a_request_inside_another_is_never_served(sent: bytes, answers: in
             assert len(world.handlers.paths) == (1 if are_last else 2)
 
 
-def test_the_shapes_are_many_and_no_two_are_the_same() -> None:
+def test_the_test_shapes_are_many_and_distinct() -> None:
     shapes = [*AMBIGUOUS.values(), *(framed(CHUNKED, body=body) for body in AMBIGUOUS_BODIES.values())]
     shapes += [sent for sent, _, _ in ENCLOSED.values()]
     assert len(set(shapes)) == len(shapes) >= 130
 
 
-async def test_tiny_chunks_are_bounded_in_number_and_do_not_keep_others_waiting() -> None:
+async def test_tiny_chunks_are_bounded_in_number_and_do_not_block_others() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client, other = await world.connect(), await world.connect()
@@ -282,7 +282,7 @@ async def test_tiny_chunks_are_bounded_in_number_and_do_not_keep_others_waiting(
             await client.ended()
 
 
-async def test_more_fields_than_anybody_needs_are_refused() -> None:
+async def test_too_many_header_fields_are_refused() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
@@ -292,7 +292,7 @@ async def test_more_fields_than_anybody_needs_are_refused() -> None:
             await client.ended()
 
 
-async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_not() -> None:
+async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_refused() -> None:
     limit = 1_000
     filler = limit - len(get("/hello", b"X: "))
     with trio.fail_after(HANG_S):
@@ -303,7 +303,7 @@ async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_not() 
             await client.ended()
 
 
-async def test_a_head_without_an_end_is_refused_as_soon_as_it_is_too_large() -> None:
+async def test_an_endless_head_is_refused_as_soon_as_it_is_too_large() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_header_bytes=1_000) as world:
             client = await world.connect()

@@ -69,7 +69,9 @@ async def _all_closed(world: Running) -> None:
         "cut while it is worked for",
     ],
 )
-async def test_a_closed_connection_is_freed_without_a_search(garbage: list[object], request_bytes: bytes) -> None:
+async def test_a_closed_connection_is_freed_without_garbage_collection(
+    garbage: list[object], request_bytes: bytes
+) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             await _used(world, request_bytes)  # what is made once

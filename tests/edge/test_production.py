@@ -116,7 +116,7 @@ async def test_a_request_inside_another_is_never_served(production: Production) 
 
 
 @pytest.mark.parametrize("step", [1, 1_000])
-async def test_a_sound_request_is_served_however_it_is_cut_into_packets(production: Production, step: int) -> None:
+async def test_a_valid_request_is_served_however_it_is_split_into_packets(production: Production, step: int) -> None:
     for name, shape in SOUND.items():
         request = production.keyed(shape).replace(b"/identify?a=http://b/", b"/identify")
         async with production.client() as client:
@@ -138,7 +138,7 @@ async def test_a_sound_request_is_served_however_it_is_cut_into_packets(producti
         (b"POST /nowhere HTTP/1.1", 404),
     ],
 )
-async def test_an_early_answer_with_the_body_unread_is_the_last_one(
+async def test_an_early_response_with_an_unread_body_is_the_last_one(
     production: Production, first: bytes, status: int
 ) -> None:
     for sent in (b"begun", b"x" * 2_000_000):
@@ -149,7 +149,7 @@ async def test_an_early_answer_with_the_body_unread_is_the_last_one(
             await client.ended()
 
 
-async def test_pipelined_identifications_are_answered_in_their_order(production: Production) -> None:
+async def test_pipelined_identifications_get_responses_in_order(production: Production) -> None:
     async with production.client() as client:
         await client.send(*(production.identify(visit(device)) for device in range(5)), get("/healthz"))
         answers = [await client.answer() for _ in range(6)]
@@ -158,7 +158,7 @@ async def test_pipelined_identifications_are_answered_in_their_order(production:
     assert told == [request_id for request_id, _ in production.live.events()]
 
 
-async def test_the_body_is_asked_for_when_the_key_is_valid_and_not_before(production: Production) -> None:
+async def test_the_body_is_requested_only_after_the_key_is_valid(production: Production) -> None:
     body = visit(1)
     expecting = (b"Content-Length: %d" % len(body), b"Expect: 100-continue")
     async with production.client() as client:
@@ -169,7 +169,7 @@ async def test_the_body_is_asked_for_when_the_key_is_valid_and_not_before(produc
         await client.ended()
 
 
-async def test_a_client_that_leaves_within_its_body_has_sent_nothing(production: Production) -> None:
+async def test_a_client_that_disconnects_within_its_body_stores_nothing(production: Production) -> None:
     whole = production.identify(visit(1))
     with nothing_stored(production.live):
         async with production.client() as client:
@@ -179,7 +179,7 @@ async def test_a_client_that_leaves_within_its_body_has_sent_nothing(production:
             await client.ended()
 
 
-async def test_a_full_edge_gives_away_the_place_of_who_is_silent_and_not_of_who_is_served(tmp_path: Path) -> None:
+async def test_a_full_edge_evicts_a_silent_connection_and_not_a_served_one(tmp_path: Path) -> None:
     threads = HeldThreads()
     with trio.fail_after(HANG_S):
         async with live_service(tmp_path, run_sync=threads, max_connections=2) as live:

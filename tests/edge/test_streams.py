@@ -58,7 +58,7 @@ async def begun(world: Running, path: str = "/", context: ssl.SSLContext | None 
     return client
 
 
-async def test_the_parts_of_a_stream_leave_as_they_come_and_its_connection_serves_on() -> None:
+async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is_reused() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app) as world:
@@ -71,7 +71,7 @@ async def test_the_parts_of_a_stream_leave_as_they_come_and_its_connection_serve
 
 
 @pytest.mark.parametrize("how", ["closes", "sends no more", "resets"])
-async def test_a_stream_ends_at_once_when_its_client_goes_away(how: str) -> None:
+async def test_a_stream_ends_at_once_when_its_client_disconnects(how: str) -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app) as world:
@@ -87,7 +87,7 @@ async def test_a_stream_ends_at_once_when_its_client_goes_away(how: str) -> None
 
 
 @pytest.mark.parametrize("over_tls", [False, True])
-async def test_the_drain_ends_streams_at_once_and_in_an_orderly_way(
+async def test_the_drain_ends_streams_at_once_and_cleanly(
     tls_contexts: tuple[ssl.SSLContext, ssl.SSLContext], over_tls: bool
 ) -> None:
     served, trusting = tls_contexts
@@ -105,7 +105,7 @@ async def test_the_drain_ends_streams_at_once_and_in_an_orderly_way(
     assert (app.open, app.stopped) == (0, 3)
 
 
-async def test_a_viewer_that_does_not_read_does_not_hold_the_drain() -> None:
+async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app, write_timeout_s=600, drain_timeout_s=600) as world:
@@ -117,7 +117,7 @@ async def test_a_viewer_that_does_not_read_does_not_hold_the_drain() -> None:
 
 
 @pytest.mark.slow
-async def test_a_viewer_that_does_not_read_is_cut_off_and_holds_little_in_memory() -> None:
+async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app, write_timeout_s=0.2) as world:
@@ -127,7 +127,7 @@ async def test_a_viewer_that_does_not_read_is_cut_off_and_holds_little_in_memory
     assert app.sent < 64, "the rest was never made"
 
 
-async def test_a_stream_that_begins_in_the_drain_ends_at_once() -> None:
+async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app, drain_timeout_s=600) as world:
@@ -141,7 +141,7 @@ async def test_a_stream_that_begins_in_the_drain_ends_at_once() -> None:
             await world.returned.wait()
 
 
-async def test_a_stream_takes_longer_than_a_request_may(mock_clock: Any) -> None:
+async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any) -> None:
     app = Streamer()
     async with running_edge(app, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5) as world:
         client = await begun(world)
@@ -151,7 +151,7 @@ async def test_a_stream_takes_longer_than_a_request_may(mock_clock: Any) -> None
             assert await client.stream.receive_some() == b"4\r\nmore\r\n"
 
 
-async def test_others_are_answered_beside_viewers_that_do_not_read() -> None:
+async def test_other_requests_are_served_beside_viewers_that_do_not_read() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
         async with running_edge(app, write_timeout_s=600) as world:

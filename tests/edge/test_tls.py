@@ -27,7 +27,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-async def test_a_client_is_answered_over_tls_1_2_and_1_3(files: Files) -> None:
+async def test_requests_are_served_over_tls_1_2_and_1_3(files: Files) -> None:
     async with running_edge(ssl_context=files.serving()) as world:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             context = files.client()
@@ -49,7 +49,7 @@ def client_hello(version: bytes) -> bytes:
     return b"\x16\x03\x01" + len(handshake).to_bytes(2) + handshake
 
 
-async def test_a_client_that_knows_no_newer_version_than_1_1_is_closed_in_the_handshake(files: Files) -> None:
+async def test_a_client_limited_to_tls_1_1_is_closed_in_the_handshake(files: Files) -> None:
     async with running_edge(ssl_context=files.serving()) as world:
         newer = await world.connect()
         await newer.send(client_hello(b"\x03\x03"))
@@ -59,7 +59,7 @@ async def test_a_client_that_knows_no_newer_version_than_1_1_is_closed_in_the_ha
         assert HANDSHAKE not in await older.rest()
 
 
-async def test_plain_http_at_a_tls_port_is_closed_and_in_nobodys_way(files: Files) -> None:
+async def test_plain_http_at_a_tls_port_is_closed_and_does_not_block_others(files: Files) -> None:
     async with running_edge(ssl_context=files.serving()) as world:
         plain = await world.connect()
         await plain.send(get("/hello"))
@@ -70,7 +70,7 @@ async def test_plain_http_at_a_tls_port_is_closed_and_in_nobodys_way(files: File
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
-async def test_a_client_that_is_silent_before_or_in_its_handshake_is_waited_for_no_longer_than_a_plain_one(
+async def test_a_client_silent_in_its_handshake_times_out_like_a_plain_one(
     files: Files, mock_clock: MockClock, sent: bytes
 ) -> None:
     waited: list[float] = []
@@ -89,7 +89,7 @@ async def test_a_client_that_is_silent_before_or_in_its_handshake_is_waited_for_
     assert tls <= plain + 0.1
 
 
-async def test_who_connects_after_a_renewal_is_shown_the_new_certificate_and_who_is_there_stays(files: Files) -> None:
+async def test_new_connections_get_a_renewed_certificate_and_existing_ones_stay(files: Files) -> None:
     listener = TlsListener((await trio.open_tcp_listeners(0, host="127.0.0.1"))[0], files.serving())
     served: list[trio.SSLStream[trio.SocketStream]] = []
 
@@ -120,7 +120,7 @@ async def test_who_connects_after_a_renewal_is_shown_the_new_certificate_and_who
     await listener.aclose()
 
 
-def test_the_dates_are_those_of_the_leaf(files: Files) -> None:
+def test_the_validity_dates_are_those_of_the_leaf(files: Files) -> None:
     then = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     files.issue(not_before=then, not_after=then + dt.timedelta(days=90))
     certificate = read_certificate(files.certfile, files.keyfile)
@@ -157,7 +157,7 @@ def broken(files: Files, how: str) -> None:
         ("passphrase", r"key\.pem is encrypted"),
     ],
 )
-def test_files_that_cannot_be_served_with_are_refused_by_name(files: Files, how: str, told: str) -> None:
+def test_unusable_certificate_files_are_rejected_by_name(files: Files, how: str, told: str) -> None:
     broken(files, how)
     with pytest.raises(CertificateError, match=told):
         read_certificate(files.certfile, files.keyfile)

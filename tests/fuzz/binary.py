@@ -27,7 +27,7 @@ from svc.domain.attestation.trust import Trust, read_apple_roots, read_revoked, 
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Attempted
-from svc.http.body import MAX_BODY_BYTES, decode, decode_object, unpack
+from svc.http.body import MAX_BODY_BYTES, decode, decode_signals, unpack
 from svc.http.messages import BodyPart, MalformedRequest, RequestHead
 from svc.http.protocol import HttpProtocol
 from svc.http.schema import IdentifyBody
@@ -75,7 +75,7 @@ def read_body(sent: tuple[bytes, str | None]) -> Any:
     if isinstance(text, Refusal):
         return text
     body = decode(text, IdentifyBody)
-    return body if isinstance(body, Refusal) else decode_object(bytes(body.signals), "signals")
+    return body if isinstance(body, Refusal) else decode_signals(bytes(body.signals))
 
 
 def check_body(sent: tuple[bytes, str | None], found: Any) -> None:

@@ -13,7 +13,7 @@ EXAMPLES = effort(70, 200)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_that_is_sent_breaks_its_reader(name: str):
+def test_no_input_breaks_its_reader(name: str):
     target = TARGETS[name]
 
     @settings(

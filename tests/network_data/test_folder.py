@@ -42,12 +42,12 @@ def problem(reading: Reading, name: str) -> str:
         ("crawler-Common_Crawl.txt", Range("bot", "Common Crawl", "crawler-Common_Crawl.txt")),
     ],
 )
-def test_a_lists_name_says_what_its_addresses_are(tmp_path: Path, name: str, found: Range):
+def test_the_name_of_a_list_gives_the_kind_of_its_addresses(tmp_path: Path, name: str, found: Range):
     (tmp_path / name).write_text("81.2.69.0/24\n")
     assert known(read_folder(tmp_path)) == Known((found,))
 
 
-def test_a_name_that_says_no_kind_is_refused_and_explanations_are_left_alone(tmp_path: Path):
+def test_a_name_without_a_kind_is_rejected_and_documentation_files_are_ignored(tmp_path: Path):
     for name in ("README", "LICENSE.txt", "CREDITS-free.md", "notes.md", ".tor.txt.part"):
         (tmp_path / name).write_text("81.2.69.160\n")
     assert read_folder(tmp_path) == {}
@@ -56,7 +56,7 @@ def test_a_name_that_says_no_kind_is_refused_and_explanations_are_left_alone(tmp
         assert "residential-proxy*.txt" in problem(read_folder(tmp_path), name)
 
 
-def test_a_folder_that_is_not_there_is_empty_and_what_is_no_folder_is_an_error(tmp_path: Path):
+def test_a_missing_folder_is_empty_and_a_path_that_is_not_a_folder_is_an_error(tmp_path: Path):
     assert read_folder(tmp_path / "none") == {}
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
@@ -72,7 +72,7 @@ def test_an_unchanged_folder_is_not_read_again(tmp_path: Path):
     assert second["tor.txt"] is first["tor.txt"]
 
 
-def test_a_broken_file_is_refused_and_what_was_read_before_stays(tmp_path: Path):
+def test_a_broken_file_is_rejected_and_the_earlier_data_stays(tmp_path: Path):
     file = tmp_path / "tor.txt"
     file.write_text("81.2.69.160\n")
     before = read_folder(tmp_path)
@@ -87,7 +87,7 @@ def test_a_broken_file_is_refused_and_what_was_read_before_stays(tmp_path: Path)
     assert known(mended) is None
 
 
-def test_a_file_that_was_never_whole_is_not_in_use(tmp_path: Path):
+def test_a_file_that_was_never_valid_is_not_used(tmp_path: Path):
     (tmp_path / "tor.txt").write_text("nonsense\n")
     (tmp_path / "country.mmdb").write_bytes(country("GB")[:100])
     reading = read_folder(tmp_path)
@@ -95,14 +95,14 @@ def test_a_file_that_was_never_whole_is_not_in_use(tmp_path: Path):
     assert NetworkData(None, reading).state(date(2026, 1, 1), 180) == "missing"
 
 
-def test_a_removed_file_drops_out(tmp_path: Path):
+def test_a_removed_file_is_dropped(tmp_path: Path):
     (tmp_path / "tor.txt").write_text("81.2.69.160\n")
     before = read_folder(tmp_path)
     (tmp_path / "tor.txt").unlink()
     assert known(read_folder(tmp_path, before)) is None
 
 
-def test_a_database_that_is_overwritten_in_place_goes_on_answering(tmp_path: Path):
+def test_a_database_overwritten_in_place_stays_usable(tmp_path: Path):
     """Under a memory map of the file itself this would end the process."""
     file = tmp_path / "country.mmdb"
     file.write_bytes(country("GB"))
@@ -116,7 +116,7 @@ def test_a_database_that_is_overwritten_in_place_goes_on_answering(tmp_path: Pat
     assert "no whole MaxMind database" in problem(read_folder(tmp_path, reading), "country.mmdb")
 
 
-def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(tmp_path: Path):
+def test_a_file_replaced_by_one_of_the_same_size_and_time_is_detected(tmp_path: Path):
     file, other = tmp_path / "country.mmdb", tmp_path / ".country.mmdb"
     for path, code in ((file, "GB"), (other, "SE")):
         path.write_bytes(country(code))
@@ -129,7 +129,7 @@ def test_a_file_replaced_by_one_of_the_same_size_and_time_is_noticed(tmp_path: P
     assert after.country.code == "SE"
 
 
-def test_of_two_databases_the_one_built_later_is_believed(tmp_path: Path):
+def test_of_two_databases_the_newer_build_is_used(tmp_path: Path):
     (tmp_path / "a.mmdb").write_bytes(country("GB", 1_700_000_000))
     (tmp_path / "b.mmdb").write_bytes(country("SE", 1_767_225_600))
     found = known(read_folder(tmp_path))
@@ -138,7 +138,7 @@ def test_of_two_databases_the_one_built_later_is_believed(tmp_path: Path):
     assert found.country.source == "b.mmdb"
 
 
-def test_everything_that_is_said_of_an_address_is_kept(tmp_path: Path):
+def test_all_entries_about_an_address_are_kept(tmp_path: Path):
     (tmp_path / "tor.txt").write_text("185.220.101.1\n")
     (tmp_path / "attack.txt").write_text("185.220.101.0/24\n")
     found = NetworkData(BuiltInRanges(), read_folder(tmp_path)).find(ip_address("185.220.101.1"))
@@ -159,7 +159,7 @@ def test_data_is_as_old_as_its_oldest_part(tmp_path: Path):
     assert NetworkData(None, NOTHING).state(date(2026, 1, 31), 30) == "missing"
 
 
-def test_an_address_between_listed_vpn_servers_is_a_vpns(tmp_path: Path):
+def test_an_address_in_a_network_with_several_listed_vpn_servers_is_a_vpn(tmp_path: Path):
     (tmp_path / "vpn-a.txt").write_text("81.2.69.1\n81.2.70.1\n81.2.71.0/25\n")
     (tmp_path / "vpn-b.txt").write_text("81.2.69.200\n81.2.70.1\n")
     reading = read_folder(tmp_path)
@@ -175,7 +175,7 @@ def test_an_address_between_listed_vpn_servers_is_a_vpns(tmp_path: Path):
     assert not read_network(str(IP), NetworkData(None, reading, vpn_neighbors=3)).vpn
 
 
-def test_networks_by_number_are_what_their_list_says(tmp_path: Path):
+def test_networks_by_as_number_have_the_flags_of_their_list(tmp_path: Path):
     tree = Tree()
     for place, name in enumerate(("Some Company", "Some Telecom", None)):
         record = {"autonomous_system_number": 64496 + place}

@@ -95,7 +95,7 @@ def test_both_databases_and_their_credits_are_installed_and_found(registry: Path
     assert (found.country.code, found.system.number, found.system.name) == ("GB", 20712, "Andrews & Arnold Ltd")
 
 
-def test_where_the_published_table_overlaps_itself_the_range_that_begins_first_counts(tmp_path: Path):
+def test_in_overlapping_published_ranges_the_one_that_begins_first_applies(tmp_path: Path):
     (tmp_path / "asn.mmdb").write_bytes(asn_database(ASN_FILES))
     data = NetworkData(None, read_folder(tmp_path))
     for place, asn in ((215, 20712), (255, 20712), (256, 64496), (300, 64496), (301, None)):
@@ -103,7 +103,7 @@ def test_where_the_published_table_overlaps_itself_the_range_that_begins_first_c
         assert (known.system.number if known and known.system else None) == asn
 
 
-def test_an_installation_replaces_the_one_before_and_leaves_the_operators_files_alone(registry: Path, tmp_path: Path):
+def test_an_installation_replaces_the_previous_one_and_keeps_operator_files(registry: Path, tmp_path: Path):
     folder = tmp_path / "network"
     folder.mkdir()
     (folder / "tor.txt").write_text("81.2.69.160\n")
@@ -113,7 +113,7 @@ def test_an_installation_replaces_the_one_before_and_leaves_the_operators_files_
     assert all(entry.problem is None for entry in read_folder(folder).values())
 
 
-def test_a_package_that_is_not_the_pinned_one_is_not_installed(registry: Path, tmp_path: Path):
+def test_a_package_that_differs_from_the_pinned_one_is_not_installed(registry: Path, tmp_path: Path):
     country, asn = packages(registry)
     with pytest.raises(NotInstalledError, match="do not use it"):
         install(tmp_path / "network", serving(registry), [country, asn._replace(integrity=country.integrity)])
@@ -130,7 +130,7 @@ def test_a_package_that_is_not_the_pinned_one_is_not_installed(registry: Path, t
         ({"asn-ipv4-num.csv": b"\xff", "asn-ipv6-num.csv": b""}, 1),
     ],
 )
-def test_a_package_that_holds_something_else_is_not_installed(
+def test_a_package_with_other_contents_is_not_installed(
     registry: Path, tmp_path: Path, files: dict[str, bytes], package: int
 ):
     with pytest.raises(NotInstalledError, match="is not as expected"):
@@ -138,7 +138,7 @@ def test_a_package_that_holds_something_else_is_not_installed(
     assert not (tmp_path / "network").exists()
 
 
-def test_what_is_no_tarball_is_not_installed(registry: Path, tmp_path: Path):
+def test_an_invalid_tarball_is_not_installed(registry: Path, tmp_path: Path):
     with pytest.raises(NotInstalledError, match="is not as expected"):
         install(tmp_path / "network", serving(registry), [packed(registry, FREE[0], b"<html>")])
 
@@ -148,7 +148,7 @@ def test_a_country_package_is_installed_unchanged():
     assert country_database(files) is files["geo-whois-asn-country.mmdb"]
 
 
-def test_the_command_says_plainly_that_npm_is_missing(
+def test_the_command_reports_that_npm_is_missing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -156,7 +156,7 @@ def test_the_command_says_plainly_that_npm_is_missing(
     run("data", "install", "free", "--data", tmp_path).assert_refused("no npm", FREE[0].name, "docs/network.md")
 
 
-def test_the_command_says_what_npm_said_and_what_to_do_by_hand(
+def test_the_command_shows_the_npm_error_and_the_manual_steps(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     npm(tmp_path, 'echo "npm error code E404" >&2; exit 1')
@@ -167,7 +167,7 @@ def test_the_command_says_what_npm_said_and_what_to_do_by_hand(
     assert not (tmp_path / "network").exists()
 
 
-def test_the_command_refuses_a_registry_that_serves_something_else(
+def test_the_command_rejects_a_registry_that_serves_other_contents(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     npm(tmp_path, "echo something else > packed.tgz")
@@ -175,14 +175,12 @@ def test_the_command_refuses_a_registry_that_serves_something_else(
     runner(capsys, monkeypatch)("data", "install", "free", "--data", tmp_path).assert_refused("do not use it")
 
 
-def test_the_command_needs_to_know_the_data_directory(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_the_command_requires_the_data_directory(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("SVC_DATA", raising=False)
     runner(capsys, monkeypatch)("data", "install", "free").assert_usage()
 
 
-def test_the_pinned_packages_are_named_whole():
+def test_the_pinned_packages_have_complete_versions_and_digests():
     for package in FREE:
         assert package.integrity.startswith("sha512-")
         assert len(base64.b64decode(package.integrity.removeprefix("sha512-"))) == 64

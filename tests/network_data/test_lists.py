@@ -14,7 +14,7 @@ def holds(listed: AddressSet, *addresses: str) -> list[bool]:
     return [ip_address(address) in listed for address in addresses]
 
 
-def test_addresses_and_networks_of_both_families_are_read_and_comments_are_not():
+def test_addresses_and_networks_of_both_families_are_read_and_comments_are_skipped():
     listed = read_list(
         b"\xef\xbb\xbf# exits\r\n\r\n 81.2.69.0/24 # a school\n81.2.70.1\n; old\n2a00:1450::/32\n2a03::1\n"
     )
@@ -22,11 +22,11 @@ def test_addresses_and_networks_of_both_families_are_read_and_comments_are_not()
     assert holds(listed, "81.2.68.255", "81.2.70.0", "81.2.70.2", "2a00:1451::", "2a03::", "2a03::2") == [False] * 6
 
 
-def test_a_network_may_have_bits_behind_its_prefix():
+def test_a_network_may_have_host_bits():
     assert holds(read_list(b"81.2.69.160/24\n"), "81.2.69.1", "81.2.70.1") == [True, False]
 
 
-def test_ranges_that_overlap_or_touch_are_one():
+def test_overlapping_or_adjacent_ranges_are_merged():
     listed = read_list(b"81.2.69.0/25\n81.2.69.128/25\n81.2.69.7\n2a00::/33\n2a00:0:8000::/33\n")
     assert len(listed) == 2
     assert holds(listed, "81.2.69.127", "81.2.69.128", "2a00:0:ffff::1") == [True] * 3
@@ -51,7 +51,7 @@ def test_ranges_that_overlap_or_touch_are_one():
         (b"# only words\n", None, "holds no address"),
     ],
 )
-def test_what_is_no_list_is_refused_with_its_line(content: bytes, line: int | None, says: str):
+def test_an_invalid_list_is_rejected_with_its_line(content: bytes, line: int | None, says: str):
     with pytest.raises(NetworkFileError, match=says) as refused:
         read_list(content)
     assert refused.value.line == line
@@ -66,20 +66,20 @@ V6 = st.tuples(st.integers(0, (1 << 10) - 1), st.integers(120, 128)).map(
 
 
 @given(st.lists(V4 | V6, min_size=1, max_size=12), st.integers(0, (1 << 10) - 1))
-def test_a_set_holds_what_a_plain_reading_of_the_list_says(networks, place):
+def test_a_set_contains_exactly_the_listed_networks(networks, place):
     listed = read_list("\n".join(map(str, networks)).encode())
     for address in (IPv4Address(0x51024000 + place), IPv6Address((0x2A00 << 112) + place)):
         assert (address in listed) == any(address in network for network in networks)
 
 
-def test_servers_are_the_addresses_that_a_list_names_one_by_one():
+def test_servers_are_the_addresses_that_a_list_names_individually():
     listed, servers = read_servers(b"81.2.69.9\n81.2.69.8/32\n81.2.69.9 # again\n81.2.70.0/24\n2a00::1\n")
     assert [str(IPv4Address(number)) for number in servers] == ["81.2.69.8", "81.2.69.9"]
     assert holds(listed, "81.2.70.7", "2a00::1") == [True, True]
     assert listed.addresses4 == 258
 
 
-def test_a_network_is_crowded_by_different_addresses_of_all_lists_together():
+def test_a_network_is_crowded_by_distinct_addresses_of_all_lists_together():
     first, second, third = (int(IPv4Address(text)) for text in ("81.2.69.1", "81.2.69.200", "81.2.70.1"))
     assert crowded_networks([[first], [first, third]], 2) == frozenset()
     assert crowded_networks([[first], [second, third]], 2) == {first >> 8}
@@ -103,7 +103,7 @@ def test_as_numbers_are_read_bare_with_their_prefix_and_from_csv():
         (b"64496\n\xff\n", 2, "not text"),
     ],
 )
-def test_what_is_no_list_of_as_numbers_is_refused_with_its_line(content: bytes, line: int | None, says: str):
+def test_an_invalid_as_number_list_is_rejected_with_its_line(content: bytes, line: int | None, says: str):
     with pytest.raises(NetworkFileError, match=says) as refused:
         read_as_numbers(content)
     assert refused.value.line == line

@@ -61,7 +61,7 @@ def test_networks_of_all_publishers_are_understood(record: dict[str, Any], numbe
     assert read.find(IPv4Address("81.2.69.161")) == (None, None)
 
 
-def test_one_file_may_know_both():
+def test_one_file_may_contain_both():
     read = Database(database({"country_code": "GB", "asn": "AS20712", "as_name": "A & A"}), "both.mmdb")
     assert read.kind == "country and asn"
     assert read.find(V6) == (
@@ -84,12 +84,12 @@ def test_one_file_may_know_both():
         {},
     ],
 )
-def test_a_database_of_something_else_is_refused(record: dict[str, Any]):
+def test_a_database_of_another_type_is_rejected(record: dict[str, Any]):
     with pytest.raises(NetworkFileError, match="neither a country nor"):
         Database(database(record), "x.mmdb")
 
 
-def test_a_file_that_is_cut_off_or_is_none_is_refused():
+def test_a_truncated_or_invalid_file_is_rejected():
     whole = database({"country_code": "GB"})
     for content in (b"", b"<html>", whole[: len(whole) // 2], whole[:-40], whole[:64] + whole[-120:]):
         with pytest.raises(NetworkFileError, match="no whole MaxMind database"):
@@ -101,7 +101,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 60)), min_size=1,
 
 @pytest.mark.parametrize("base", [0x51024500, 0x2A001450 << 96])
 @given(spans=SPANS, place=st.integers(0, 500))
-def test_what_is_written_reads_back(base: int, spans: list[tuple[int, int]], place: int):
+def test_reading_restores_what_was_written(base: int, spans: list[tuple[int, int]], place: int):
     tree, ranges, taken = Tree(), [], 0
     for number, (gap, length) in enumerate(spans, 1):
         first = taken + gap
@@ -114,7 +114,7 @@ def test_what_is_written_reads_back(base: int, spans: list[tuple[int, int]], pla
     assert (None if system is None else system.number) == expected
 
 
-def test_ranges_that_overlap_are_a_mistake():
+def test_overlapping_ranges_raise_an_error():
     tree = Tree()
     tree.add(16, 31, {"asn": 1})
     for first, last in ((16, 31), (20, 20), (0, 63), (31, 32)):

@@ -91,7 +91,7 @@ def test_a_list_is_installed_with_its_checksum_and_credit_and_then_updated(publi
     assert set(read_folder(folder)) == {"tor-exits.txt"}
 
 
-def test_a_request_says_nothing_of_this_machine(publisher: Publisher, folder: Path):
+def test_a_request_reveals_nothing_about_this_machine(publisher: Publisher, folder: Path):
     publisher.pages["/tor-exits"] = Page(listed(20))
     one(folder, publisher, source(publisher))
     ((_, headers),) = publisher.requests
@@ -99,7 +99,7 @@ def test_a_request_says_nothing_of_this_machine(publisher: Publisher, folder: Pa
     assert headers["User-Agent"].startswith("svc/")
 
 
-def test_parts_are_joined_and_one_that_is_no_longer_published_is_named_and_left_out(publisher: Publisher, folder: Path):
+def test_parts_are_joined_and_a_discontinued_one_is_named_and_omitted(publisher: Publisher, folder: Path):
     publisher.pages |= {"/a": Page(listed(20)), "/b": Page(listed(10, "81.3.0.1"))}
     three = source(publisher, "vpn-firstparty", "/a", "/b", "/gone")
     outcome = one(folder, publisher, three)
@@ -114,9 +114,7 @@ def test_parts_are_joined_and_one_that_is_no_longer_published_is_named_and_left_
     assert (folder / "vpn-firstparty.txt").read_bytes() == before
 
 
-def test_a_list_that_stays_the_same_keeps_its_date_unless_it_is_one_that_changes_seldom(
-    publisher: Publisher, folder: Path
-):
+def test_an_unchanged_list_keeps_its_date_unless_its_source_rarely_changes(publisher: Publisher, folder: Path):
     publisher.pages |= {"/tor-exits": Page(listed(20)), "/relay-icloud": Page(listed(20))}
     both = [source(publisher), source(publisher, "relay-icloud")]
     run(folder, publisher, *both)
@@ -126,7 +124,7 @@ def test_a_list_that_stays_the_same_keeps_its_date_unless_it_is_one_that_changes
     assert times == [NOW, LATER]
 
 
-def test_the_date_that_a_server_states_is_the_lists_and_never_in_the_future(publisher: Publisher, folder: Path):
+def test_a_date_from_the_server_is_used_but_never_one_in_the_future(publisher: Publisher, folder: Path):
     for stated, expected in (
         ("Wed, 01 Jul 2026 10:00:00 GMT", "2026-07-01"),
         ("Wed, 01 Jul 2037 10:00:00 GMT", "2026-08-09"),
@@ -139,7 +137,7 @@ def test_the_date_that_a_server_states_is_the_lists_and_never_in_the_future(publ
         assert outcome.after.built_at.isoformat() == expected
 
 
-def test_a_database_is_held_against_the_checksum_of_its_publisher(publisher: Publisher, folder: Path):
+def test_a_database_is_verified_against_the_checksum_of_its_publisher(publisher: Publisher, folder: Path):
     content = database(1_780_000_000)
     checked = source(publisher, "country", convert=whole, checksum_url=f"{publisher.url}/sum", at_least=10)
     publisher.pages |= {"/country": Page(content), "/sum": Page(b"0" * 64 + b"  user-country.mmdb\n")}
@@ -181,7 +179,7 @@ def test_a_database_is_held_against_the_checksum_of_its_publisher(publisher: Pub
         (Page(b"", 302), "the server said 302"),
     ],
 )
-def test_what_does_not_read_or_is_suspicious_changes_nothing_and_others_are_updated(
+def test_an_unreadable_or_suspicious_download_changes_nothing_and_others_are_updated(
     publisher: Publisher, folder: Path, page: Page, says: str
 ):
     publisher.pages |= {"/tor-exits": Page(listed(30)), "/relay-icloud": Page(listed(30))}
@@ -198,7 +196,7 @@ def test_what_does_not_read_or_is_suspicious_changes_nothing_and_others_are_upda
     assert after["relay-icloud.txt"] is not before["relay-icloud.txt"]
 
 
-def test_a_file_that_broke_here_is_replaced_whatever_its_size(publisher: Publisher, folder: Path):
+def test_a_corrupt_installed_file_is_replaced_whatever_its_size(publisher: Publisher, folder: Path):
     publisher.pages["/tor-exits"] = Page(listed(30))
     one(folder, publisher, source(publisher))
     (folder / "tor-exits.txt").write_bytes(b"\x00\xff")
@@ -206,7 +204,7 @@ def test_a_file_that_broke_here_is_replaced_whatever_its_size(publisher: Publish
     assert read_folder(folder)["tor-exits.txt"].problem is None
 
 
-def test_a_file_of_the_operators_is_never_replaced(publisher: Publisher, folder: Path):
+def test_an_operator_file_is_never_replaced(publisher: Publisher, folder: Path):
     (folder / "tor-exits.txt").write_text("81.2.69.160\n")
     publisher.pages["/tor-exits"] = Page(listed(30))
     outcome = one(folder, publisher, source(publisher))
@@ -216,7 +214,7 @@ def test_a_file_of_the_operators_is_never_replaced(publisher: Publisher, folder:
     assert (folder / "tor-exits.txt").read_text() == "81.2.69.160\n"
 
 
-def test_databases_that_were_installed_before_there_were_checksums_are_replaced(publisher: Publisher, folder: Path):
+def test_databases_installed_before_checksums_existed_are_replaced(publisher: Publisher, folder: Path):
     (folder / "CREDITS-free.md").write_text("# Where these databases are from\n\n## country.mmdb\n\nAn npm package.\n")
     (folder / "country.mmdb").write_bytes(database(1_770_000_000, 400))
     publisher.pages["/country"] = Page(database(1_780_000_000, 20))
@@ -224,13 +222,13 @@ def test_databases_that_were_installed_before_there_were_checksums_are_replaced(
     assert (outcome.result, outcome.problem) == ("updated", None)
 
 
-def test_a_database_of_another_kind_is_not_taken_for_the_one_asked_for(publisher: Publisher, folder: Path):
+def test_a_database_of_another_kind_is_not_accepted(publisher: Publisher, folder: Path):
     publisher.pages["/asn"] = Page(database(1_780_000_000))
     outcome = one(folder, publisher, source(publisher, "asn", convert=whole))
     assert "kind country" in (outcome.problem or "")
 
 
-def test_a_server_that_says_nothing_more_is_given_up(publisher: Publisher):
+def test_a_stalled_server_times_out(publisher: Publisher):
     publisher.pages["/slow"] = Page(listed(100), hangs=True)
     with pytest.raises(FetchError, match=r"not fetched within 0\.2 s"):
         fetch(f"{publisher.url}/slow", publisher.tls, 100_000, 0.2)
@@ -247,7 +245,7 @@ def test_the_proxy_of_the_environment_is_used(publisher: Publisher, monkeypatch:
     assert asked == [publisher.url.removeprefix("https://")]
 
 
-def test_a_server_whose_certificate_no_authority_has_signed_is_not_trusted(publisher: Publisher):
+def test_a_server_without_a_trusted_certificate_is_rejected(publisher: Publisher):
     publisher.pages["/list"] = Page(listed(100))
     with pytest.raises(FetchError, match="certificate"):
         fetch(f"{publisher.url}/list", tls_context(), 100_000)
@@ -255,18 +253,18 @@ def test_a_server_whose_certificate_no_authority_has_signed_is_not_trusted(publi
 
 
 @pytest.mark.parametrize("url", ["http://lists.example/tor", "ftp://lists.example/tor", "file:///etc/passwd", "https:"])
-def test_only_https_is_spoken(url: str):
+def test_only_https_is_used(url: str):
     with pytest.raises(FetchError, match="no https:// URL"):
         check_url(url)
 
 
 @pytest.mark.parametrize("url", ["https://[bad", "https://lists.example:99999/tor", "https://lists.example:port/"])
-def test_what_is_no_url_is_said(url: str):
+def test_an_invalid_url_is_reported(url: str):
     with pytest.raises(FetchError, match="is no URL"):
         check_url(url)
 
 
-def test_a_proxy_or_a_redirect_that_cannot_be_used_is_said(publisher: Publisher, monkeypatch: pytest.MonkeyPatch):
+def test_an_unusable_proxy_or_redirect_is_reported(publisher: Publisher, monkeypatch: pytest.MonkeyPatch):
     publisher.pages["/list"] = Page(b"", 302, (("Location", "/\xfc"),))
     with pytest.raises(FetchError, match="not ASCII"):
         fetch(f"{publisher.url}/list", publisher.tls, 10_000)
@@ -288,9 +286,7 @@ def test_a_password_in_a_url_is_rejected_and_not_printed():
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_process_that_ends_in_the_middle_leaves_a_whole_file_which_the_next_one_replaces(
-    publisher: Publisher, folder: Path, step: int
-):
+def test_a_killed_update_leaves_a_valid_file_which_the_next_one_replaces(publisher: Publisher, folder: Path, step: int):
     """Each of the three files that a replacement writes, at the moment before it takes its name."""
     publisher.pages["/tor-exits"] = Page(listed(20))
     one(folder, publisher, source(publisher))
@@ -315,14 +311,14 @@ kept.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "credit
     assert subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, check=False).returncode == 0
 
 
-def test_two_commands_never_change_one_folder_together(folder: Path):
+def test_two_commands_never_change_one_folder_at_the_same_time(folder: Path):
     with sole_writer(folder), pytest.raises(FolderError, match="another command"), sole_writer(folder):
         pass
     with sole_writer(folder):
         pass
 
 
-def test_a_damaged_list_of_checksums_is_said(folder: Path):
+def test_a_corrupt_checksum_list_is_reported(folder: Path):
     (folder / "SHA256SUMS").write_text("nonsense\n")
     with pytest.raises(FolderError, match="line 1 is no checksum"):
         kept_files(folder)
@@ -341,7 +337,7 @@ def mirror(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_folder_that_is_kept_is_a_mirror_for_others(mirror: Path, folder: Path):
+def test_an_installed_folder_is_a_mirror_for_others(mirror: Path, folder: Path):
     origin = origin_of(str(mirror), lambda: pytest.fail("no TLS is needed"))
     sources = wanted(folder, (), origin)
     assert [source.file for source in sources] == ["tor-exits.txt", "relay-icloud.txt"]
@@ -356,7 +352,7 @@ def test_a_mirror_is_served_over_https_too(mirror: Path, folder: Path, publisher
     assert [outcome.result for outcome in update(folder, wanted(folder, (), origin), origin, NOW)] == ["installed"] * 2
 
 
-def test_a_file_of_a_mirror_that_its_checksum_is_not_of_is_not_used(mirror: Path, folder: Path):
+def test_a_mirror_file_that_does_not_match_its_checksum_is_not_used(mirror: Path, folder: Path):
     (mirror / "tor-exits.txt").write_bytes(listed(500) + b"81.9.0.1\n")
     (mirror / "relay-icloud.txt").unlink()
     origin = origin_of(str(mirror), lambda: pytest.fail("no TLS is needed"))
@@ -366,7 +362,7 @@ def test_a_file_of_a_mirror_that_its_checksum_is_not_of_is_not_used(mirror: Path
     assert read_folder(folder) == {}
 
 
-def test_a_mirror_that_is_behind_changes_nothing(mirror: Path, folder: Path):
+def test_an_outdated_mirror_changes_nothing(mirror: Path, folder: Path):
     put(folder, "tor-exits.txt", listed(510), BY_NAME["tor-exits"].credit, LATER)
     origin = origin_of(str(mirror), lambda: pytest.fail("no TLS is needed"))
     outcomes = {
@@ -377,7 +373,7 @@ def test_a_mirror_that_is_behind_changes_nothing(mirror: Path, folder: Path):
 
 
 @pytest.mark.parametrize("checksums", [None, b"nonsense\n", b"\xff\n", b"0" * 64 + b"  ../escaped\n", b"#" * 70_000])
-def test_what_has_no_checksums_is_no_mirror(tmp_path: Path, checksums: bytes | None):
+def test_a_folder_without_checksums_is_not_a_mirror(tmp_path: Path, checksums: bytes | None):
     if checksums is not None:
         (tmp_path / "SHA256SUMS").write_bytes(checksums)
     with pytest.raises(UpdateError, match=r"is no mirror.*SHA256SUMS"):
@@ -387,7 +383,7 @@ def test_what_has_no_checksums_is_no_mirror(tmp_path: Path, checksums: bytes | N
 # Which sources
 
 
-def test_what_is_fetched_is_what_is_asked_for_and_what_is_there(mirror: Path, folder: Path):
+def test_requested_and_installed_sources_are_fetched(mirror: Path, folder: Path):
     publishers = Publishers(lambda url, most: pytest.fail("nothing is asked"))
     assert {one.name for one in wanted(folder, (), publishers)} == {one.name for one in SOURCES if one.recommended}
     put(folder, "vpn-x4bnet.txt", listed(20), "credit")
@@ -405,7 +401,7 @@ def test_what_is_fetched_is_what_is_asked_for_and_what_is_there(mirror: Path, fo
         wanted(folder, ("tor",), publishers)
 
 
-def test_every_source_has_names_bounds_and_addresses_that_fit():
+def test_every_source_has_valid_names_limits_and_addresses():
     assert len(BY_NAME) == len(BY_FILE) == len(SOURCES)
     for source in SOURCES:
         assert all(check_url(url) for url in (*source.urls, *filter(None, [source.checksum_url])))
@@ -416,7 +412,7 @@ def test_every_source_has_names_bounds_and_addresses_that_fit():
             assert read_source(source.file, content, NOW.date()).entries == 1
 
 
-def test_published_forms_become_lists():
+def test_published_formats_are_converted_to_lists():
     tor = BY_NAME["tor-exits"]
     published = b"fingerprint, ipaddr, port\nAA, 81.2.69.161, 9001\nBB, 2001:db8::1, 444\nCC, 81.2.69.161, 80\n"
     assert tor.convert(tor, [published]).splitlines()[2:] == [b"2001:db8::1", b"81.2.69.161"]
@@ -427,7 +423,7 @@ def test_published_forms_become_lists():
     assert proxies.convert(proxies, [published]).splitlines()[2:] == [b"81.2.69.0/24"]
 
 
-def test_what_operators_publish_of_their_crawlers_becomes_a_list():
+def test_published_crawler_ranges_are_converted_to_a_list():
     kimi = BY_NAME["crawler-Kimi"]
     parts = [
         b'{"made": "2026-01-01", "prefixes": [{"ipv4Prefix": "81.2.69.0/24"}, {"ipv6Prefix": "2001:db8::/48"}]}',
@@ -441,7 +437,7 @@ def test_what_operators_publish_of_their_crawlers_becomes_a_list():
             kimi.convert(kimi, [broken])
 
 
-def test_networks_that_connect_people_are_left_out_of_the_hosting_networks():
+def test_consumer_networks_are_left_out_of_the_hosting_networks():
     hosting = BY_NAME["asn-hosting"]
     published = b'ASN,Entity\n64496,"A, B\x1b[2J LLC"\n6939,"Hurricane"\n64497,"Some ISP, NG"\n64496,"again"\n'
     assert hosting.convert(hosting, [published]).splitlines()[2:] == [b"AS64496 # A, B[2J LLC"]

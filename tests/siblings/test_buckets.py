@@ -51,7 +51,8 @@ def in_processes(count: int, work: Callable[[], int]) -> list[int]:
     return counted
 
 
-def test_two_processes_that_hammer_one_bucket_get_exactly_what_it_holds():
+@pytest.mark.slow
+def test_two_processes_competing_for_one_bucket_get_exactly_its_content():
     buckets = SharedBuckets(entropy)
     takes, limit = 20_000, 30_000
 
@@ -63,7 +64,7 @@ def test_two_processes_that_hammer_one_bucket_get_exactly_what_it_holds():
     assert all(0 < count <= takes for count in counted)
 
 
-def test_by_the_clock_of_the_machine_two_processes_get_burst_and_refill_and_no_token_more():
+def test_two_processes_on_the_system_clock_get_burst_and_refill_and_no_token_more():
     buckets, limit = SharedBuckets(entropy), 5_000
     began_ms = time.time_ns() // 1_000_000
 
@@ -86,7 +87,7 @@ Asked = tuple[int, bool, str | None, int]
         max_size=60,
     )
 )
-def test_shared_buckets_decide_as_those_of_one_process(requests: list[Asked]):
+def test_shared_buckets_decide_like_those_of_one_process(requests: list[Asked]):
     shares, now_ms = Shares(0.25, 0.25, 2), 1_000_000
     alone, shared = (Limiter("identify", shares, buckets) for buckets in (MemoryBuckets(), SharedBuckets(entropy)))
     for organization, production, host, step in requests:
@@ -105,7 +106,7 @@ def test_addresses_never_evict_an_organization():
     assert buckets.take({ORGANIZATION: 2}, 0)[0].remaining == 0
 
 
-def test_a_slot_is_used_again_when_its_bucket_is_full_and_before_that_of_one_in_use(monkeypatch: pytest.MonkeyPatch):
+def test_a_slot_of_a_full_bucket_is_reused_before_one_in_use(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("svc.siblings.buckets.SETS", 1)
     buckets = SharedBuckets(entropy)
     names = [BucketName("identify", number) for number in range(WAYS + 1)]
@@ -113,12 +114,12 @@ def test_a_slot_is_used_again_when_its_bucket_is_full_and_before_that_of_one_in_
         buckets.take({name: 2}, at_ms)
         buckets.take({name: 2}, at_ms)
     assert not buckets.take({names[-2]: 2}, WAYS)[0].admitted
-    assert buckets.take({names[-1]: 2}, 1_000)[0].remaining == 1, "in the place of the one that is full again"
+    assert buckets.take({names[-1]: 2}, 1_000)[0].remaining == 1, "instead of the one that is full again"
     kept = [buckets.take({name: 2}, 1_000)[0].remaining for name in names[1:]]
     assert kept == [0] * (WAYS - 1) + [0]
 
 
-def test_both_buckets_of_a_request_have_room_where_their_set_is_the_same(monkeypatch: pytest.MonkeyPatch):
+def test_both_buckets_of_a_request_fit_in_the_same_set(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("svc.siblings.buckets.SETS", 1)
     buckets = SharedBuckets(entropy)
     both = {ORGANIZATION: 4, BucketName("identify", 1, "nonproduction"): 2}
@@ -129,6 +130,7 @@ def test_both_buckets_of_a_request_have_room_where_their_set_is_the_same(monkeyp
     assert not buckets.take(both, 500)[0].remaining > 1
 
 
+@pytest.mark.slow
 @given(st.integers(0, 31), st.binary(min_size=1, max_size=32))
 def test_a_torn_slot_is_a_full_bucket_at_worst(offset: int, torn: bytes):
     buckets = SharedBuckets(entropy)
@@ -140,7 +142,8 @@ def test_a_torn_slot_is_a_full_bucket_at_worst(offset: int, torn: bytes):
     assert buckets.take({ORGANIZATION: 4}, 0)[0].remaining in (0, 3)
 
 
-def test_a_process_that_is_killed_leaves_no_lock_and_no_crash_behind():
+@pytest.mark.slow
+def test_a_killed_process_leaves_no_lock_and_no_crash_behind():
     buckets = SharedBuckets(entropy)
     for _ in range(10):
         pid = os.fork()

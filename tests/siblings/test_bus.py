@@ -67,7 +67,7 @@ async def some_passes() -> None:
         await trio.lowlevel.checkpoint()
 
 
-async def test_every_message_comes_as_it_was_sent(pair: Pair):
+async def test_every_message_arrives_as_it_was_sent(pair: Pair):
     sender, receiver = pair
     receiver.keep()
     messages: list[Message] = [
@@ -90,7 +90,7 @@ async def test_every_message_comes_as_it_was_sent(pair: Pair):
         nursery.cancel_scope.cancel()
 
 
-async def test_a_burst_waits_for_a_receiver_that_is_busy_and_stays_in_order(pair: Pair):
+async def test_a_burst_waits_for_a_busy_receiver_and_stays_in_order(pair: Pair):
     """Kernels hold ten datagrams of a socket: all but those are sent again."""
     sender, receiver = pair
     heard, count = Heard(), 2_000
@@ -108,7 +108,7 @@ async def test_a_burst_waits_for_a_receiver_that_is_busy_and_stays_in_order(pair
     assert sender.dropped() == 0
 
 
-async def test_what_a_stuck_receiver_does_not_take_is_bounded_and_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
+async def test_messages_for_a_stuck_receiver_are_bounded_and_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     sender, _ = pair
     monkeypatch.setattr(bus, "MOST_HELD", 10)
     for number in range(25):
@@ -116,9 +116,7 @@ async def test_what_a_stuck_receiver_does_not_take_is_bounded_and_counted(pair: 
     assert sender.dropped() == 15
 
 
-async def test_a_worker_that_is_dead_keeps_nobody_waiting_and_the_next_of_its_seat_is_reached(
-    pair: Pair, tmp_path: Path
-):
+async def test_a_dead_worker_does_not_block_others_and_its_successor_is_reached(pair: Pair, tmp_path: Path):
     sender, receiver = pair
     receiver._plain.close()  # as the kernel does when its process dies
     async with trio.open_nursery() as nursery:
@@ -134,7 +132,7 @@ async def test_a_worker_that_is_dead_keeps_nobody_waiting_and_the_next_of_its_se
             nursery.cancel_scope.cancel()
 
 
-async def test_what_is_for_the_keeper_waits_for_the_next_one(pair: Pair):
+async def test_messages_for_the_keeper_wait_for_the_next_keeper(pair: Pair):
     sender, receiver = pair
     heard, own = Heard(), Heard()
     async with trio.open_nursery() as nursery:
@@ -151,7 +149,7 @@ async def test_what_is_for_the_keeper_waits_for_the_next_one(pair: Pair):
         nursery.cancel_scope.cancel()
 
 
-async def test_a_command_reaches_every_worker_and_needs_none(pair: Pair, tmp_path: Path):
+async def test_a_command_reaches_every_worker_and_works_without_any(pair: Pair, tmp_path: Path):
     announce(tmp_path / "nowhere")
     heard = [Heard(), Heard()]
     async with trio.open_nursery() as nursery:
@@ -175,20 +173,33 @@ async def test_garbage_is_dropped(pair: Pair, tmp_path: Path):
         nursery.cancel_scope.cancel()
 
 
-def test_nobody_else_may_look_into_the_folder(tmp_path: Path):
+def test_the_folder_is_readable_by_its_owner_only(tmp_path: Path):
     (tmp_path / "run").mkdir(mode=0o755)
     with reach(tmp_path, Seat()):
         assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
 
 
-def test_a_deep_data_directory_is_no_obstacle(tmp_path: Path):
+def test_a_folder_that_is_a_symbolic_link_is_rejected(tmp_path: Path):
+    """Its target would lose its mode, and sockets would be made in it."""
+    (elsewhere := tmp_path / "elsewhere").mkdir(mode=0o755)
+    (data := tmp_path / "data").mkdir()
+    (data / bus.DIRECTORY).symlink_to(elsewhere)
+    with reach(data, Seat(0, 1)) as siblings:
+        assert isinstance(siblings, Alone)
+    with pytest.raises(OperatorError, match="Not a directory"), reach(data, Seat(0, 2)):
+        pass
+    announce(data)
+    assert (elsewhere.stat().st_mode & 0o777, list(elsewhere.iterdir())) == (0o755, [])
+
+
+def test_a_deep_data_directory_is_supported(tmp_path: Path):
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
     with reach(deep, Seat()) as siblings:
         assert isinstance(siblings, SocketSiblings)
 
 
-def test_where_no_socket_can_be_made_one_worker_goes_on_and_several_do_not(tmp_path: Path):
+def test_without_sockets_one_worker_continues_and_several_do_not(tmp_path: Path):
     (tmp_path / "run").write_text("no folder")
     with reach(tmp_path, Seat()) as siblings:
         assert isinstance(siblings, Alone)

@@ -30,7 +30,7 @@ def tables(value: st.SearchStrategy[object]) -> st.SearchStrategy[Table]:
 
 
 @given(tables(VALUES), st.integers(0, 1 << 50))
-def test_what_is_packed_is_read(values: Table, at_ms: int):
+def test_packing_and_unpacking_are_inverse(values: Table, at_ms: int):
     assert read_figures(pack_figures(LeftFigures(at_ms, values))) == LeftFigures(at_ms, values)
     assert read_figures(b"") is None
 
@@ -51,7 +51,7 @@ def test_histograms_are_added_bucket_by_bucket():
     assert added({"h": {(): one}}, {"h": {(): other}}) == {"h": {(): HistogramStatistics((1.0, 2.0), (5, 2, 4), 7.5)}}
 
 
-def test_each_seat_has_a_place_of_its_own_and_what_is_too_long_changes_nothing():
+def test_each_worker_has_its_own_slot_and_an_oversized_value_changes_nothing():
     counts = SharedCounts(2)
     assert counts.read(0) == b""
     for number in range(5):
@@ -62,7 +62,7 @@ def test_each_seat_has_a_place_of_its_own_and_what_is_too_long_changes_nothing()
     assert counts.read(0) == b"aaaa"
 
 
-def test_a_half_that_was_being_written_is_not_read():
+def test_a_half_written_slot_is_not_read():
     counts = SharedCounts(1)
     counts.write(0, b"first")
     counts.write(0, b"second")
@@ -71,7 +71,7 @@ def test_a_half_that_was_being_written_is_not_read():
     assert counts.read(0) == b"first"
 
 
-def test_a_worker_that_is_killed_while_it_writes_leaves_a_whole_set():
+def test_a_worker_killed_while_it_writes_leaves_a_complete_set():
     counts = SharedCounts(1)
     counts.write(0, b"0" * 50_000)
     pid = os.fork()

@@ -10,18 +10,30 @@ import pytest
 import trio
 
 from svc.domain.webhooks.records import EndpointKey
-from svc.siblings.messages import Committed, Due, Ended, Identified, Message
+from svc.domain.webhooks.shares import share_of
+from svc.siblings.messages import Committed, Due, Ended, Identified, Message, Refused
 from svc.siblings.nodes import ALL, NodeSiblings
 from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.nodes import Connect
 from svc.store.postgresql.notices import Notices
+from svc.store.postgresql.shares import Part, ShareLeases, lease_name
 from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.wire import Timeouts, Wire
+from svc.store.postgresql.values import int8
+from svc.store.postgresql.wire import Result, Timeouts, Wire
 from tests.http.test_console_stream import an_event
+from tests.siblings.test_bus import REFUSED
 from tests.store.postgresql.nodes import connecting, until
 from tests.support.postgresql import Cluster
 
-DUE = Due((EndpointKey(1, 2),))
+QUEUE = EndpointKey(1, 2)
+SHARE = share_of(QUEUE)
+DUE = Due((QUEUE,))
+
+
+def answers(*shares: int) -> list[Result]:
+    """To a node's beat: it has these shares from now on."""
+    taken = Result([(lease_name(share).encode(), int8(1)) for share in shares], len(shares))
+    return [Result([], 0), Result([], 0), taken]
 
 
 class Node:
@@ -29,7 +41,8 @@ class Node:
 
     def __init__(self, connect: Connect, index: int) -> None:
         self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: True)
-        self.siblings = NodeSiblings(self.notices, index)
+        self.shares = ShareLeases(str(index))
+        self.siblings = NodeSiblings(self.notices, index, self.shares)
         self.heard: list[Message] = []
         self.looks = 0
 
@@ -58,23 +71,27 @@ async def running(*nodes: Node) -> AsyncGenerator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def test_messages_go_to_the_keeper_to_one_node_or_to_all_others(url: StoreUrl):
+async def test_messages_go_to_the_keeper_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):
     keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
     keeper.siblings.keep()
+    two.shares.learn(answers(SHARE), trio.current_time(), Part(3, 1))
     identified = Identified(1, UUID(int=7), an_event())
     async with running(keeper, one, two):
-        one.siblings.to_keeper(DUE)
+        one.siblings.to_keeper(Refused(REFUSED))
+        one.siblings.to_sender(SHARE, DUE)
         one.siblings.to_worker(3, identified)
         two.siblings.to_worker(1 << 60, identified)
         two.siblings.to_others(Ended(b"credential"))
-        await until(lambda: len(keeper.heard) == len(one.heard) == 2 and two.heard)
-    for heard, first in ((keeper.heard, DUE), (one.heard, identified)):
+        await until(lambda: len(keeper.heard) == len(one.heard) == len(two.heard) == 2)
+    for heard, first in ((keeper.heard, Refused(REFUSED)), (one.heard, identified)):
         assert first in heard
         assert Ended(b"credential") in heard, "of two senders, in either order"
-    assert two.heard == [identified]
+    assert DUE in two.heard
+    assert identified in two.heard
+    assert [one.siblings.sends(SHARE), two.siblings.sends(SHARE)] == [False, True]
 
 
-async def test_another_keeper_gets_what_is_for_the_keeper(url: StoreUrl):
+async def test_a_new_keeper_gets_messages_for_the_keeper(url: StoreUrl):
     former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
     former.siblings.keep()
     async with running(former, next_one, sender):
@@ -92,7 +109,7 @@ async def test_another_keeper_gets_what_is_for_the_keeper(url: StoreUrl):
     assert (former.siblings.is_keeper, next_one.siblings.is_keeper) == (False, True)
 
 
-async def test_a_node_that_no_notice_reaches_looks_by_itself():
+async def test_a_node_that_receives_no_notices_polls():
     async def away(_: Timeouts) -> Wire:
         raise ConnectionLostError("gone")
 
@@ -103,10 +120,24 @@ async def test_a_node_that_no_notice_reaches_looks_by_itself():
         nursery.cancel_scope.cancel()
 
 
-async def test_what_is_no_message_is_ignored(url: StoreUrl):
+async def test_an_invalid_message_is_ignored(url: StoreUrl):
     node, sender = (Node(connecting(url), index) for index in (1, 2))
     async with running(node, sender):
         sender.notices.send(ALL, b"\xc1 nothing of the kind")
         sender.siblings.to_others(Ended(b"x"))
         await until(lambda: node.heard)
     assert node.heard == [Ended(b"x")]
+
+
+async def test_a_node_that_takes_a_share_gets_its_messages_and_polls_for_earlier_ones(url: StoreUrl):
+    former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
+    former.shares.learn(answers(SHARE), trio.current_time(), Part(2, 0))
+    async with running(former, next_one, sender):
+        former.shares.give_back([SHARE])
+        looks = next_one.looks
+        next_one.shares.learn(answers(SHARE), trio.current_time(), Part(2, 1))
+        await until(lambda: next_one.looks > looks)
+        former.heard.clear()
+        sender.siblings.to_sender(SHARE, DUE)
+        await until(lambda: next_one.heard)
+        assert former.heard == []

@@ -1,7 +1,7 @@
 """What a plan's steps do: clients and customers that ask, an operator, and faults that begin and end.
 
-Whoever orders something and does not hear of its end orders it again, so that in the end everybody knows how things
-are.
+A caller that orders something and does not hear of its end orders it again, so that in the end everybody knows how
+things are.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Acts:
         return missing
 
     def calm_down(self) -> None:
-        """No more faults; whoever paused listens again. Others are left alone: nothing but the outbox wakes them."""
+        """No more faults; paused endpoints listen again. Others are left alone: nothing but the outbox wakes them."""
         self._internet.be_good()
         self._machine.disk.slow_s = 0.02
         self._machine.disk.breaks.clear()

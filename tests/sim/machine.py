@@ -278,7 +278,7 @@ class Machine:
         """Between two transactions, as LMDB demands: none is open while anybody waits."""
         assert isinstance(self.store.engine, Watched)
         assert isinstance(self.store.engine.inner, LmdbEngine)
-        self.store.engine.inner.resize(map_bytes)
+        self.store.engine.inner.environment.set_mapsize(map_bytes)
 
 
 class Worker:

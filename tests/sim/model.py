@@ -49,7 +49,7 @@ class Timeline(Generic[V]):
         self.changes = [Change(first, float("-inf"), float("-inf"))]
 
     def change(self, value: V) -> Change[V]:
-        """It is ordered now; whoever hears of its end settles it."""
+        """It is ordered now; the caller that hears of its end settles it."""
         self.changes.append(Change(value, trio.current_time()))
         return self.changes[-1]
 

@@ -174,19 +174,19 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_a_service_that_is_broken_in_one_way_is_found_out(name: str, tmp_path: Path):
+def test_a_sabotaged_service_is_detected(name: str, tmp_path: Path):
     sabotage, small, finding = MUTATIONS[name]
     violations = simulate(small, tmp_path, sabotage=sabotage).violations
     assert any(finding in violation for violation in violations), violations
 
 
 @pytest.mark.slow
-def test_the_same_plans_find_nothing_in_a_sound_service(tmp_path: Path):
+def test_the_same_plans_find_nothing_in_an_intact_service(tmp_path: Path):
     for number, (_, small, _) in enumerate(MUTATIONS.values()):
         assert simulate(small, tmp_path / str(number)).violations == []
 
 
 @pytest.mark.slow
-def test_a_crash_of_a_sound_service_is_not_a_violation(tmp_path: Path):
+def test_a_crash_of_an_intact_service_is_not_a_violation(tmp_path: Path):
     steps = plan(HOOK, VISIT, Crash(at=5.01), AGAIN, Crash(at=6.02, down_s=60))
     assert simulate(steps, tmp_path).violations == []

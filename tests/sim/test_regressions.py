@@ -13,7 +13,7 @@ DAY_S = 86_400
 
 
 @pytest.mark.slow
-def test_two_organizations_that_have_the_same_to_tell_at_the_same_moment_tell_it_with_ids_of_their_own(tmp_path: Path):
+def test_equal_events_of_two_organizations_at_the_same_moment_have_distinct_ids(tmp_path: Path):
     plan = Plan(
         seed=13,
         shops=(Shop(), Shop()),
@@ -32,7 +32,7 @@ def test_two_organizations_that_have_the_same_to_tell_at_the_same_moment_tell_it
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [3600, -3600])
-def test_an_attempt_that_is_cut_off_lasts_no_longer_than_it_did_when_the_clock_is_set(seconds: int, tmp_path: Path):
+def test_setting_the_clock_does_not_lengthen_a_cancelled_attempt(seconds: int, tmp_path: Path):
     plan = Plan(
         seed=1,
         shops=(Shop(),),

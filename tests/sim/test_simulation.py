@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from svc.store.tables import IDEMPOTENCY
-from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
+from tests.sim.plan import SCALES, SHORT, TINY, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, simulate
 from tests.sim.test_mutations import losing
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow(5)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_is_lost_doubled_or_shown_to_others_whatever_goes_wrong(seed: int, tmp_path: Path):
+def test_nothing_is_lost_duplicated_or_leaked_whatever_goes_wrong(seed: int, tmp_path: Path):
     plan = make_plan(seed, SHORT)
     outcome = simulate(plan, tmp_path)
     assert outcome.violations == [], f"python -m tests.sim --scale short --first {seed} --seeds 1 makes it small"
@@ -34,7 +34,7 @@ def test_nothing_is_lost_doubled_or_shown_to_others_whatever_goes_wrong(seed: in
 
 @pytest.mark.slow(12)
 @pytest.mark.parametrize("seed", SEEDS_OF_TWO_WORKERS)
-def test_nor_is_anything_where_two_workers_serve_and_processes_are_killed(seed: int, tmp_path: Path):
+def test_nothing_is_lost_with_two_workers_and_killed_processes(seed: int, tmp_path: Path):
     plan = make_plan(seed, SHORT, workers=2)
     outcome = simulate(plan, tmp_path)
     assert outcome.violations == [], f"python -m tests.sim --workers 2 --scale short --first {seed} --seeds 1"
@@ -50,6 +50,7 @@ def something_happened(outcome: Outcome) -> bool:
 @pytest.mark.slow(40)
 @pytest.mark.parametrize(("scale", "workers"), [("short", 1), ("tiny", 2)])
 def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, workers: int, tmp_path: Path):
+    """Names are hashed by another seed in each process: that of this one is drawn at its start."""
     program = (
         "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "
         "made = plan.make_plan(7, plan.SCALES[sys.argv[2]], int(sys.argv[3])); "
@@ -65,14 +66,19 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, 
             capture_output=True,
             text=True,
         ).stdout.strip()
-        for seed in ("1", "2")
+        for seed in ("1", "2")[: effort(1, 2)]
     ]
-    assert elsewhere == [here, here]
-    assert simulate(make_plan(8, SCALES[scale], workers), tmp_path / "other").trace != here
+    assert set(elsewhere) == {here}
 
 
 @pytest.mark.slow
-def test_a_failing_plan_is_made_small_and_printed_as_a_test(tmp_path: Path):
+def test_another_seed_gives_another_trace(tmp_path: Path):
+    one, other = (simulate(make_plan(seed, TINY), tmp_path / str(seed)).trace for seed in (7, 8))
+    assert one != other
+
+
+@pytest.mark.slow
+def test_a_failing_plan_is_minimized_and_printed_as_a_test(tmp_path: Path):
     steps = (
         Register(at=0, hook=0, org=0),
         Identify(at=1, org=0, device=1),

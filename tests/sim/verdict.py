@@ -141,7 +141,7 @@ def _challenge(snapshot: Snapshot, named: list[int], by_tag: Tagged) -> Iterator
 
 
 def _refusals(snapshot: Snapshot, acts: Acts) -> Iterator[str]:
-    """Of no more refusals is told than there were; whoever did not hear the answer may have been refused."""
+    """No more refusals are counted than there were; a request without a response may have been refused."""
     for shop, account in enumerate(acts.shops):
         told = sum(
             msgspec.json.decode(row.body)["data"]["count"]

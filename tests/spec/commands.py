@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ import structlog
 import trio
 
 from svc.cli import logs, main
+from tests.support.live import settings_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-c", "from svc.cli import main; main()")
@@ -62,10 +65,14 @@ def logging_as_before() -> Iterator[None]:
 
 
 def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the program inside this process: `run("org", "list")`."""
+    """Runs the program inside this process: `run("org", "list")`. Each data directory has its store on the engine of
+    the test.
+    """
 
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["svc", *map(str, arguments)])
+        for name, value in store_of(arguments).items():
+            monkeypatch.setenv(name, value)
         capsys.readouterr()
         status: object = 0
         try:
@@ -78,6 +85,17 @@ def runner(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return Ran(status, out, err)
 
     return run
+
+
+def store_of(arguments: Sequence[object]) -> dict[str, str]:
+    """The setting that names the store of a command's data directory, unless the command does."""
+    directory = dict(pairwise(arguments)).get("--data") or os.environ.get("SVC_DATA")
+    return {} if directory is None or "--store" in arguments else settings_of(Path(str(directory)))
+
+
+def place_of(directory: Path) -> str:
+    """What a message calls the store of a data directory."""
+    return settings_of(directory).get("SVC_STORE", str(directory))
 
 
 async def run_beside(*arguments: object) -> Ran:

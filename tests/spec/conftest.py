@@ -1,22 +1,100 @@
-"""What the tests of the contract begin with: a running service, or the program on an empty directory."""
+"""What the tests of the contract begin with: a running service, or the program on an empty directory; on both engines.
+
+Every test that opens a store runs once on each engine. One that can only be true of one of them says so, and why:
+`@pytest.mark.only_on("lmdb", "a database has its own backups")`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import pytest
 import structlog
 
 from tests.spec.commands import Run, runner
-from tests.support.live import Live, live_service
+from tests.support import live as live_services
+from tests.support.every_engine import ENGINES
+from tests.support.live import Live, live_service, opened
+from tests.support.postgresql import MISSING, programs
+from tests.support.serving_postgresql import directories_in_use, give_back_databases
+
+_OPENERS = (inspect.unwrap(live_service), opened, runner)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not _opens_a_store(metafunc):
+        return
+    engines = list(ENGINES)
+    for only in metafunc.definition.iter_markers("only_on"):
+        engine, why = only.args
+        assert engine in (*ENGINES, None)
+        assert why
+        engines = [] if engine is None else [engine]
+    if engines:
+        metafunc.parametrize("engine", engines, indirect=True, scope="module")
+
+
+def _opens_a_store(metafunc: pytest.Metafunc) -> bool:
+    """Whether a test, or a fixture that it takes, calls `live_service` or runs commands, as far as the names in their
+    code say.
+    """
+    fixtures = metafunc.definition._fixtureinfo.name2fixturedefs.values()
+    return _reaches([metafunc.function, *(fixture.func for chain in fixtures for fixture in chain)])
+
+
+def _reaches(functions: list[Callable[..., Any]]) -> bool:
+    seen = set[object]()
+    while functions:
+        function = inspect.unwrap(functions.pop())
+        if function in _OPENERS:
+            return True
+        if function in seen or not getattr(function, "__module__", "").startswith("tests."):
+            continue
+        seen.add(function)
+        if inspect.isclass(function):
+            functions += [value for value in vars(function).values() if inspect.isfunction(value)]
+        elif inspect.isfunction(function):
+            named = [function.__globals__.get(name) for name in _names(function.__code__)]
+            functions += [value for value in named if callable(value)]
+    return False
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The engine of every store that the test opens; without one it opens none."""
+    name: str = getattr(request, "param", "")
+    if name == "postgresql" and programs() is None:
+        pytest.skip(MISSING)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_services, "ENGINE", name)
+        yield name
+    give_back_databases()
+
+
+@pytest.fixture(autouse=True)
+def databases(engine: str) -> Iterator[None]:
+    """Those of the test are for the next one; those of the module's fixtures stay."""
+    before = directories_in_use()
+    yield
+    give_back_databases(but=before)
 
 
 @pytest.fixture
-async def live(tmp_path: Path) -> AsyncGenerator[Live, None]:
+async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
     async with live_service(tmp_path) as running:
         yield running
 

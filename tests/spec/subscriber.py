@@ -17,10 +17,11 @@ import trio.testing
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.transport_types import Attempted
-from svc.store.webhook_views import lanes_with_work
+from svc.store.webhook_views import queues_with_work
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 from tests.support.receivers import OK, Post, Receivers, always
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
 HOOKS = "/webhooks"
@@ -67,7 +68,7 @@ class Subscriber(Automation):
     async def do(self, endpoint_id: str, action: str, body: Any = None) -> httpx.Response:
         """`rotate-secret`, `test` or `redeliver`; returns when all that was due has been sent and written down."""
         response = await self("POST", f"{HOOKS}/{endpoint_id}/{action}", body)
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         return response
 
     async def listed(self) -> list[dict[str, Any]]:
@@ -89,7 +90,7 @@ class Subscriber(Automation):
         """So many identifications; what arrives because of them."""
         for _ in range(count):
             assert (await self.live.identify(key or self.production)).status_code == 200
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         return self.receivers.take()
 
     async def wait(self, *, seconds: float = 0, hours: float = 0) -> list[Post]:
@@ -97,7 +98,7 @@ class Subscriber(Automation):
         self.live.clock.advance(seconds=seconds, hours=hours)
         first = EndpointKey(self.organization.number, 1)  # wakes it when there is no work, too
         self.live.service.outbox.nudge([first, *(queue for queue, _ in self._queues())])
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         return self.receivers.take()
 
     def due_in_s(self) -> float:
@@ -106,7 +107,7 @@ class Subscriber(Automation):
 
     def _queues(self) -> list[tuple[EndpointKey, int]]:
         with self.live.found.store.read() as snapshot:
-            return lanes_with_work(snapshot, EndpointKey(0, 0), 99)
+            return queues_with_work(snapshot, EndpointKey(0, 0), 99).queues
 
 
 @asynccontextmanager

@@ -124,7 +124,7 @@ async def test_a_device_attests_once_and_asserts_from_then_on(tmp_path: Path):
         )
 
 
-async def test_an_assertion_serves_once(tmp_path: Path):
+async def test_an_assertion_is_valid_once(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device()
         assert await attest(live, key, device) == ()
@@ -141,7 +141,7 @@ async def test_an_assertion_serves_once(tmp_path: Path):
         assert await assert_(live, key, device) == ()
 
 
-async def test_an_attestation_that_is_sent_again_resets_no_counter(tmp_path: Path):
+async def test_a_repeated_attestation_resets_no_counter(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device()
         sent = device.attested(await challenge_of(live, key))
@@ -152,7 +152,7 @@ async def test_an_attestation_that_is_sent_again_resets_no_counter(tmp_path: Pat
         assert kept(live)[device.id].counter == 1
 
 
-async def test_a_failed_attestation_uses_up_its_challenge_and_keeps_no_key(tmp_path: Path):
+async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device(app="A1B2C3D4E5.com.example.fake")
         challenge = await challenge_of(live, key)
@@ -167,7 +167,7 @@ async def test_a_failed_attestation_uses_up_its_challenge_and_keeps_no_key(tmp_p
         assert await assert_(live, key, Device()) == ("key_unknown",)
 
 
-async def test_a_key_is_known_to_the_organization_that_it_attested_to_and_to_all_its_api_keys(tmp_path: Path):
+async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_path: Path):
     async with shop(tmp_path) as live:
         device = Device()
         assert await attest(live, ios_key(live), device) == ()
@@ -195,7 +195,7 @@ async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_
         assert await assert_(live, development, same_key) == ("app_unexpected",)
 
 
-async def test_by_default_apples_root_is_trusted_and_no_app(tmp_path: Path):
+async def test_by_default_the_apple_root_is_trusted_and_no_app_is(tmp_path: Path):
     async with shop(tmp_path, attestation_apple_roots_file=None) as live:
         key = ios_key(live)
         assert await attest(live, key, Device()) == ("chain_untrusted",)
@@ -225,7 +225,7 @@ async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path
         assert await assert_(live, key, own, phone=2) == ("key_unknown",)
 
 
-async def test_a_key_of_a_visitor_that_cannot_be_known_again_is_erased_by_its_id(tmp_path: Path):
+async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: Path):
     """Also when its events are over: the key lives longer."""
     async with shop(tmp_path) as live:
         key, admin = ios_key(live), Automation(live)
@@ -242,7 +242,7 @@ async def test_a_key_of_a_visitor_that_cannot_be_known_again_is_erased_by_its_id
         assert (await admin("DELETE", f"/visitors/{response['visitor_id']}")).status_code == 404
 
 
-async def test_a_key_goes_when_it_is_unused_for_the_time_of_the_setting(tmp_path: Path):
+async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, used, unused = ios_key(live), Device("used"), Device("unused")
         assert await attest(live, key, used) == ()
@@ -296,7 +296,7 @@ def test_apps_are_a_list_in_a_variable_and_have_a_team(tmp_path: Path):
             load(None, {"SVC_ATTESTATION_APPLE_APPS": wrong})
 
 
-def test_a_file_of_apple_roots_that_cannot_be_used_is_refused_with_a_line_that_says_which(tmp_path: Path):
+def test_an_unusable_file_of_apple_roots_is_rejected_by_name(tmp_path: Path):
     file = tmp_path / "file"
     config = Config(attestation_apple_roots_file=str(file))
     with pytest.raises(ConfigError, match=f"attestation_apple_roots_file: cannot read {file}: No such file"):

@@ -81,7 +81,7 @@ def naming(challenge: str) -> dict[str, Any]:
 # The challenge
 
 
-async def test_a_challenge_is_32_random_bytes_good_for_five_minutes(live: Live):
+async def test_a_challenge_is_32_random_bytes_valid_for_five_minutes(live: Live):
     key = android_key(live)
     response = await ask(live, key)
     answer = response.json()
@@ -94,7 +94,7 @@ async def test_a_challenge_is_32_random_bytes_good_for_five_minutes(live: Live):
     assert await challenge_of(live, key) != answer["challenge"]
 
 
-async def test_a_challenge_is_on_disk_before_it_is_answered(live: Live):
+async def test_a_challenge_is_on_disk_before_the_response(live: Live):
     key, secret = live.issue(platforms=("android",))
     challenge = base64.b64decode(await challenge_of(live, secret))
     with live.found.store.read() as snapshot:
@@ -103,7 +103,7 @@ async def test_a_challenge_is_on_disk_before_it_is_answered(live: Live):
     assert (row.key_id, row.issued_at_ms, row.used) == (key.id, EPOCH_MS, False)
 
 
-async def test_a_challenge_costs_nothing_and_is_no_event(live: Live):
+async def test_a_challenge_is_free_and_not_an_event(live: Live):
     key = android_key(live, environment="production")
     before = live.balance()
     await challenge_of(live, key)
@@ -125,7 +125,7 @@ async def test_a_key_without_the_platform_gets_no_challenge(live: Live):
             assert_error(await ask(live, refused, headers), 401, "unauthorized")
 
 
-async def test_a_page_gets_a_challenge_as_it_would_identify(live: Live):
+async def test_a_page_may_request_a_challenge_like_an_identification(live: Live):
     """Decisions 3.11: CORS on the whole client API."""
     _, web = live.issue()
     response = await ask(live, web, {"origin": ORIGIN})
@@ -137,7 +137,7 @@ async def test_a_page_gets_a_challenge_as_it_would_identify(live: Live):
     assert preflight.status_code == 204
 
 
-async def test_a_challenge_is_only_posted_for(live: Live):
+async def test_a_challenge_is_requested_only_by_post(live: Live):
     response = await live.client.get(CHALLENGE, headers={"x-api-key": android_key(live), **ANDROID})
     assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "OPTIONS, POST"
@@ -170,18 +170,18 @@ async def test_a_report_without_attestation_fires_nothing(live: Live):
     assert failed(await identify(live, android_key(live))) == []
 
 
-async def test_a_report_that_says_it_attests_nothing_fires_nothing(live: Live):
+async def test_a_report_with_the_format_none_fires_nothing(live: Live):
     assert await evidence(live, android_key(live), {"format": "none"}) == ()
 
 
-async def test_a_challenge_serves_once(live: Live):
+async def test_a_challenge_is_valid_once(live: Live):
     key = android_key(live)
     challenge = await challenge_of(live, key)
     assert await evidence(live, key, naming(challenge)) == ()
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_challenge_serves_the_first_of_many_at_once(live: Live):
+async def test_a_challenge_is_valid_for_the_first_of_many_concurrent_requests(live: Live):
     key = android_key(live)
     challenge = await challenge_of(live, key)
     answers: list[dict[str, Any]] = []
@@ -195,7 +195,7 @@ async def test_a_challenge_serves_the_first_of_many_at_once(live: Live):
     assert sorted(len(failed(answer)) for answer in answers) == [0, 1, 1, 1, 1, 1]
 
 
-async def test_a_challenge_is_used_up_even_where_the_chain_does_not_hold(live: Live):
+async def test_a_challenge_is_used_up_even_where_the_chain_fails(live: Live):
     key = android_key(live)
     challenge = await challenge_of(live, key)
     broken = {"format": "android-key", "challenge": challenge, "certificate_chain": ["AAAA", "BBBB"]}
@@ -203,7 +203,7 @@ async def test_a_challenge_is_used_up_even_where_the_chain_does_not_hold(live: L
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_challenge_ends_after_five_minutes(live: Live):
+async def test_a_challenge_expires_after_five_minutes(live: Live):
     key = android_key(live)
     in_time, late = await challenge_of(live, key), await challenge_of(live, key)
     live.clock.advance(seconds=299.999)
@@ -214,7 +214,7 @@ async def test_a_challenge_ends_after_five_minutes(live: Live):
     assert await evidence(live, key, naming(late)) == ("challenge_unknown",)
 
 
-async def test_a_challenge_serves_nobody_else(live: Live):
+async def test_a_challenge_is_valid_for_its_own_key_only(live: Live):
     """Another key of the organization, and a key of another organization; neither uses it up."""
     key, other = android_key(live), android_key(live)
     foreign = android_key(live, organization=live.new_organization().number)
@@ -225,7 +225,7 @@ async def test_a_challenge_serves_nobody_else(live: Live):
     assert await evidence(live, key, naming(challenge)) == ()
 
 
-async def test_an_invented_challenge_and_none_at_all_are_failures_not_errors(live: Live):
+async def test_an_unknown_and_a_missing_challenge_are_failures_not_errors(live: Live):
     key = android_key(live)
     invented = base64.b64encode(bytes(32)).decode()
     assert await evidence(live, key, naming(invented)) == ("challenge_unknown",)
@@ -256,7 +256,7 @@ async def test_a_refused_identification_leaves_the_challenge_for_its_retry(live:
     assert await evidence(live, key, naming(challenge)) == ()
 
 
-async def test_a_proxy_may_bring_the_attestation_of_the_key_it_forwards(live: Live):
+async def test_a_proxy_may_send_the_attestation_of_the_key_it_forwards(live: Live):
     key = android_key(live)
     _, proxy = live.issue("proxy")
     challenge = await challenge_of(live, key)
@@ -265,14 +265,14 @@ async def test_a_proxy_may_bring_the_attestation_of_the_key_it_forwards(live: Li
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_chain_up_to_a_root_that_nobody_published_fires(live: Live):
+async def test_a_chain_up_to_an_unpublished_root_fires(live: Live):
     key = android_key(live)
     challenge = await challenge_of(live, key)
     forged = attested(chain(described(challenge=base64.b64decode(challenge))), base64.b64decode(challenge))
     assert await evidence(live, key, forged) == ("chain_untrusted",)
 
 
-async def test_the_web_has_no_such_signal(live: Live):
+async def test_the_signal_does_not_exist_for_the_web(live: Live):
     _, web = live.issue()
     response = await live.identify(web, report(attestation={"format": "android-key"}))
     assert response.status_code == 200
@@ -295,7 +295,7 @@ async def proof(live: Live, key: str, **changes: Any) -> dict[str, Any]:
     return attested(certificates, challenge)
 
 
-async def test_a_device_that_proves_itself_up_to_a_configured_root_fires_nothing(tmp_path: Path):
+async def test_a_device_verified_up_to_a_configured_root_fires_nothing(tmp_path: Path):
     async with live_service(tmp_path / "data", attestation_roots_file=root_file(tmp_path)) as live:
         key = android_key(live)
         sent = await proof(live, key)
@@ -337,7 +337,7 @@ async def test_a_revoked_certificate_and_another_app_fire(tmp_path: Path):
         ("attestation_status_file", "not a list of certificate statuses"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_with_a_line_that_says_which(tmp_path: Path, setting: str, says: str):
+def test_an_unusable_file_is_rejected_with_a_message_that_names_it(tmp_path: Path, setting: str, says: str):
     file = tmp_path / "file"
     with pytest.raises(ConfigError, match=f"{setting}: cannot read {file}: No such file"):
         read_trust(Config(**{setting: str(file)}))

@@ -14,7 +14,10 @@ import pytest
 import trio.testing
 
 from svc.domain.audit import AUDIT_MS, RECORDED, WITHHELD
+from svc.domain.ids import DAY_MS
 from svc.domain.model import PLATFORMS
+from svc.domain.quotas import seconds_to_midnight
+from svc.http import audit_budget
 from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.audit_views import AuditMatch, Sought, newest
@@ -24,6 +27,7 @@ from tests.spec.automation import Automation, stored_keys
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import EPOCH_MS
 
 MANAGED = {
@@ -106,7 +110,7 @@ class Scene:
             path = path.replace(f"{{{name}}}", value)
         filled = None if body is None else {name: _filled(value, things) for name, value in body.items()}
         response = await self.admin(route.method, path, filled, x_forwarded_for=PLACE)
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         return response
 
     def records(self) -> list[AuditMatch]:
@@ -189,7 +193,7 @@ def ids_in(answer: httpx.Response) -> list[str]:
     return re.findall(r'"id":"(\w+)"', answer.text)
 
 
-async def test_a_record_says_what_was_asked_for(tmp_path: Path):
+async def test_a_record_contains_the_requested_values(tmp_path: Path):
     """By name, defaults included; of a receiver's address only to whom it leads."""
     async with subscribing(tmp_path) as hooks:
         admin = Automation(hooks.live)
@@ -208,20 +212,20 @@ async def test_a_record_says_what_was_asked_for(tmp_path: Path):
     assert created.change == HOOK | {"url": "https://81.2.69.160/…"}
 
 
-async def test_of_a_key_and_a_platform_the_key_is_what_was_changed(live: Live):
+async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live):
     admin, (key, _) = Automation(live), live.issue()
     assert (await admin("PUT", f"/sdk-keys/{key.id}/risk-weights/web", {"suspect_threshold": 9})).is_success
     record = records(live)[0].record
     assert (record.subject, record.change) == (key.id, {"platform": "web", "weights": {}, "suspect_threshold": 9})
 
 
-def test_of_every_body_it_is_decided_what_may_be_written():
+def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
     """A new field of a body is named in `RECORDED`, or its value is withheld, and this fails until that is decided."""
     fields = {name for route in CHANGING.values() if route.body for name in route.body.__struct_fields__}
     assert fields - RECORDED == {"url"}
 
 
-async def test_reading_leaves_no_record_though_it_notes_the_use_of_the_key(tmp_path: Path):
+async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_key(tmp_path: Path):
     """Decisions 2.3: `last_used_at` is no change that anybody made."""
     async with subscribing(tmp_path) as hooks:
         scene = Scene(hooks)
@@ -250,7 +254,7 @@ def last_used(live: Live, automation: Automation) -> int | None:
     return key.last_used_at_ms
 
 
-async def test_whom_the_role_or_the_path_refuses_leaves_no_record(live: Live):
+async def test_a_request_refused_by_role_or_path_leaves_no_record(live: Live):
     """Interface 5, rules 5 to 7."""
     developer, elsewhere = Automation(live, "developer"), Automation(live, organization=live.new_organization())
     elsewhere.organization = live.organization
@@ -264,7 +268,7 @@ async def test_whom_the_role_or_the_path_refuses_leaves_no_record(live: Live):
     assert stored_keys(live) == {}
 
 
-async def test_what_sdks_and_servers_send_is_no_change_on_record(live: Live):
+async def test_requests_of_sdks_and_servers_leave_no_record(live: Live):
     """An identification, a challenge and a deferred report are traffic; the log is about management."""
     _, public = live.issue(platforms=("web", "android"))
     before = records(live)
@@ -277,7 +281,7 @@ async def test_what_sdks_and_servers_send_is_no_change_on_record(live: Live):
     assert records(live) == before
 
 
-async def test_an_erasure_of_many_steps_is_one_record_of_the_id_alone(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(live: Live, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: the controller can show that it was done; nothing else of the visitor is kept."""
     monkeypatch.setattr(erasure, "EVENTS_A_STEP", 1)
     admin, (_, public) = Automation(live), live.issue()
@@ -292,7 +296,7 @@ async def test_an_erasure_of_many_steps_is_one_record_of_the_id_alone(live: Live
 
 
 @pytest.mark.slow
-async def test_a_change_for_which_there_is_no_room_is_not_on_record(tmp_path: Path):
+async def test_a_change_refused_by_a_full_store_leaves_no_record(tmp_path: Path):
     """`503`: neither is stored, and neither is the other without it."""
     async with live_service(tmp_path, map_bytes=1 << 20) as live:
         admin, issued, refused = Automation(live), 0, 0
@@ -304,7 +308,7 @@ async def test_a_change_for_which_there_is_no_room_is_not_on_record(tmp_path: Pa
         assert len(stored_keys(live)) == len(records(live)) - before == issued > 0
 
 
-async def test_records_are_kept_for_400_days_and_deleted_then(live: Live):
+async def test_records_are_kept_for_400_days_and_then_deleted(live: Live):
     """Of every organization; not a millisecond before, and the records of later changes stay."""
     admin, _ = Automation(live), Automation(live, organization=live.new_organization())
     live.clock.advance(hours=1)
@@ -319,7 +323,7 @@ async def test_records_are_kept_for_400_days_and_deleted_then(live: Live):
     assert records(live) == []
 
 
-async def test_requests_at_once_leave_a_record_each(live: Live):
+async def test_concurrent_requests_leave_a_record_each(live: Live):
     """One writer: none is lost, and each id is its request's."""
     admin = Automation(live)
     before = len(records(live))
@@ -347,3 +351,29 @@ async def test_no_secret_of_a_key_or_an_endpoint_is_in_the_log(tmp_path: Path):
         written = msgspec.json.encode([found.record for found in records(hooks.live)]).decode()
     assert len(set(secrets)) == 5
     assert [secret for secret in secrets if secret.rpartition("_")[2][:43] in written] == []
+
+
+async def test_the_audit_records_of_one_organization_are_limited(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """A key that replaces a hundred origins twenty times a second would write 43 GB into the log in a day."""
+    monkeypatch.setattr(audit_budget, "BYTES_A_DAY", 5_000)
+    automation, other = Automation(live), Automation(live, organization=live.new_organization())
+    key, _ = await automation.issue()
+    _, public = live.issue()
+    visitor = (await visit(live, public)).json()["visitor_id"]
+
+    async def replace(number: int) -> httpx.Response:
+        origins = [f"https://{place}.x{number}.example" for place in range(50)]
+        return await automation("PUT", f"/sdk-keys/{key['id']}/allowed-origins", {"allowed_origins": origins})
+
+    assert [(await replace(number)).status_code for number in range(6)] == [200] * 4 + [429] * 2
+    before = live.contents()
+    refused = await replace(6)
+    assert_error(refused, 429, "rate_limited")
+    assert refused.headers["retry-after"] == str(seconds_to_midnight(live.clock.now_ms))
+    assert live.contents() == before
+    assert (await other.issue())[0]["status"] == "active", "it is the organization's own budget"
+    assert (await automation("GET", "/sdk-keys")).status_code == 200
+    assert (await automation("DELETE", f"/visitors/{visitor}")).status_code == 204, "rights of visitors come first"
+    assert (await automation("POST", f"/sdk-keys/{key['id']}/revoke")).status_code == 200, "and so does a leaked key"
+    live.clock.now_ms += DAY_MS
+    assert (await automation.issue())[0]["status"] == "active"

@@ -366,7 +366,7 @@ ONE_IN = effort(12, 1)
 
 
 @pytest.mark.slow(10)
-async def test_every_route_lets_in_whom_it_should_and_nobody_else(tmp_path: Path, crash_seed: int):
+async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, crash_seed: int):
     """A request per cell of route x kind x environment x region x state x role x organization x `Origin`.
 
     Every cell without a reason to refuse it or with one; of those with several, a share.

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import open_directory
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.answers import TIMESTAMP
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in
 from tests.support.backup import put
-from tests.support.live import live_service
+from tests.support.live import live_service, opened
+
+pytestmark = pytest.mark.only_on("lmdb", "a database is backed up with its own tools: test_store_in_a_database.py")
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def shop(run: Run) -> str:
 
 def break_balance(data: Path) -> None:
     world = World.real()
-    found = open_directory(data, world.run_sync, world.entropy)
+    found = opened(data, world)
     found.store.write_now([put(BALANCES, 1, value=5)])
     found.store.close()
 
@@ -47,7 +48,7 @@ def test_a_backup_is_restored_to_another_directory(run: Run, tmp_path: Path, sho
     assert (listed["organization_id"], listed["balance_usd"]) == (shop, "5")
 
 
-def test_the_pepper_is_in_a_backup_only_when_it_was_asked_for(run: Run, tmp_path: Path, shop: str):
+def test_the_pepper_is_in_a_backup_only_on_request(run: Run, tmp_path: Path, shop: str):
     """Decisions 2.2."""
     pepper = (tmp_path / "data" / "pepper").read_bytes()
     run("backup", tmp_path / "without")
@@ -61,7 +62,8 @@ def test_the_pepper_is_in_a_backup_only_when_it_was_asked_for(run: Run, tmp_path
     assert run("org", "show", shop, "--data", tmp_path / "new").status == 0
 
 
-async def test_whoever_was_signed_in_to_the_console_is_not_after_a_restore(tmp_path: Path):
+@pytest.mark.slow
+async def test_console_sessions_and_links_end_with_a_restore(tmp_path: Path):
     """A backup of a live session and an unused link: neither lets anybody in, and the store passes its check."""
     async with live_service(tmp_path / "data") as live:
         browser, unused = await signed_in(live), link(live)
@@ -86,7 +88,7 @@ async def test_whoever_was_signed_in_to_the_console_is_not_after_a_restore(tmp_p
         assert (await late.sign_in(key=secret)).status_code == 200
 
 
-def test_a_pepper_that_lies_elsewhere_is_found(run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_pepper_in_another_place_is_found(run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch):
     """Decisions 2.2: `SVC_PEPPER_FILE` moves it; one that is not this store's is not taken for it."""
     run("backup", tmp_path / "backup")
     monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "data" / "pepper"))
@@ -126,21 +128,21 @@ def test_check_reads_a_snapshot_and_compares_it_with_its_manifest(run: Run, tmp_
     run("check", snapshot, "--data", tmp_path / "data").assert_usage()
 
 
-def test_check_needs_something_to_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_check_requires_something_to_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 10: usage; a directory without data is refused."""
     run("check").assert_refused("holds no data of this service")
     monkeypatch.delenv("SVC_DATA")
     run("check").assert_usage()
 
 
-def test_a_broken_store_makes_no_snapshot(run: Run, tmp_path: Path, shop: str):
+def test_a_corrupt_store_makes_no_snapshot(run: Run, tmp_path: Path, shop: str):
     """R15: what is kept can be restored."""
     break_balance(tmp_path / "data")
     run("backup", tmp_path / "backup", "--verify", "full").assert_refused("does not pass its verification", "balance")
     assert not list((tmp_path / "backup").glob("snap*"))
 
 
-def test_what_cannot_be_done_is_said_in_one_line_and_changes_nothing(run: Run, tmp_path: Path, shop: str):
+def test_an_impossible_operation_is_reported_in_one_line_and_changes_nothing(run: Run, tmp_path: Path, shop: str):
     """Decisions 10: exit status 1 refused, 2 usage."""
     run("backup").assert_usage()
     run("backup", tmp_path / "backup", "--follow", "--keep", 3).assert_usage()
@@ -167,7 +169,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_person_sees_how_far_it_is_and_a_program_does_not(
+def test_progress_is_shown_to_people_and_not_to_programs(
     run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 10: output for people; one JSON object with `--json`, and nothing on standard error."""

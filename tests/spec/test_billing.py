@@ -15,13 +15,12 @@ import pytest
 from svc.domain.billing import BILLING_STATUSES, LedgerEntry
 from svc.domain.ids import first_id
 from svc.domain.records import Organization
-from svc.store.directory import open_directory
 from svc.store.tables import LEDGER
 from svc.store.transactions import accounts
 from svc.world import World
 from tests.spec.answers import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
 from tests.spec.commands import Run
-from tests.support.live import PUBLIC_ADDRESS, Live, report
+from tests.support.live import PUBLIC_ADDRESS, Live, opened, report
 
 
 def production_key(live: Live, credit_usd: float) -> tuple[Organization, str]:
@@ -63,7 +62,7 @@ async def test_other_environments_are_free(live: Live, environment: str):
     assert [event.price_micros for _, event in live.events()] == [0, 0]
 
 
-async def test_what_could_not_be_looked_up_is_free(live: Live):
+async def test_an_identification_without_a_lookup_is_free(live: Live):
     """Interface 8: `state` `unavailable`."""
     _, secret = live.issue(environment="production")
     response = await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})
@@ -107,7 +106,7 @@ async def test_credit_lasts_to_the_last_micro(live: Live):
     assert ledger_sum(live, organization.number) == 0
 
 
-async def test_the_price_of_this_very_identification_decides(live: Live):
+async def test_credit_is_checked_against_the_price_of_this_very_identification(live: Live):
     """Decisions 5.2: half a cent's tenth is enough for a report that identifies nobody, and not for another one."""
     _, secret = production_key(live, 0.0005)
     with nothing_stored(live):
@@ -117,7 +116,7 @@ async def test_the_price_of_this_very_identification_decides(live: Live):
         assert_error(await visit(live, secret, TOO_LITTLE), 402, "no_credit")
 
 
-async def test_without_credit_what_is_free_is_still_answered(live: Live):
+async def test_free_requests_are_served_without_credit(live: Live):
     """Interface 8, decisions 5.2, 5.3: other environments, and addresses that could not be looked up."""
     organization, secret = production_key(live, 0)
     with nothing_stored(live):
@@ -128,7 +127,7 @@ async def test_without_credit_what_is_free_is_still_answered(live: Live):
         assert (await visit(live, free)).status_code == 200
 
 
-async def test_the_balance_may_go_down_to_the_credit_limit(live: Live):
+async def test_the_balance_may_fall_to_the_credit_limit(live: Live):
     """Decisions 5.2."""
     organization, secret = production_key(live, 0.001)
     live.found.store.write_now([partial(accounts.set_credit_limit, number=organization.number, micros=5_000)])
@@ -162,7 +161,7 @@ async def test_a_blocked_organization_is_refused_in_production_only(live: Live):
     assert (await visit(live, keys["production"])).status_code == 200
 
 
-async def test_blocked_is_said_before_no_credit(live: Live):
+async def test_blocked_is_reported_before_no_credit(live: Live):
     """Decisions 5: more credit would not help who is blocked."""
     organization, secret = production_key(live, 0)
     author = accounts.Author(live.world.request_id(0), 0, "operator")
@@ -172,13 +171,13 @@ async def test_blocked_is_said_before_no_credit(live: Live):
         assert_error(await visit(live, secret), 402, "billing_blocked")
 
 
-async def test_a_new_organization_is_free_and_statuses_are_four():
+async def test_a_new_organization_is_free_and_there_are_four_statuses():
     """Interface 3, decisions 5.2."""
     assert Organization("org_x", 1, "new", 0).billing_status == "free"
     assert BILLING_STATUSES == ("free", "active", "past_due", "blocked")
 
 
-def test_a_statement_says_what_each_day_came_to(run: Run, tmp_path: Path):
+def test_a_statement_shows_the_total_of_each_day(run: Run, tmp_path: Path):
     """Decisions 5.1, 10: identifications by price, credit, balance; exact, and closed by what the ledger sums to."""
     org = run("org", "create", "Shop", "--credit-usd", 1, "--json").json["organization_id"]
     lines = (("2020-01-01", 3_000), ("2020-01-31", 3_000), ("2020-01-31", 500), ("2020-01-31", 0), ("2020-02-01", 500))
@@ -195,7 +194,7 @@ def test_a_statement_says_what_each_day_came_to(run: Run, tmp_path: Path):
     assert run("org", "show", org, "--json").json["balance_micros"] == 1_000_000 - 7_000
 
 
-def test_a_statement_shows_credit_and_changes_of_status_with_who_and_when(run: Run):
+def test_a_statement_shows_credit_and_status_changes_with_operator_and_time(run: Run):
     """Decisions 5.1, 5.3: the operator's name on the machine, and the note."""
     org = run("org", "create", "Shop", "--json").json["organization_id"]
     assert run("org", "credit", org, "--usd", "2.5", "--note", "invoice 7").status == 0
@@ -238,7 +237,7 @@ def test_a_month_without_lines_keeps_the_balance_of_its_time(run: Run, tmp_path:
 def enter_lines(directory: Path, lines: Iterable[tuple[str, int]]) -> None:
     """Identifications of these days and prices on the ledger of the first organization."""
     world = World.real()
-    found = open_directory(directory / "data", world.run_sync, world.entropy)
+    found = opened(directory / "data", world)
     jobs = []
     for day, price in lines:
         at_ms = round(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)

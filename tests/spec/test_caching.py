@@ -21,7 +21,7 @@ def path_of(route: Route, live: Live) -> str:
 
 
 @pytest.mark.parametrize("route", KEYED, ids=lambda route: route.operation_id)
-async def test_no_cache_keeps_an_answer_of_a_route_that_takes_a_key(live: Live, route: Route):
+async def test_responses_of_a_route_that_takes_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: successes, refused bodies, unknown resources, wrong methods, other keys and none."""
     _, secret = live.issue(route.kinds[0], "production")
     _, other = live.issue("secret" if route.kinds[0] == "management" else "management")
@@ -44,7 +44,7 @@ async def test_no_cache_keeps_an_answer_of_a_route_that_takes_a_key(live: Live, 
 
 
 @pytest.mark.parametrize("route", OPEN, ids=lambda route: route.operation_id)
-async def test_no_cache_keeps_an_answer_to_a_request_that_brings_a_key_along(live: Live, route: Route):
+async def test_responses_to_a_request_with_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: also where nobody asked for it, and where nothing is."""
     _, secret = live.issue()
     for path in (path_of(route, live), "/nowhere"):
@@ -52,7 +52,7 @@ async def test_no_cache_keeps_an_answer_to_a_request_that_brings_a_key_along(liv
         assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_no_cache_keeps_what_is_refused_before_there_is_a_request(live: Live):
+async def test_responses_refused_before_there_is_a_request_are_not_cached(live: Live):
     """Decisions 9.3: the edge cannot know whether a key came with it."""
     answer = await live.raw(b"GET /api/v1/events HTTP/1.1\r\n\r\n")
     assert (answer.status_code, answer.headers["cache-control"]) == (400, "no-store")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 
 from svc.domain.billing import BILLING_STATUSES
 from tests.spec.answers import TIMESTAMP
-from tests.spec.commands import Run
+from tests.spec.commands import Run, place_of
+from tests.support.live import bytes_of, opened
 
 ORGANIZATION_FIELDS = {
     "organization_id", "name", "created_at", "billing_status", "blocked_reason", "balance_usd", "balance_micros",
@@ -41,14 +44,14 @@ def issue(run: Run, *arguments: object) -> dict[str, Any]:
      "console", "console link", "key", "key issue", "key list", "key revoke", "data", "data status", "data check",
      "check", "backup", "restore"],
 )  # fmt: skip
-def test_every_command_explains_itself(run: Run, command: str):
+def test_every_command_has_help(run: Run, command: str):
     """Decisions 10: `svc` is the one program, and these are its commands."""
     ran = run(*command.split(), "--help")
     assert (ran.status, ran.err) == (0, "")
     assert "Usage: svc" in ran.out
 
 
-def test_an_organization_is_created_from_nothing(run: Run, tmp_path: Path):
+def test_the_first_organization_is_created_with_its_data_directory(run: Run, tmp_path: Path):
     """Decisions 10, 1.1, 1.2, 4, 5.2: free, 100 per second, with the credit that the operator gives."""
     created = run("org", "create", "My shop", "--credit-usd", "12.5", "--json").json
     assert set(created) == ORGANIZATION_FIELDS
@@ -81,7 +84,7 @@ def test_organizations_are_listed_and_shown(run: Run):
     assert shown == second | held
 
 
-def test_output_is_for_people_unless_asked_otherwise(run: Run):
+def test_output_is_for_people_unless_json_is_requested(run: Run):
     """Decisions 10."""
     ran = run("org", "create", "Shop")
     assert ran.status == 0
@@ -96,7 +99,7 @@ def test_output_is_for_people_unless_asked_otherwise(run: Run):
         assert not ran.out.startswith("{")
 
 
-def test_credit_is_given_and_taken_back(run: Run):
+def test_credit_is_granted_and_withdrawn(run: Run):
     """Decisions 5.1, 5.2, 10: exact to a millionth."""
     org = organization(run, "--credit-usd", 1)
     assert run("org", "credit", org, "--usd", "0.1", "--json").json["balance_micros"] == 1_100_000
@@ -106,7 +109,7 @@ def test_credit_is_given_and_taken_back(run: Run):
 
 
 @pytest.mark.parametrize("amount", ["", "much", "1e999", "nan", "inf", "0.0000001"])
-def test_an_amount_that_is_none_is_a_mistake_of_usage(run: Run, amount: str):
+def test_an_invalid_amount_is_a_usage_error(run: Run, amount: str):
     """Decisions 10: exit status 2, and nothing changed."""
     org = organization(run)
     run("org", "credit", org, "--usd", amount).assert_usage()
@@ -133,7 +136,7 @@ def test_a_credit_limit_is_set(run: Run):
 
 
 @pytest.mark.parametrize("before", BILLING_STATUSES)
-def test_a_billing_status_changes_only_as_the_table_says(run: Run, before: str):
+def test_a_billing_status_changes_only_by_its_transition_table(run: Run, before: str):
     """Decisions 5.3: every pair of statuses; `blocked_reason` is `operator` while blocked, else `null`."""
     for after in BILLING_STATUSES:
         if after == before:
@@ -150,7 +153,7 @@ def test_a_billing_status_changes_only_as_the_table_says(run: Run, before: str):
             assert run("org", "show", org, "--json").json["billing_status"] == before
 
 
-def test_an_unknown_organization_or_key_is_refused_with_one_line(run: Run):
+def test_an_unknown_organization_or_key_is_reported_in_one_line(run: Run):
     """Decisions 10: exit status 1."""
     organization(run)
     nobody = "org_AAAAAAAAAAAAAAAAAAAA"
@@ -193,7 +196,7 @@ def test_an_unknown_organization_or_key_is_refused_with_one_line(run: Run):
     ],
     ids=" ".join,
 )
-def test_a_mistake_of_usage_ends_with_status_2(run: Run, command: tuple[str, ...]):
+def test_a_usage_error_exits_with_status_2(run: Run, command: tuple[str, ...]):
     """Decisions 10."""
     run(*command).assert_usage()
 
@@ -231,14 +234,14 @@ def test_every_kind_of_key_is_issued(run: Run, kind: str, mark: str):
     assert key.get("allowed_origins") == (["https://shop.example"] if kind == "public" else None)
 
 
-def test_a_management_key_has_the_role_that_was_asked_for(run: Run):
+def test_a_management_key_has_the_requested_role(run: Run):
     """Interface 5, decisions 10."""
     org = organization(run)
     assert issue(run, org, "--kind", "management", "--role", "developer")["key"]["role"] == "developer"
 
 
 @pytest.mark.parametrize("origin", ["*", "shop.example", "https://shop.example/path", "https://*", "null"])
-def test_an_origin_that_is_none_is_refused(run: Run, origin: str):
+def test_an_invalid_origin_is_rejected(run: Run, origin: str):
     """Decisions 2.6; no key is issued."""
     org = organization(run)
     run("key", "issue", org, "--kind", "public", "--environment", "staging", "--origin", origin).assert_refused(origin)
@@ -254,10 +257,11 @@ def test_a_secret_is_shown_once_and_never_again(run: Run, tmp_path: Path):
     for shown in (run("key", "list", org), run("key", "list", org, "--json")):
         assert secret[0] not in shown.out
         assert secret[0][-4:] in shown.out
-    assert secret[0].encode() not in b"".join(path.read_bytes() for path in (tmp_path / "data/store").iterdir())
+    with closing((found := opened(tmp_path / "data")).store):
+        assert secret[0].encode() not in bytes_of(found)
 
 
-def test_keys_are_listed_oldest_first_revoked_included(run: Run):
+def test_keys_are_listed_oldest_first_including_revoked_ones(run: Run):
     """Decisions 2.4, 2.5, 10."""
     org = organization(run)
     other = organization(run)
@@ -274,7 +278,7 @@ def test_keys_are_listed_oldest_first_revoked_included(run: Run):
     assert listed["keys"] == [revoked, *issued[1:]]
 
 
-def test_a_key_is_revoked_once_and_for_good(run: Run):
+def test_a_key_is_revoked_once_and_permanently(run: Run):
     """Interface 3, decisions 10."""
     key = issue(run, organization(run), "--kind", "proxy", "--environment", "production")["key"]
     assert run("key", "revoke", key["id"], "--yes").status == 0
@@ -303,14 +307,32 @@ def test_the_data_directory_comes_from_an_option_or_a_variable(
     assert run("org", "list", "--data", elsewhere).status == 0
 
 
-def test_a_directory_without_data_is_refused_and_not_made(run: Run, tmp_path: Path):
+def test_a_directory_without_data_is_rejected_and_not_created(run: Run, tmp_path: Path):
     """Decisions 10: only `org create`, `dev` and `serve --init` make one."""
-    for command in (("org", "list"), ("key", "list", "org_x"), ("check",)):
-        run(*command).assert_refused(str(tmp_path / "data"))
+    for command in (("org", "list"), ("key", "list", "org_x")):
+        run(*command).assert_refused(place_of(tmp_path / "data"))
+    run("check").assert_refused(str(tmp_path / "data"))
     assert not (tmp_path / "data").exists()
 
 
-def test_the_pepper_may_lie_elsewhere_and_is_never_replaced(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.only_on("lmdb", "a database has no such files")
+def test_an_inaccessible_directory_is_rejected_with_one_line(run: Run, tmp_path: Path):
+    run("org", "create", "Shop")
+    run("backup", tmp_path / "backups")
+    (tmp_path / "backups").chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)  # root may use anything
+    try:
+        refused = run("check", tmp_path / "backups")
+    finally:
+        os.seteuid(user)
+    refused.assert_refused("Permission denied; run the command as the user of the service")
+
+
+def test_the_pepper_may_be_in_another_place_and_is_never_replaced(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """Decisions 2.2: `SVC_PEPPER_FILE` moves it; a lost or a wrong one is refused instead of made again."""
     kept = tmp_path / "kept"
     monkeypatch.setenv("SVC_PEPPER_FILE", str(kept))
@@ -351,12 +373,12 @@ def test_data_status_names_what_is_in_use(run: Run, monkeypatch: pytest.MonkeyPa
         ("10.0.0.1", {"ip": "10.0.0.1", "state": "unavailable", "reason": "private_address"}),
     ],
 )
-def test_data_check_says_what_is_known_of_an_address(run: Run, address: str, says: dict[str, Any]):
+def test_data_check_shows_what_is_known_about_an_address(run: Run, address: str, says: dict[str, Any]):
     """Decisions 3.4, 10."""
     assert run("data", "check", address, "--json").json == says
 
 
-def test_data_check_refuses_what_is_no_address(run: Run):
+def test_data_check_rejects_an_invalid_address(run: Run):
     """Decisions 10."""
     for text in ("", "nonsense", "1.2.3", "10.0.0.0/8"):
         run("data", "check", text).assert_refused()

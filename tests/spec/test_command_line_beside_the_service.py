@@ -15,15 +15,15 @@ import pytest
 import trio
 
 from svc.config import Config, load
-from svc.store.directory import open_directory
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.answers import assert_error, visit
 from tests.spec.commands import PROGRAM, ROOT, Run, run_beside
-from tests.support.live import ORIGIN, Live
+from tests.support.live import ORIGIN, Live, opened
 
 
-def test_print_config_shows_every_setting_in_force(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.only_on("lmdb", "it opens no store")
+def test_print_config_shows_every_effective_setting(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 10: a TOML file, then `SVC_*` variables; what is printed can be read back."""
     file = tmp_path / "svc.toml"
     file.write_text('region = "eu"\nmax_connections = 7\n')
@@ -46,7 +46,7 @@ def test_print_config_shows_the_defaults_where_nothing_is_set(run: Run):
     assert (printed["region"], printed["trusted_proxies"]) == ("us", [])
 
 
-def test_an_unknown_setting_is_refused_at_start(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_unknown_setting_is_rejected_at_startup(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 10."""
     file = tmp_path / "svc.toml"
     file.write_text('regoin = "eu"\n')
@@ -60,19 +60,19 @@ def test_an_unknown_setting_is_refused_at_start(run: Run, tmp_path: Path, monkey
     run("serve", "--print-config").assert_refused("SVC_REGOIN")
 
 
-def test_serving_needs_a_data_directory(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_serving_requires_a_data_directory(run: Run, monkeypatch: pytest.MonkeyPatch):
     """Decisions 10: usage."""
     monkeypatch.delenv("SVC_DATA")
     run("serve").assert_usage()
 
 
-def test_check_finds_a_whole_store_whole_and_a_broken_one_broken(run: Run, tmp_path: Path):
+def test_check_passes_a_valid_store_and_fails_a_corrupt_one(run: Run, tmp_path: Path):
     """Decisions 5.1, 10: invariants; here a balance is no longer the sum of its ledger."""
     run("org", "create", "Shop", "--credit-usd", 1)
     assert run("check", "--json").json == {"ok": True, "violations": 0, "first": []}
     assert run("check").status == 0
     world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     found.store.write_now([lambda transaction: transaction.put(BALANCES, (1,), 5)])
     found.store.close()
     ran = run("check")
@@ -83,25 +83,25 @@ def test_check_finds_a_whole_store_whole_and_a_broken_one_broken(run: Run, tmp_p
 
 
 @pytest.mark.slow(8)
-async def test_keys_of_the_command_line_hold_at_the_next_request(live: Live, tmp_path: Path):
+async def test_key_changes_from_the_command_line_apply_at_the_next_request(live: Live):
     """Decisions 2.3, 10: issued and revoked while the service runs."""
     org = live.organization.id
-    options = ("--kind", "public", "--environment", "staging", "--origin", ORIGIN, "--data", tmp_path, "--json")
+    options = ("--kind", "public", "--environment", "staging", "--origin", ORIGIN, *live.options, "--json")
     issued = (await run_beside("key", "issue", org, *options)).json
     assert (await visit(live, issued["secret"])).status_code == 200
-    listed = (await run_beside("key", "list", org, "--data", tmp_path, "--json")).json["keys"]
+    listed = (await run_beside("key", "list", org, *live.options, "--json")).json["keys"]
     assert [key["id"] for key in listed] == [issued["key"]["id"]]
     assert listed[0]["last_used_at"] == "2026-01-01T00:00:00.000Z"
-    await run_beside("key", "revoke", issued["key"]["id"], "--yes", "--data", tmp_path)
+    await run_beside("key", "revoke", issued["key"]["id"], "--yes", *live.options)
     assert_error(await visit(live, issued["secret"]), 401, "unauthorized")
 
 
 @pytest.mark.slow(12)
-async def test_money_and_limits_of_the_command_line_hold_at_the_next_request(live: Live, tmp_path: Path):
+async def test_billing_and_limit_changes_from_the_command_line_apply_at_the_next_request(live: Live):
     """Decisions 4, 5, 10: credit, billing status and rate limit while the service runs; the store stays whole."""
     organization = live.new_organization(credit_usd=0)
     _, secret = live.issue(environment="production", organization=organization.number)
-    beside = ("--data", tmp_path, "--json")
+    beside = (*live.options, "--json")
     assert_error(await visit(live, secret), 402, "no_credit")
     await run_beside("org", "credit", organization.id, "--usd", "0.01", *beside)
     assert (await visit(live, secret)).headers["svc-balance-micros"] == "7000"
@@ -117,7 +117,7 @@ async def test_money_and_limits_of_the_command_line_hold_at_the_next_request(liv
 
 
 @pytest.mark.slow(6)
-async def test_serve_answers_until_sigterm_drains_it(tmp_path: Path):
+async def test_serve_handles_requests_until_sigterm_drains_it(tmp_path: Path):
     """Decisions 9.1, 10: exit status 0."""
     created = (await run_beside("org", "create", "Shop", "--data", tmp_path, "--json")).json
     options = ("--kind", "secret", "--environment", "development", "--data", tmp_path, "--json")

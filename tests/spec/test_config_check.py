@@ -10,6 +10,8 @@ from svc.cli.config_check import mistakes
 from svc.config import Config, ConfigError, as_toml, load
 from tests.spec.commands import Run
 
+pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
+
 WRONG = """\
 # a comment
 bind = "localhost"
@@ -31,25 +33,25 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_mistake_of_a_file_has_its_line_and_what_to_write(file: Path):
+def test_every_error_in_a_file_is_reported_with_its_line_and_a_fix(file: Path):
     found = list(mistakes(file, {"SVC_DATTA": "x", "SVC_WEBHOOK_ALLOW_PORTS": "80,x"}))
     assert [(mistake.where, mistake.write) for mistake in found] == [
         (f"{file}:2", 'bind = "127.0.0.1:8080"'),
         (f"{file}:3", "max_connections = 1000"),
         (f"{file}:4", "map_gib = 64"),
         (f"{file}:5", 'trusted_proxies = ["10.0.0.0/8","fd00::/8"]'),
-        (f"{file}:6", 'log_format = "json"'),
+        (f"{file}:6", 'log_format = "auto"'),
         (f"{file}:7", 'webhook_allow_networks = ["10.20.0.0/16"]'),
         (f"{file}:9", "every setting without a [section]"),
         ("SVC_DATTA", "SVC_DATA=..."),
         ("SVC_WEBHOOK_ALLOW_PORTS", "SVC_WEBHOOK_ALLOW_PORTS=444"),
     ]
-    assert "one of console, json" in found[4].problem
+    assert "one of auto, console, json" in found[4].problem
     assert "169.254.169.254" in found[5].problem
 
 
 @pytest.mark.parametrize("name", Config.__struct_fields__)
-def test_what_is_written_instead_is_accepted(name: str, tmp_path: Path):
+def test_the_suggested_fix_is_accepted(name: str, tmp_path: Path):
     """A list for a number, a table for a text and so on: for each setting the example of the message is right."""
     file = tmp_path / "svc.toml"
     file.write_text(f"{name} = [[1]]\n")
@@ -60,7 +62,7 @@ def test_what_is_written_instead_is_accepted(name: str, tmp_path: Path):
     assert not [again for again in mine if "No such file" not in again.problem]
 
 
-def test_a_file_that_is_not_toml_has_its_line_too(tmp_path: Path):
+def test_a_file_that_is_not_toml_is_reported_with_its_line(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text('bind = "127.0.0.1:1"\nregion = = "us"\n')
     (mistake,) = mistakes(file, {})
@@ -70,14 +72,14 @@ def test_a_file_that_is_not_toml_has_its_line_too(tmp_path: Path):
     assert "UTF-8" in mistake.problem
 
 
-def test_files_that_settings_name_are_read(tmp_path: Path):
+def test_files_named_in_settings_are_read(tmp_path: Path):
     (one,) = mistakes(None, {"SVC_TLS_CERTFILE": str(tmp_path / "none")})
     assert "tls_keyfile is not set" in one.problem
     (one,) = mistakes(None, {"SVC_ATTESTATION_ROOTS_FILE": str(tmp_path / "none")})
     assert (one.where, "No such file" in one.problem) == ("attestation_roots_file", True)
 
 
-def test_what_it_accepts_the_service_accepts_and_the_other_way_round(tmp_path: Path):
+def test_config_check_accepts_exactly_what_the_service_accepts(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text(as_toml(Config()))
     assert not list(mistakes(file, {}))
@@ -88,7 +90,7 @@ def test_what_it_accepts_the_service_accepts_and_the_other_way_round(tmp_path: P
             load(file, {})
 
 
-def test_the_command_lists_mistakes_and_ends_with_status_1(run: Run, file: Path):
+def test_the_command_lists_errors_and_exits_with_status_1(run: Run, file: Path):
     ran = run("config", "check", file)
     assert (ran.status, ran.err) == (1, "svc: 7 mistakes in the settings\n")
     assert f"{file}:3: max_conections is no setting\n    write: max_connections = 1000\n" in ran.out

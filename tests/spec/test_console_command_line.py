@@ -17,7 +17,7 @@ def shop(run: Run) -> str:
     return run("org", "create", "shop", "--json").json["organization_id"]
 
 
-def test_a_link_is_a_url_whose_fragment_is_the_token_and_has_a_key_of_its_own(run: Run, shop: str):
+def test_a_link_is_a_url_with_the_token_as_fragment_and_has_its_own_key(run: Run, shop: str):
     made = run("console", "link", shop, "--role", "developer", "--name", "anna", "--json").json
     assert set(made) == {"url", "expires_at", "key_id", "role"}
     base, _, token = made["url"].partition("/console#")
@@ -29,7 +29,7 @@ def test_a_link_is_a_url_whose_fragment_is_the_token_and_has_a_key_of_its_own(ru
     assert key["expires_at"] is not None
 
 
-def test_a_link_says_what_to_do_with_it_and_how_to_take_it_back(run: Run, shop: str):
+def test_a_link_is_printed_with_how_to_use_and_revoke_it(run: Run, shop: str):
     told = run("console", "link", shop, "--minutes", 5, "--url", "https://svc.example.com/")
     assert told.out.startswith("https://svc.example.com/console#svc_cl_")
     assert "within 5 minutes" in told.out
@@ -45,7 +45,8 @@ def test_a_link_is_in_the_audit_log_without_its_token(run: Run, shop: str):
     assert record["change"] == {"name": "anna", "role": "admin", "expires_at": made["expires_at"]}
 
 
-def test_links_that_nobody_uses_take_no_more_than_their_part_of_the_keys(run: Run, shop: str):
+@pytest.mark.slow
+def test_unused_links_take_only_their_part_of_the_key_limit(run: Run, shop: str):
     for _ in range(MOST_LINKS + 2):
         assert run("console", "link", shop).status == 0
     keys = run("key", "list", shop, "--json").json["keys"]
@@ -64,15 +65,13 @@ def test_links_that_nobody_uses_take_no_more_than_their_part_of_the_keys(run: Ru
         (("--role", "owner"), 2, "--role"),
     ],
 )
-def test_a_link_that_could_not_be_used_is_not_made(
-    run: Run, shop: str, arguments: tuple[str, ...], status: int, told: str
-):
+def test_an_unusable_link_is_not_created(run: Run, shop: str, arguments: tuple[str, ...], status: int, told: str):
     ran = run("console", "link", shop, *arguments)
     assert ran.status == status
     assert told in ran.err
     assert run("key", "list", shop, "--json").json["keys"] == []
 
 
-def test_a_link_needs_an_organization_that_is_there(run: Run, shop: str):
+def test_a_link_requires_an_existing_organization(run: Run, shop: str):
     ran = run("console", "link", "org_nobody")
     assert (ran.status, "svc org list" in ran.err) == (1, True)

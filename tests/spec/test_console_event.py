@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import trio.testing
-
 from svc.store.transactions import removal
 from tests.spec.answers import DRIVEN, assert_error, visit
 from tests.spec.automation import Automation
@@ -15,6 +13,7 @@ from tests.spec.console import UNKNOWN, Console
 from tests.spec.subscriber import COMPLETED, subscribing
 from tests.support.live import ORIGIN, Live, report
 from tests.support.receivers import DOWN
+from tests.support.serving_postgresql import at_rest
 
 HOSTILE = '<script>alert(1)</script>"&\u2028'
 """A tag that a page must show as text."""
@@ -25,7 +24,7 @@ async def identified(live: Live, secret: str, signals: Any = None, **given: Any)
     return (await visit(live, secret, signals, **given)).json()["request_id"]
 
 
-async def test_an_event_of_any_environment_is_shown_as_the_server_api_shows_it(live: Live):
+async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: Live):
     console = Console(live)
     for environment in ("production", "staging", "development"):
         key, public = live.issue("public", environment)
@@ -41,7 +40,7 @@ async def test_an_event_of_any_environment_is_shown_as_the_server_api_shows_it(l
         assert seen["deliveries"] == []
 
 
-async def test_the_visitors_events_before_and_after_it_are_named_within_its_environment(live: Live):
+async def test_previous_and_next_events_of_the_visitor_are_within_its_environment(live: Live):
     """Whatever their levels; also of one millisecond, and not of another visitor or environment."""
     console, (_, public) = Console(live), live.issue()
     _, staging = live.issue("public", "staging")
@@ -59,7 +58,7 @@ async def test_the_visitors_events_before_and_after_it_are_named_within_its_envi
     assert [seen.get("next") for seen in beside] == [*visits[1:], None]
 
 
-async def test_the_oldest_event_that_is_readable_has_none_before_it(live: Live):
+async def test_the_oldest_readable_event_has_none_before_it(live: Live):
     console, (_, public) = Console(live), live.issue()
     old = await identified(live, public)
     live.clock.advance(hours=1)
@@ -69,17 +68,17 @@ async def test_the_oldest_event_that_is_readable_has_none_before_it(live: Live):
     assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")
 
 
-async def test_attempts_to_deliver_webhooks_about_it_are_there_newest_first(tmp_path: Path):
+async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
     """Of both event types, every endpoint and every attempt; of no other event."""
     async with subscribing(tmp_path) as hooks:
         console = Console(hooks.live)
         await hooks.create(events=[COMPLETED, "visitor.suspect"])
         removed, _ = await hooks.create()
         other = await identified(hooks.live, hooks.production)
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         hooks.receivers.answer(DOWN)
         request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3
         posts = [*hooks.receivers.take(), *await hooks.wait(seconds=10)]
         assert (await hooks("DELETE", f"/webhooks/{removed}")).status_code == 204
@@ -98,7 +97,7 @@ async def test_attempts_to_deliver_webhooks_about_it_are_there_newest_first(tmp_
         assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
 
 
-async def test_what_another_organization_has_is_not_there(live: Live):
+async def test_data_of_another_organization_is_not_found(live: Live):
     stranger = Console(live, "admin", live.new_organization())
     _, public = live.issue()
     request_id = await identified(live, public)
@@ -107,7 +106,7 @@ async def test_what_another_organization_has_is_not_there(live: Live):
     assert "organization" in message
 
 
-async def test_an_event_of_an_erased_visitor_is_gone(live: Live):
+async def test_an_event_of_an_erased_visitor_is_not_found(live: Live):
     admin, console, (_, public) = Automation(live), Console(live), live.issue()
     request_id = await identified(live, public)
     visitor_id = (await console.seen(f"/events/{request_id}"))["event"]["visitor_id"]
@@ -125,6 +124,6 @@ async def test_an_event_without_a_document_is_shown_without_it(live: Live):
     assert [fired["signal"] for fired in event["signals"]] == ["automation"]
 
 
-async def test_a_path_that_names_no_request_id_is_invalid(live: Live):
+async def test_a_path_that_is_not_a_request_id_is_invalid(live: Live):
     response = await Console(live).get("/events/latest")
     assert_error(response, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))

@@ -39,7 +39,7 @@ async def busy(live: Live, environment: str = "production") -> list[str]:
     return ids[::-1]
 
 
-async def test_events_are_those_that_the_server_api_lists_in_that_environment(live: Live):
+async def test_events_are_those_of_the_server_api_in_that_environment(live: Live):
     """The same rows, filters and cursors; `production` when nothing is said."""
     console = Console(live)
     for environment in ("production", "staging"):
@@ -60,7 +60,7 @@ async def test_events_are_those_that_the_server_api_lists_in_that_environment(li
     assert (await console.seen("/events", environment="development"))["rows"] == []
 
 
-async def test_pages_follow_each_other_and_a_cursor_is_of_its_environment(live: Live):
+async def test_pages_are_consecutive_and_a_cursor_belongs_to_its_environment(live: Live):
     console = Console(live)
     ids = await busy(live)
     found: list[str] = []
@@ -82,7 +82,7 @@ async def test_pages_follow_each_other_and_a_cursor_is_of_its_environment(live: 
     ("query", "field"),
     [({"environment": "live"}, "environment"), ({"limit": 0}, "limit"), ({"color": "red"}, "color")],
 )
-async def test_a_query_that_it_does_not_know_is_invalid(live: Live, query: dict[str, Any], field: str):
+async def test_an_unknown_query_parameter_is_invalid(live: Live, query: dict[str, Any], field: str):
     for path in ("/events", "/visitors"):
         response = await Console(live).get(path, **query)
         assert (response.status_code, response.json()["error"]["details"][0]["field"]) == (422, field)
@@ -112,7 +112,7 @@ def without_places(counts: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", ["hour", "day"])
-async def test_statistics_are_what_looking_at_every_event_gives(live: Live, step: str):
+async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
     console = Console(live)
     live.clock.advance(hours=20)
     await busy(live)
@@ -162,7 +162,7 @@ async def test_an_empty_organization_has_empty_statistics(live: Live):
     assert (seen["periods"], seen["totals"]["identifications"], seen["totals"]["kinds"]) == ([], 0, {})
 
 
-async def test_what_is_erased_is_taken_off(live: Live):
+async def test_erased_events_are_subtracted(live: Live):
     admin, console = Automation(live), Console(live)
     await busy(live)
     event = (await console.seen("/events", tag="bob"))["rows"][0]

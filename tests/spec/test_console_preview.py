@@ -108,7 +108,7 @@ async def test_a_preview_changes_nothing(live: Live):
         await asked(console, weights={"automation": 0})
 
 
-async def test_without_documents_what_fired_is_compared_and_counted(live: Live):
+async def test_without_documents_the_fired_signals_are_compared_and_counted(live: Live):
     console, (_, public) = Console(live), live.issue()
     await traffic(live, public)
     full = await asked(console, weights={"automation": 0})
@@ -119,7 +119,7 @@ async def test_without_documents_what_fired_is_compared_and_counted(live: Live):
     assert found | {"compared_without_document": 0} == full
 
 
-async def test_a_scope_is_the_events_that_its_weights_would_score(live: Live):
+async def test_a_scope_contains_the_events_that_its_weights_would_score(live: Live):
     """An SDK key's own; of the organization those of all keys that have no weights of their own."""
     console, admin = Console(live), Automation(live)
     (one, public), (_, other) = live.issue(environment="staging"), live.issue(environment="staging")
@@ -142,7 +142,9 @@ async def test_a_scope_is_the_events_that_its_weights_would_score(live: Live):
     assert response.json()["events"] == 0, "production, where nothing is said"
 
 
-async def test_the_newest_events_are_compared_and_so_many_looked_at(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_the_newest_events_are_compared_and_the_number_scanned_is_bounded(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+):
     console, (_, public) = Console(live), live.issue()
     ids = [answer["request_id"] for answer in await traffic(live, public)]
     monkeypatch.setattr(preview, "EVENTS_AT_ONCE", 2)
@@ -155,7 +157,7 @@ async def test_the_newest_events_are_compared_and_so_many_looked_at(live: Live, 
     assert (await asked(console))["events"] == 4
 
 
-async def test_a_body_is_refused_as_a_save_is_with_every_fault(live: Live):
+async def test_a_body_is_refused_like_a_save_with_every_error_named(live: Live):
     admin, console, (key, _) = Automation(live), Console(live), live.issue()
     await console.seen("/audit")  # notes the use of the key
     for body in (

@@ -53,7 +53,7 @@ async def test_a_link_or_a_management_key_signs_in(live: Live, means: str, https
     assert (await browser("GET", OWN_KEY)).json()["key_id"] == body["key"]["id"]
 
 
-async def test_a_session_manages_with_the_role_of_its_key(live: Live):
+async def test_a_session_has_the_role_of_its_key(live: Live):
     issue = {"name": "b", "environment": "production", "kind": "secret"}
     admin, developer = await signed_in(live), await signed_in(live, "developer")
     assert (await admin("POST", own(live, "/sdk-keys"), issue)).status_code == 201
@@ -62,7 +62,7 @@ async def test_a_session_manages_with_the_role_of_its_key(live: Live):
     assert_error(await developer("GET", own(live, "/proxy-credentials")), 403, "insufficient_role")
 
 
-async def test_another_organizations_things_are_not_found_by_a_session(live: Live):
+async def test_objects_of_another_organization_are_not_found_by_a_session(live: Live):
     browser, other = await signed_in(live), live.new_organization()
     path = f"{API}/management/organizations/{other.id}/sdk-keys"
     assert_error(await browser("GET", path), 404, "not_found")
@@ -70,13 +70,13 @@ async def test_another_organizations_things_are_not_found_by_a_session(live: Liv
     assert_error(await browser("POST", own(live, f"/sdk-keys/{theirs.id}/revoke")), 404, "not_found")
 
 
-async def test_a_session_is_no_credential_outside_the_console(live: Live):
+async def test_a_session_is_not_a_credential_outside_the_console(live: Live):
     browser = await signed_in(live)
     for path in ("/api/v1/management/key", "/api/v1/events"):
         assert_error(await browser("GET", path), 401, "unauthorized")
 
 
-async def test_what_a_session_changes_is_on_record_with_its_key_and_so_is_signing_in_and_out(live: Live):
+async def test_session_changes_and_sign_in_and_out_are_recorded_with_the_key(live: Live):
     from tests.spec.test_audit import records
 
     browser = Browser(live, https=True)
@@ -103,7 +103,7 @@ async def test_a_link_works_once(live: Live):
     assert (sessions(live), links(live)) == (1, 0)
 
 
-async def test_two_browsers_that_open_one_link_at_once_are_not_both_let_in(live: Live):
+async def test_two_browsers_that_open_one_link_concurrently_are_not_both_signed_in(live: Live):
     import trio
 
     token, responses = link(live), list[httpx.Response]()
@@ -128,7 +128,7 @@ async def test_a_link_expires(live: Live):
         assert_error(await Browser(live).sign_in(token=token), 401, "unauthorized")
 
 
-async def test_a_link_whose_key_is_revoked_lets_nobody_in(live: Live):
+async def test_a_link_with_a_revoked_key_does_not_sign_in(live: Live):
     token = link(live)
     with live.found.store.read() as snapshot:
         (key,) = keys_of(snapshot, live.organization.number)
@@ -145,13 +145,13 @@ async def test_a_link_whose_key_is_revoked_lets_nobody_in(live: Live):
         {"key": ""},
     ],
 )
-async def test_what_is_no_credential_signs_nobody_in(live: Live, wrong: dict[str, str]):
+async def test_an_invalid_credential_does_not_sign_in(live: Live, wrong: dict[str, str]):
     with nothing_stored(live):
         assert_error(await Browser(live).sign_in(**wrong), 401, "unauthorized")
 
 
 @pytest.mark.parametrize("kind", ["public", "secret", "proxy"])
-async def test_a_key_of_another_kind_signs_nobody_in(live: Live, kind: str):
+async def test_a_key_of_another_kind_does_not_sign_in(live: Live, kind: str):
     _, secret = live.issue(kind)
     assert_error(await Browser(live).sign_in(key=secret), 401, "unauthorized")
 
@@ -173,7 +173,7 @@ async def test_signing_out_ends_the_session_and_the_key_of_its_link(live: Live):
     assert key.status == "revoked"
 
 
-async def test_a_token_that_was_signed_out_is_worth_nothing(live: Live):
+async def test_a_signed_out_token_is_invalid(live: Live):
     browser = await signed_in(live)
     stolen = browser.cookie
     await browser("DELETE", SESSION)
@@ -181,7 +181,7 @@ async def test_a_token_that_was_signed_out_is_worth_nothing(live: Live):
     await assert_signed_out(browser)
 
 
-async def test_signing_out_leaves_a_key_that_was_pasted(live: Live):
+async def test_signing_out_keeps_a_pasted_key(live: Live):
     key, secret = live.issue("management")
     browser = Browser(live)
     await browser.sign_in(key=secret)
@@ -191,7 +191,7 @@ async def test_signing_out_leaves_a_key_that_was_pasted(live: Live):
     assert key.usable(live.clock.now_ms)
 
 
-async def test_a_session_ends_with_its_key(live: Live):
+async def test_a_session_ends_when_its_key_is_revoked(live: Live):
     key, secret = live.issue("management")
     browser = Browser(live)
     await browser.sign_in(key=secret)
@@ -218,7 +218,7 @@ async def test_a_session_ends_after_half_an_hour_without_a_request(live: Live):
     await assert_signed_out(browser)
 
 
-async def test_the_use_of_a_session_is_written_once_a_minute(live: Live):
+async def test_the_last_use_of_a_session_is_written_once_a_minute(live: Live):
     browser = await signed_in(live)
     began = live.clock.now_ms
     for wait, noted in ((59_999, began), (1, began + 60_000), (59_999, began + 60_000)):
@@ -228,7 +228,7 @@ async def test_the_use_of_a_session_is_written_once_a_minute(live: Live):
         assert session.last_used_at_ms == noted
 
 
-async def test_a_session_ends_after_twelve_hours_however_it_is_used(live: Live):
+async def test_a_session_ends_after_twelve_hours_whatever_its_use(live: Live):
     browser = await signed_in(live)
     ends = live.clock.now_ms + SESSION_MS
     while live.clock.now_ms < ends:
@@ -246,7 +246,7 @@ async def test_a_session_ends_with_its_organization(live: Live):
     assert (rows(live, SESSIONS), rows(live, CONSOLE_LINKS)) == ([], [])
 
 
-async def test_signing_in_gives_a_new_token_and_ends_the_session_that_the_browser_had(live: Live):
+async def test_signing_in_issues_a_new_token_and_ends_the_previous_session_of_the_browser(live: Live):
     """Session fixation: who planted a token in a browser, or knew it before, has nothing after the sign-in."""
     victim = await signed_in(live)
     planted = victim.cookie
@@ -258,7 +258,7 @@ async def test_signing_in_gives_a_new_token_and_ends_the_session_that_the_browse
     await assert_signed_out(attacker)
 
 
-async def test_a_token_that_the_service_did_not_make_is_not_taken_over_by_signing_in(live: Live):
+async def test_a_token_not_issued_by_the_service_is_not_adopted_at_sign_in(live: Live):
     browser = Browser(live)
     browser.cookie = planted = "svc_cs_" + "a" * 43 + "_" + live.organization.id.removeprefix("org_")
     await browser.sign_in(token=link(live))
@@ -283,7 +283,7 @@ async def test_a_forged_token_is_refused(live: Live):
         await assert_signed_out(browser)
 
 
-async def test_a_link_is_no_session_and_a_session_no_link(live: Live):
+async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
     browser = Browser(live)
     browser.cookie = link(live)
     await assert_signed_out(browser)
@@ -308,7 +308,7 @@ async def test_a_link_is_no_session_and_a_session_no_link(live: Live):
         ((), {"host": "other.example"}),
     ],
 )
-async def test_no_other_site_changes_anything_with_a_session(
+async def test_no_other_site_can_change_anything_with_a_session(
     live: Live, without: tuple[str, ...], changed: dict[str, str]
 ):
     """CSRF: each header missing, and each wrong."""
@@ -337,13 +337,13 @@ async def test_no_other_site_changes_anything_with_a_session(
         ({"origin": "https://svc.example"}, 200),
     ],
 )
-async def test_no_other_site_reads_with_a_session(live: Live, changed: dict[str, str], status: int):
+async def test_no_other_site_can_read_with_a_session(live: Live, changed: dict[str, str], status: int):
     browser = await signed_in(live, https=True)
     assert (await browser("GET", SESSION, **changed)).status_code == status
     assert (await browser("GET", OWN_KEY, without=("sec-fetch-site",))).status_code == 200
 
 
-async def test_no_page_of_another_origin_is_told_that_it_may_read(live: Live):
+async def test_no_page_of_another_origin_gets_cors_permission(live: Live):
     browser = await signed_in(live)
     for method, path in (("OPTIONS", SESSION), ("OPTIONS", own(live, "/sdk-keys"))):
         response = await browser(method, path, origin="https://other.example")
@@ -361,7 +361,7 @@ async def test_no_page_of_another_origin_is_told_that_it_may_read(live: Live):
         {"host": "svc.example", "x-forwarded-proto": "https, http"},
     ],
 )
-async def test_nobody_signs_in_over_plain_http_but_on_the_machine_itself(live: Live, way: dict[str, str]):
+async def test_sign_in_over_plain_http_works_only_on_the_local_machine(live: Live, way: dict[str, str]):
     token, browser = link(live), Browser(live)
     browser.way, browser.origin = way, f"http://{way['host']}"
     with nothing_stored(live):
@@ -370,14 +370,14 @@ async def test_nobody_signs_in_over_plain_http_but_on_the_machine_itself(live: L
     assert browser.cookie is None
 
 
-async def test_only_a_trusted_proxy_says_that_a_browser_came_over_https(tmp_path: Path):
+async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(tmp_path: Path):
     async with live_service(tmp_path, trusted_proxies=("203.0.113.1/32",)) as live:
         response = await Browser(live, https=True).sign_in(token=link(live))
         assert_error(response, 403, "secure_connection_required")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])
-async def test_on_the_machine_itself_its_names_will_do(live: Live, host: str):
+async def test_on_the_local_machine_its_host_names_are_accepted(live: Live, host: str):
     browser = Browser(live)
     browser.origin = f"http://{host.lower()}:{live.port}"
     browser.way = {"host": f"{host}:{live.port}"}
@@ -397,7 +397,7 @@ async def test_a_proxy_on_the_machine_does_not_make_its_clients_local(live: Live
     assert (await browser("GET", SESSION)).status_code == 200
 
 
-async def test_a_session_of_one_kind_of_connection_is_none_on_the_other(live: Live):
+async def test_a_session_over_https_is_invalid_over_http_and_vice_versa(live: Live):
     for https in (False, True):
         browser, other = await signed_in(live, https=https), Browser(live, https=not https)
         other.cookie = browser.cookie
@@ -406,7 +406,7 @@ async def test_a_session_of_one_kind_of_connection_is_none_on_the_other(live: Li
         await assert_signed_out(other)
 
 
-async def test_a_cookie_that_comes_twice_counts_as_none(live: Live):
+async def test_a_duplicate_cookie_counts_as_none(live: Live):
     browser = await signed_in(live)
     cookie = f"svc-console={browser.cookie}"
     for header in (f"{cookie}; svc-console=x", f"svc-console=x; {cookie}", f"svc-console=; {cookie}"):
@@ -414,7 +414,7 @@ async def test_a_cookie_that_comes_twice_counts_as_none(live: Live):
     assert (await browser("GET", SESSION, cookie=f"a=b; {cookie}; c=d")).status_code == 200
 
 
-async def test_a_management_key_is_a_credential_of_the_console_too_but_not_from_a_page(live: Live):
+async def test_a_management_key_is_accepted_by_the_console_but_not_from_a_page(live: Live):
     _, secret = live.issue("management")
     key = {"x-api-key": secret}
     assert (await live.client.get(OWN_KEY, headers=key)).status_code == 200
@@ -423,7 +423,7 @@ async def test_a_management_key_is_a_credential_of_the_console_too_but_not_from_
     assert_error(await live.client.delete(SESSION, headers=key), 401, "unauthorized")
 
 
-async def test_a_key_counts_alone_where_a_session_comes_with_it(live: Live):
+async def test_a_key_takes_precedence_over_a_session_sent_with_it(live: Live):
     browser = await signed_in(live, "admin")
     _, developer = live.issue("management", role="developer")
     own_keys = own(live, "/proxy-credentials")
@@ -437,7 +437,7 @@ async def test_a_key_counts_alone_where_a_session_comes_with_it(live: Live):
     assert_error(response, 401, "unauthorized")  # with the Origin of a page
 
 
-async def test_attempts_to_sign_in_from_one_address_are_limited(live: Live):
+async def test_sign_in_attempts_from_one_address_are_limited(live: Live):
     async def attempt(address: str) -> int:
         browser = Browser(live, https=True)
         return (await browser("POST", SESSION, {"token": "x"}, x_forwarded_for=address)).status_code
@@ -455,7 +455,8 @@ async def test_attempts_to_sign_in_from_one_address_are_limited(live: Live):
     assert await attempt("81.2.69.162") == 401
 
 
-async def test_an_organization_has_so_many_sessions_and_the_least_recently_used_ends(live: Live):
+@pytest.mark.slow
+async def test_sessions_of_an_organization_are_limited_and_the_least_recently_used_ends(live: Live):
     _, secret = live.issue("management")
     first, second = Browser(live), Browser(live)
     for browser in (first, second):
@@ -470,7 +471,7 @@ async def test_an_organization_has_so_many_sessions_and_the_least_recently_used_
     assert (await first("GET", SESSION)).status_code == 200
 
 
-async def test_links_that_nobody_uses_do_not_pile_up(live: Live):
+async def test_unused_links_do_not_accumulate(live: Live):
     def active() -> int:
         with live.found.store.read() as snapshot:
             return sum(key.usable(live.clock.now_ms) for key in keys_of(snapshot, live.organization.number))
@@ -484,7 +485,7 @@ async def test_links_that_nobody_uses_do_not_pile_up(live: Live):
     assert links(live) == 1
 
 
-async def test_retention_deletes_what_has_ended_with_the_keys_of_links(live: Live):
+async def test_retention_deletes_ended_sessions_with_the_keys_of_links(live: Live):
     await signed_in(live)
     link(live)
     live.clock.now_ms += IDLE_MS
@@ -494,7 +495,7 @@ async def test_retention_deletes_what_has_ended_with_the_keys_of_links(live: Liv
         assert {key.status for key in keys_of(snapshot, live.organization.number)} == {"revoked"}
 
 
-async def test_no_cache_keeps_anything_of_the_console_and_no_browser_guesses_what_it_is(live: Live):
+async def test_console_responses_are_not_cached_and_have_a_fixed_content_type(live: Live):
     browser = await signed_in(live)
     answers: list[Any] = [
         await browser("GET", OWN_KEY),

@@ -35,7 +35,7 @@ async def pages(console: Console, **query: Any) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 200])
-async def test_all_visitors_are_listed_the_most_recently_created_first(live: Live, limit: int):
+async def test_visitors_are_listed_newest_first(live: Live, limit: int):
     """Of every environment: a visitor is the organization's (decisions 3.5)."""
     ids = [
         await came(live, live.issue("public", one)[1], device)
@@ -53,7 +53,7 @@ async def test_all_visitors_are_listed_the_most_recently_created_first(live: Liv
 
 
 @pytest.mark.parametrize("limit", [1, 3, 200])
-async def test_those_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
+async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
     """In one environment; what is said of them is about the tag or the address."""
     console, (_, public) = Console(live), live.issue(environment="production")
     _, staging = live.issue(environment="staging")
@@ -80,7 +80,7 @@ async def test_those_seen_with_a_tag_or_at_an_address_are_found(live: Live, limi
             }
 
 
-async def test_a_cursor_is_of_its_list_filter_environment_and_organization(live: Live):
+async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     for device in (1, 2, 3):
         await came(live, public, device, tag="ada")
@@ -107,11 +107,11 @@ async def test_a_cursor_is_of_its_list_filter_environment_and_organization(live:
         ({"tag": "a" * 1025}, "tag", "too_long"),
     ],
 )
-async def test_a_filter_that_cannot_be_is_invalid(live: Live, query: dict[str, str], field: str, issue: str):
+async def test_an_invalid_filter_is_refused(live: Live, query: dict[str, str], field: str, issue: str):
     assert_invalid(await Console(live).get("/visitors", **query), field, issue, "query")
 
 
-async def test_a_visitor_is_shown_with_its_tags_addresses_and_what_changed(live: Live):
+async def test_a_visitor_is_shown_with_its_tags_addresses_and_changes(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     _, staging = live.issue(environment="staging")
     visitor_id = await came(live, public, tag="ada")
@@ -147,7 +147,7 @@ def at(minutes: int) -> str:
     return f"2026-01-01T00:{minutes:02}:00.000Z"
 
 
-async def test_events_behind_the_newest_fifty_are_listed_with_its_cursor(live: Live):
+async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     ids = [await came(live, public) for _ in range(53)]
     assert len(set(ids)) == 1
@@ -158,7 +158,7 @@ async def test_events_behind_the_newest_fifty_are_listed_with_its_cursor(live: L
     assert (len(seen["events"]), seen["addresses"][0]["events"]) == (50, 53)
 
 
-async def test_a_visitor_that_cannot_be_recognized_is_what_its_event_says(live: Live):
+async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live):
     _, public = live.issue(environment="production")
     visitor_id = await came(live, public, signals=TOO_LITTLE)
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
@@ -166,7 +166,7 @@ async def test_a_visitor_that_cannot_be_recognized_is_what_its_event_says(live: 
     assert len(seen["events"]) == 1
 
 
-async def test_an_unknown_an_erased_and_another_organizations_visitor_is_not_found(live: Live):
+async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     stranger = Console(live, "admin", live.new_organization())
     visitor_id = await came(live, public, tag="ada")
@@ -180,7 +180,7 @@ async def test_an_unknown_an_erased_and_another_organizations_visitor_is_not_fou
     assert await console.seen("/visitors", tag="ada") == {"visitors": []}
 
 
-async def test_without_documents_the_timeline_says_nothing_of_changes(live: Live):
+async def test_without_documents_the_timeline_shows_no_changes(live: Live):
     _, public = live.issue(environment="production")
     visitor_id = await came(live, public)
     await came(live, public)

@@ -58,7 +58,7 @@ managementKey = {{ api_key = "{management}" }}
 
 
 @pytest.mark.slow(30)
-async def test_nothing_made_up_from_the_document_finds_a_fault_or_an_undocumented_answer(tmp_path: Path):
+async def test_no_generated_request_finds_an_error_or_an_undocumented_response(tmp_path: Path):
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)
     async with live_service(tmp_path / "data", transport=Receivers(), resolver=names) as live:

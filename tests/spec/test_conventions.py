@@ -51,7 +51,7 @@ async def test_ids_of_organizations_and_keys_have_a_prefix_and_those_of_visitors
     assert VISITOR_ID.fullmatch(answer["visitor_id"])
 
 
-async def test_every_answer_carries_a_request_id_of_its_own(live: Live):
+async def test_every_response_has_its_own_request_id(live: Live):
     """Interface 2, decisions 1.3: answers, errors, preflights, health, and what the edge itself refuses."""
     _, secret = live.issue()
     ask = live.client.request
@@ -87,7 +87,7 @@ async def test_the_request_id_of_identify_is_also_its_header(live: Live):
     "content_type",
     ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/json ;a=b"],
 )
-async def test_json_is_taken_with_any_parameter_of_its_media_type(live: Live, content_type: str):
+async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live, content_type: str):
     """Decisions 1.4."""
     _, secret = live.issue()
     assert (await post(live, secret, body_of(), content_type=content_type)).status_code == 200
@@ -106,7 +106,7 @@ async def test_another_media_type_is_refused(live: Live, content_type: str):
             assert_error(response, 415, "unsupported_media_type")
 
 
-async def test_a_body_of_no_media_type_is_refused_and_an_empty_one_is_only_no_json(live: Live):
+async def test_a_missing_media_type_is_refused_and_an_empty_body_is_only_invalid_json(live: Live):
     """Decisions 1.4: "an absent one on an empty body is fine"."""
     _, secret = live.issue()
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
@@ -126,7 +126,7 @@ async def test_a_body_of_no_media_type_is_refused_and_an_empty_one_is_only_no_js
         ("application/json; charset=utf-8", "text/plain"),
     ],
 )
-async def test_two_media_types_are_another_media_type(live: Live, types: tuple[str, str]):
+async def test_two_media_types_are_refused(live: Live, types: tuple[str, str]):
     """Decisions 1.4: a body that claims to be two things is not JSON only."""
     _, secret = live.issue()
     body = body_of()
@@ -165,7 +165,7 @@ async def test_two_media_types_are_another_media_type(live: Live, types: tuple[s
         b'{"sdk": {}, "signals": {"a" 1}}',
     ],
 )
-async def test_what_is_not_strict_json_is_malformed(live: Live, content: bytes):
+async def test_lenient_json_is_malformed(live: Live, content: bytes):
     """Decisions 1.4: `422 validation_error`, never `400` and never `500`."""
     _, secret = live.issue()
     with nothing_stored(live):
@@ -180,14 +180,14 @@ async def test_what_is_not_strict_json_is_malformed(live: Live, content: bytes):
         (b'{"sdk": {}, "signals": {}, "tag": "a", "t\\u0061g": "b"}', "tag"),
     ],
 )
-async def test_a_name_that_comes_twice_at_the_top_is_refused(live: Live, content: bytes, field: str):
+async def test_a_duplicate_name_at_the_top_level_is_refused(live: Live, content: bytes, field: str):
     """Decisions 1.4, spelt with escapes too."""
     _, secret = live.issue()
     with nothing_stored(live):
         assert_invalid(await post(live, secret, content), field, "invalid_value")
 
 
-async def test_names_that_the_top_level_has_may_come_again_below(live: Live):
+async def test_names_of_the_top_level_may_be_repeated_below(live: Live):
     """Decisions 1.4: "no duplicate keys at the top level" only."""
     _, secret = live.issue()
     content = b'{"sdk": {}, "signals": {"sdk": 1, "tag": {"tag": 2}, "sdk": "signals", "s\\u0064k": ":"}, "tag": "tag"}'
@@ -211,7 +211,7 @@ async def test_nesting_ends_at_32_levels(live: Live):
         assert_invalid(await post(live, secret, objects), "", "too_deep")
 
 
-async def test_a_body_holds_at_most_20_000_values(live: Live):
+async def test_a_body_has_at_most_20_000_values(live: Live):
     """Decisions 1.4."""
     _, secret = live.issue()
     assert (await post(live, secret, b'{"sdk": {}, "signals": {"a": [%b]}}' % b",".join([b"1"] * 19_990))).is_success
@@ -246,16 +246,14 @@ async def test_a_body_holds_at_most_20_000_values(live: Live):
         (b'{"sdk": {}, "signals": {}, "tag": null}', "tag", "wrong_type"),
     ],
 )
-async def test_a_body_of_the_wrong_shape_is_told_which_field_and_why(
-    live: Live, content: bytes, field: str, issue: str
-):
+async def test_an_invalid_body_names_the_field_and_the_reason(live: Live, content: bytes, field: str, issue: str):
     """Interface 2 (unknown request fields are rejected), 2.1; decisions 1.4, 1.5."""
     _, secret = live.issue()
     with nothing_stored(live):
         assert_invalid(await post(live, secret, content), field, issue)
 
 
-async def test_space_between_the_tokens_of_a_body_means_nothing(live: Live):
+async def test_whitespace_between_tokens_of_a_body_is_ignored(live: Live):
     """Decisions 1.4: JSON as others write it."""
     _, secret = live.issue()
     content = json.dumps({"signals": report(), "sdk": {}, "tag": "a"}, indent=4).replace(":", " \t:\r\n ")
@@ -263,7 +261,7 @@ async def test_space_between_the_tokens_of_a_body_means_nothing(live: Live):
 
 
 @pytest.mark.parametrize("value", ["1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"])
-async def test_a_strange_value_in_a_report_is_never_an_error_of_the_service(live: Live, value: str):
+async def test_no_value_in_a_report_causes_a_server_error(live: Live, value: str):
     """Decisions 1.4: never `400`, never `500`."""
     _, secret = live.issue()
     content = '{"sdk": {}, "signals": {"userAgent": %s, "screen": {"width": %s}, "fonts": [%s]}}'
@@ -298,7 +296,7 @@ async def test_unknown_query_parameters_are_refused(live: Live):
         "/docs.php",
     ],
 )
-async def test_an_unknown_path_is_not_found(live: Live, path: str):
+async def test_an_unknown_path_returns_404(live: Live, path: str):
     """Decisions 1.7; interface 9.1: the version is in the path."""
     for method in ("GET", "POST", "DELETE"):
         assert_error(await live.client.request(method, path), 404, "not_found")
@@ -315,7 +313,7 @@ async def test_an_unknown_path_is_not_found(live: Live, path: str):
         "/%64ocs",
     ],
 )
-async def test_a_path_with_an_escape_in_a_fixed_segment_is_another_path(live: Live, path: str):
+async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live, path: str):
     """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
     _, secret = live.issue("management")
     request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
@@ -340,7 +338,7 @@ MEBIBYTE = 1 << 20
     [("POST", "/api/v1/attestation/challenge", 200), ("GET", "/api/v1/healthz", 200), ("GET", "/docs", 200)],
 )
 @pytest.mark.parametrize("is_streamed", [False, True])
-async def test_a_body_that_no_route_asked_for_is_ignored_up_to_one_mebibyte(
+async def test_an_unexpected_body_is_ignored_up_to_one_mebibyte(
     live: Live, method: str, path: str, status: int, is_streamed: bool
 ):
     """Interface 8, decisions 9.3: whatever it is and claims to be; beyond that `413` and nothing is done."""
@@ -362,7 +360,7 @@ async def test_a_body_that_no_route_asked_for_is_ignored_up_to_one_mebibyte(
     assert (await ask()).status_code == status
 
 
-async def test_a_length_over_the_limit_is_refused_before_the_body_that_nobody_asked_for(live: Live):
+async def test_an_unexpected_body_over_the_limit_is_refused_by_its_length(live: Live):
     """Decisions 9.3."""
     _, secret = live.issue()
     head = f"POST /api/v1/attestation/challenge HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
@@ -371,7 +369,7 @@ async def test_a_length_over_the_limit_is_refused_before_the_body_that_nobody_as
         assert_error(response, 413, "payload_too_large")
 
 
-async def test_a_wrong_method_is_told_which_ones_there_are(live: Live):
+async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
     """Decisions 1.7."""
     for method in ("GET", "HEAD", "PUT", "PATCH", "DELETE"):
         response = await live.client.request(method, IDENTIFY)
@@ -388,7 +386,7 @@ async def test_a_wrong_method_is_told_which_ones_there_are(live: Live):
             assert "GET" in response.headers["allow"].split(", ")
 
 
-async def test_a_body_that_does_not_arrive_in_time_is_answered(tmp_path: Path):
+async def test_an_incomplete_body_gets_a_408_with_cors_headers(tmp_path: Path):
     """Decisions 1.7: `408 request_timeout`, with the CORS headers of the client API (3.11)."""
     async with live_service(tmp_path, request_timeout_s=0.05) as live:
         _, secret = live.issue()
@@ -400,14 +398,14 @@ async def test_a_body_that_does_not_arrive_in_time_is_answered(tmp_path: Path):
             assert response.headers["access-control-allow-origin"] == ORIGIN
 
 
-async def test_what_is_not_http_gets_the_error_body_too(live: Live):
+async def test_invalid_http_gets_the_error_body_too(live: Live):
     """Interface 2.12, decisions 1.7: all errors, those of the edge included."""
     assert_error(await live.raw(b"nonsense\r\n\r\n"), 400, "bad_request")
     large = b"GET /healthz HTTP/1.1\r\nhost: x\r\nfiller: " + b"x" * 20_000 + b"\r\n\r\n"
     assert_error(await live.raw(large), 431, "header_fields_too_large")
 
 
-async def test_a_fault_of_the_service_tells_nothing_of_its_inside(live: Live):
+async def test_an_internal_error_reveals_nothing(live: Live):
     """Decisions 1.7: `500 internal_error`. Here the organization of a valid key is gone from the store."""
     _, secret = live.issue()
     number = live.organization.number
@@ -423,7 +421,7 @@ async def test_a_fault_of_the_service_tells_nothing_of_its_inside(live: Live):
     assert (await visit(live, secret)).status_code == 200
 
 
-async def test_nobody_learns_anything_about_a_body_without_a_valid_key(live: Live):
+async def test_without_a_valid_key_nothing_about_the_body_is_revealed(live: Live):
     """Decisions 1.8: the key comes before body size, encoding, JSON, fields and query."""
     key, revoked = live.issue()
     live.revoke(key)
@@ -448,14 +446,14 @@ async def test_nobody_learns_anything_about_a_body_without_a_valid_key(live: Liv
         assert_error(await send(f"{IDENTIFY}?a=1", content=body_of()), 401, "unauthorized")
 
 
-async def test_a_refused_key_is_answered_before_its_body_has_come(live: Live):
+async def test_an_invalid_key_gets_a_response_before_its_body_has_arrived(live: Live):
     """Decisions 1.8."""
     head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
     with trio.fail_after(60):
         assert_error(await live.raw(head.encode()), 401, "unauthorized")
 
 
-async def test_size_comes_before_encoding_and_encoding_before_json_and_json_before_fields(live: Live):
+async def test_checks_run_in_the_order_size_encoding_json_fields(live: Live):
     """Decisions 1.8."""
     _, secret = live.issue()
     large = b"x" * ((1 << 20) + 8192)

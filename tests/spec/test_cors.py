@@ -21,7 +21,7 @@ def cors_headers(response: httpx.Response) -> set[str]:
 
 
 @pytest.mark.parametrize("origin", [ORIGIN, "https://never-seen.example", "http://localhost:3000", "null"])
-async def test_a_preflight_is_answered_for_any_origin_without_a_key(live: Live, origin: str):
+async def test_a_preflight_gets_a_response_for_any_origin_without_a_key(live: Live, origin: str):
     """Decisions 3.11: `204`, methods, headers, 7200 seconds."""
     with nothing_stored(live):
         response = await live.client.options(IDENTIFY, headers={"origin": origin, **ASKED})
@@ -37,13 +37,13 @@ async def test_a_preflight_is_answered_for_any_origin_without_a_key(live: Live, 
     assert_request_id(response.headers["x-request-id"])
 
 
-async def test_a_preflight_never_looks_at_a_key_or_a_query(live: Live):
+async def test_a_preflight_never_checks_a_key_or_a_query(live: Live):
     """Decisions 3.11: browsers send neither; a wrong one changes nothing."""
     headers = {"origin": ORIGIN, "x-api-key": "nonsense", **ASKED}
     assert (await live.client.options(IDENTIFY, headers=headers)).status_code == 204
 
 
-async def test_an_answer_echoes_its_origin_and_shows_its_headers(live: Live):
+async def test_a_response_echoes_its_origin_and_exposes_its_headers(live: Live):
     """Decisions 3.11, interface 2.2."""
     _, secret = live.issue()
     response = await visit(live, secret)
@@ -80,7 +80,7 @@ async def test_errors_can_be_read_by_the_page_too(live: Live):
     assert refused.headers["access-control-allow-origin"] == "https://other.example"
 
 
-async def test_an_answer_to_no_browser_has_no_cors_headers(live: Live):
+async def test_a_response_to_a_non_browser_has_no_cors_headers(live: Live):
     """Decisions 3.11: there is no origin to echo."""
     _, secret = live.issue("secret")
     response = await visit(live, secret, origin=None)
@@ -88,7 +88,7 @@ async def test_an_answer_to_no_browser_has_no_cors_headers(live: Live):
     assert cors_headers(response) == set()
 
 
-async def test_no_other_path_speaks_cors(live: Live):
+async def test_no_other_path_has_cors_headers(live: Live):
     """Decisions 3.11: "no CORS elsewhere"."""
     for path in ("/healthz", "/readyz", "/api/v1/healthz", "/nowhere", "/api/v1/events"):
         for method in ("GET", "OPTIONS"):

@@ -18,6 +18,8 @@ from tests.spec.commands import Run
 from tests.support.certificates import Files
 from tests.support.process import Started, run_json
 
+pytestmark = pytest.mark.only_on("lmdb", "it looks at a data directory; at a database: test_store_in_a_database.py")
+
 NOW_MS = 1_767_225_600_000
 
 
@@ -40,7 +42,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_permissions_of_a_directory_that_is_there_and_of_one_that_is_not(data: Path, tmp_path: Path):
+def test_permissions_of_existing_and_missing_directories_are_checked(data: Path, tmp_path: Path):
     assert health_checks.permissions(examined(data)).status == "ok"
     missing = health_checks.permissions(examined(tmp_path / "none"))
     assert (missing.status, "svc dev" in missing.do) == ("warning", True)
@@ -50,14 +52,14 @@ def test_permissions_of_a_directory_that_is_there_and_of_one_that_is_not(data: P
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may do everything")
-def test_a_directory_that_cannot_be_written_is_a_problem(data: Path):
+def test_a_directory_that_is_not_writable_is_a_problem(data: Path):
     data.chmod(0o500)
     finding = health_checks.permissions(examined(data))
     data.chmod(0o700)
     assert (finding.status, "chown" in finding.do) == ("problem", True)
 
 
-def test_the_store_its_pepper_and_its_room(data: Path, tmp_path: Path):
+def test_the_store_its_pepper_and_its_free_space_are_checked(data: Path, tmp_path: Path):
     assert health_checks.store(examined(data)).status == "ok"
     assert health_checks.store(examined(data, map_gib=0.00001)).status == "warning"
     assert health_checks.store(examined(tmp_path / "none")).status == "warning"
@@ -73,7 +75,7 @@ def test_the_store_its_pepper_and_its_room(data: Path, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_service_that_runs_is_found_and_asked(data: Path):
+def test_a_running_service_is_found_and_queried(data: Path):
     assert "no service runs" in health_checks.lock_and_service(examined(data)).says
     with Started(data) as service:
         ready = health_checks.lock_and_service(examined(data, url=f"http://127.0.0.1:{service.port}"))
@@ -84,7 +86,7 @@ def test_a_service_that_runs_is_found_and_asked(data: Path):
         assert (taken.status, "Address already in use" in taken.says) == ("problem", True)
 
 
-def test_network_data_that_is_missing_old_or_broken(data: Path):
+def test_missing_old_or_broken_network_data_is_reported(data: Path):
     assert "built-in ranges only" in health_checks.network_data(examined(data)).says
     assert health_checks.network_data(examined(data, network_builtin=False)).status == "problem"
     late = NOW_MS + 20 * 365 * 86_400_000
@@ -95,7 +97,7 @@ def test_network_data_that_is_missing_old_or_broken(data: Path):
     assert (finding.status, "broken.mmdb" in finding.says) == ("problem", True)
 
 
-def test_a_clock_before_the_last_write_is_a_problem_and_one_that_nothing_keeps_a_warning(data: Path):
+def test_a_clock_before_the_last_write_is_a_problem_and_an_unsynchronized_one_a_warning(data: Path):
     assert health_checks.clock(examined(data), lambda: True).status == "ok"
     assert health_checks.clock(examined(data), lambda: False).status == "warning"
     behind = health_checks.clock(examined(data, now_ms=NOW_MS - 10 * 365 * 86_400_000), lambda: True)
@@ -103,7 +105,7 @@ def test_a_clock_before_the_last_write_is_a_problem_and_one_that_nothing_keeps_a
     assert health_checks.kernel_clock_is_synchronized() in (True, False)
 
 
-def test_room_on_the_disk(data: Path, monkeypatch: pytest.MonkeyPatch):
+def test_low_free_space_on_the_disk_is_reported(data: Path, monkeypatch: pytest.MonkeyPatch):
     for free, status in ((1 << 40, "ok"), (1 << 29, "warning"), (1 << 20, "problem")):
         monkeypatch.setattr(
             "shutil.disk_usage", lambda _, free=free: type("Usage", (), {"free": free, "total": 1 << 41})
@@ -111,7 +113,7 @@ def test_room_on_the_disk(data: Path, monkeypatch: pytest.MonkeyPatch):
         assert health_checks.disk(examined(data)).status == status
 
 
-def test_tls_that_is_missing_wrong_or_expires(tmp_path: Path):
+def test_missing_wrong_or_expiring_tls_certificates_are_reported(tmp_path: Path):
     assert health_checks.tls(examined(tmp_path)).status == "ok"
     assert health_checks.tls(examined(tmp_path, bind="0.0.0.0:8080")).status == "warning"
     assert health_checks.tls(examined(tmp_path, tls_certfile="/none")).status == "problem"
@@ -131,7 +133,7 @@ def test_a_sample_is_identified_with_these_settings_and_leaves_nothing(data: Pat
 
 
 @pytest.mark.slow
-def test_the_command_has_one_line_for_each_check_and_an_exit_status(
+def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("SVC_BIND", f"127.0.0.1:{free_port()}")

@@ -23,9 +23,7 @@ DOCUMENTS = ("/api/v1/openapi.json", "/api/v1/collection.json")
 
 
 @pytest.mark.parametrize(("path", "command"), list(zip(DOCUMENTS, ("openapi", "collection"), strict=True)))
-async def test_a_document_is_served_to_anybody_as_the_command_line_prints_it(
-    live: Live, run: Run, path: str, command: str
-):
+async def test_a_document_is_public_and_equals_that_of_the_command_line(live: Live, run: Run, path: str, command: str):
     response = await live.client.get(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
@@ -33,7 +31,7 @@ async def test_a_document_is_served_to_anybody_as_the_command_line_prints_it(
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, "/docs", "/docs/api", "/docs/api/reference.js"])
-async def test_what_a_client_has_already_is_not_sent_again(live: Live, path: str):
+async def test_an_unchanged_document_is_not_sent_again(live: Live, path: str):
     first = await live.client.get(path)
     again = await live.client.get(path, headers={"if-none-match": f'"other", {first.headers["etag"]}'})
     assert (again.status_code, again.content) == (304, b"")
@@ -47,7 +45,7 @@ async def test_a_document_takes_no_query(live: Live):
 
 
 @pytest.mark.parametrize(("path", "root"), [("/docs", ""), ("/docs/api", "../")])
-async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live: Live, path: str, root: str):
+async def test_the_page_and_its_files_name_no_other_host_and_may_connect_to_none(live: Live, path: str, root: str):
     page = await live.client.get(path)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "//" not in re.sub(r"<!doctype.*?>", "", page.text)
@@ -63,11 +61,11 @@ async def test_the_page_and_its_files_name_no_other_host_and_may_reach_none(live
 
 
 @pytest.mark.parametrize("name", ["swagger-ui-bundle.js.gz", "reference.html", "..%2Freference.html", "nothing.js"])
-async def test_only_what_the_page_is_made_of_is_served(live: Live, name: str):
+async def test_only_the_files_of_the_page_are_served(live: Live, name: str):
     assert_error(await live.client.get(f"/docs/api/{name}"), 404, "not_found")
 
 
-async def test_the_renderer_is_sent_compressed_to_who_takes_it_so_and_whole_to_others(live: Live):
+async def test_the_renderer_is_compressed_for_clients_that_accept_it_and_plain_for_others(live: Live):
     packed = await live.client.get("/docs/api/swagger-ui.css", headers={"accept-encoding": "gzip"})
     plain = await live.client.get("/docs/api/swagger-ui.css", headers={"accept-encoding": "identity"})
     assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "Accept-Encoding")
@@ -87,27 +85,27 @@ async def test_the_renderer_is_sent_compressed_to_who_takes_it_so_and_whole_to_o
         ("", False),
     ],
 )
-def test_an_accepted_encoding_is_read_with_its_weight(accepted: str, gzipped: bool):
+def test_the_quality_of_an_accepted_encoding_is_honored(accepted: str, gzipped: bool):
     assert takes_gzip(accepted) is gzipped
 
 
 # A secret key in a browser (decisions 2.8)
 
 
-async def test_a_secret_development_key_is_taken_from_the_page_of_this_very_service(live: Live):
+async def test_a_secret_development_key_is_accepted_from_the_page_of_this_service(live: Live):
     _, secret = live.issue("secret")
     response = await identify_from(live, secret, live.url)
     assert response.status_code == 200
 
 
-async def test_a_reverse_proxy_that_ended_tls_does_not_make_the_page_a_stranger(live: Live):
+async def test_a_reverse_proxy_that_terminates_tls_keeps_the_page_same_origin(live: Live):
     _, secret = live.issue("secret")
     response = await identify_from(live, secret, "https://id.shop.example", host="id.shop.example")
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("environment", ["production", "staging"])
-async def test_no_other_secret_key_is_taken_from_any_page(live: Live, environment: str):
+async def test_no_other_secret_key_is_accepted_from_any_page(live: Live, environment: str):
     _, secret = live.issue("secret", environment)
     assert_error(await identify_from(live, secret, live.url), 401, "unauthorized")
 
@@ -152,7 +150,7 @@ async def test_the_panel_identifies_and_lists_events_with_a_development_key(live
 
 
 @pytest.mark.slow(5)
-async def test_the_panel_sends_no_key_that_reaches_more_than_development_data(live: Live, tmp_path: Path):
+async def test_the_panel_sends_only_development_keys(live: Live, tmp_path: Path):
     """Browsers send no `Origin` with a `GET` to where the page is from, so that the page itself must hold it back."""
     _, secret = live.issue("secret", "production")
     async with browser_page(tmp_path / "browser") as page:
@@ -168,7 +166,7 @@ async def test_the_panel_sends_no_key_that_reaches_more_than_development_data(li
 
 @pytest.mark.slow(5)
 @pytest.mark.parametrize("dark", [False, True])
-async def test_the_page_is_light_or_dark_as_the_system_is_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
+async def test_the_page_follows_the_color_scheme_of_the_system_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
     async with browser_page(tmp_path / "browser", width=390, height=844, dark=dark) as page:
         await opened(page, live)
         await expand(page, "identify")
@@ -212,7 +210,7 @@ def block(operation: str) -> str:
 # The request collection
 
 
-def test_the_collection_holds_every_operation_once_with_its_method_and_path():
+def test_the_collection_has_every_operation_once_with_its_method_and_path():
     folders = collection(emit(API))["item"]
     requests = [item["request"] for folder in folders for item in folder["item"]]
     told = sorted((request["method"], request["url"]["raw"]) for request in requests)
@@ -224,7 +222,7 @@ def base_of(route: Route) -> str:
     return "{{baseUrl}}" if "/api/v1" in route.under else "{{rootUrl}}"
 
 
-def test_the_collection_says_its_format_and_asks_for_each_kind_of_key_once():
+def test_the_collection_names_its_format_and_asks_for_each_kind_of_key_once():
     made = collection(emit(API))
     assert made["info"]["schema"].endswith("/v2.1.0/collection.json")
     assert [variable["key"] for variable in made["variable"]] == [
@@ -236,7 +234,7 @@ def test_the_collection_says_its_format_and_asks_for_each_kind_of_key_once():
     ]
 
 
-async def test_a_request_of_the_collection_is_answered_once_its_variables_are_filled_in(live: Live):
+async def test_a_request_of_the_collection_works_once_its_variables_are_filled_in(live: Live):
     """Identify with a development key, as an API tool would send it after import."""
     _, secret = live.issue()
     made = collection(emit(API))

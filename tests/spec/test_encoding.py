@@ -21,7 +21,7 @@ def padded(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "Gzip"])
-async def test_one_gzip_member_is_taken(live: Live, encoding: str):
+async def test_one_gzip_member_is_accepted(live: Live, encoding: str):
     """Decisions 1.9, at any level of compression."""
     _, secret = live.issue()
     for level in (0, 1, 9):
@@ -30,7 +30,7 @@ async def test_one_gzip_member_is_taken(live: Live, encoding: str):
     assert len(live.events()) == 3
 
 
-async def test_identity_is_taken_as_it_stands(live: Live):
+async def test_identity_is_accepted(live: Live):
     """Decisions 1.9."""
     _, secret = live.issue()
     assert (await post(live, secret, body_of(), content_encoding="identity")).status_code == 200
@@ -48,7 +48,7 @@ async def test_another_encoding_is_refused(live: Live, encoding: str):
             assert_error(response, 415, "unsupported_media_type")
 
 
-async def test_an_encoding_named_twice_is_refused(live: Live):
+async def test_a_repeated_encoding_is_refused(live: Live):
     """Decisions 1.9, in two headers."""
     _, secret = live.issue()
     body = gzip.compress(gzip.compress(body_of()))
@@ -84,7 +84,7 @@ async def test_broken_or_trailing_gzip_is_malformed(live: Live, content: bytes):
         assert_invalid(await post(live, secret, content, content_encoding="gzip"), "", "malformed_encoding")
 
 
-async def test_an_empty_gzip_member_is_no_json(live: Live):
+async def test_an_empty_gzip_member_is_invalid_json(live: Live):
     """Decisions 1.4 and 1.9: the encoding is right, the body is not."""
     _, secret = live.issue()
     with nothing_stored(live):
@@ -92,7 +92,7 @@ async def test_an_empty_gzip_member_is_no_json(live: Live):
         assert_invalid(response, "", "malformed_json")
 
 
-async def test_a_body_of_one_mebibyte_is_taken_and_one_byte_more_is_not(live: Live):
+async def test_a_body_of_one_mebibyte_is_accepted_and_one_byte_more_is_refused(live: Live):
     """Interface 7 and 8: 1 MiB, `413 payload_too_large`."""
     _, secret = live.issue()
     assert (await post(live, secret, padded(MIB))).status_code == 200
@@ -110,7 +110,7 @@ async def test_the_size_is_measured_after_decompression(live: Live):
         assert_error(response, 413, "payload_too_large")
 
 
-async def test_gzip_that_does_not_shrink_may_still_carry_one_mebibyte(live: Live):
+async def test_incompressible_gzip_may_still_contain_one_mebibyte(live: Live):
     """Interface 8: what counts is the size after decompression, not that on the wire."""
     _, secret = live.issue()
     stored = gzip.compress(padded(MIB), 0)

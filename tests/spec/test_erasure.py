@@ -65,15 +65,19 @@ async def tell_later(live: Live, secret: str, answer: dict[str, Any], mark: str)
 
 
 def live_pages(live: Live, directory: Path) -> bytes:
-    """The store's file without the pages that are free, and every value of it that is deflated, inflated."""
-    directory.mkdir()
-    live.found.store.engine.copy(directory, lambda: 0)
+    """The store's file without the pages that are free, and every value of it that is deflated, inflated. Of a database
+    its rows: when it frees a page is its own affair.
+    """
     with live.found.store.read() as snapshot:
         archives = [inflate(document.signals) for _, document in snapshot.scan(DOCUMENTS)]
+    if live.found.store.is_shared:
+        return live.stored_bytes() + b"".join(archives)
+    directory.mkdir()
+    live.found.store.engine.copy(directory, lambda: 0)
     return (directory / "data.mdb").read_bytes() + b"".join(archives)
 
 
-async def test_an_erased_visitor_cannot_be_read_any_more_and_others_can(live: Live):
+async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live):
     """Decisions 7.6: its events of every environment; the answer has no body."""
     admin = Automation(live)
     public, secret = live.issue()[1], live.issue("secret")[1]
@@ -124,7 +128,7 @@ async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tm
     assert after.count(b"note-other") == before.count(b"note-other") == 10
 
 
-async def test_no_table_knows_an_erased_visitor(live: Live):
+async def test_no_table_contains_an_erased_visitor(live: Live):
     """Decisions 7.6: every row that its identification wrote is gone, but for those that say nothing of it."""
     admin, (_, public) = Automation(live), live.issue(environment="production")
     await identified(live, public, marked("b", 2))
@@ -143,7 +147,7 @@ async def test_no_table_knows_an_erased_visitor(live: Live):
     assert named[0] == named[1]
 
 
-async def test_webhooks_on_their_way_that_tell_of_an_erased_visitor_are_erased(live: Live):
+async def test_pending_webhooks_about_an_erased_visitor_are_erased(live: Live):
     """Decisions 7.6: those queued, and those that could be sent again; others' stay."""
     events_told = ("identification.completed", "visitor.suspect")
     new = NewEndpoint(
@@ -168,7 +172,7 @@ def queued(live: Live) -> list[str]:
     return [msgspec.json.decode(body)["data"]["visitor_id"] for body in kept]
 
 
-async def test_whoever_was_erased_comes_back_as_somebody_new(live: Live):
+async def test_an_erased_visitor_returns_as_a_new_one(live: Live):
     """Decisions 7.6, 3.5: under another id, even with its old token; and the report it sends is not a replay."""
     admin, (_, public) = Automation(live), live.issue()
     first = await identified(live, public, marked("a"))
@@ -180,7 +184,7 @@ async def test_whoever_was_erased_comes_back_as_somebody_new(live: Live):
     assert {event.verdict.visitor_id for _, event in live.events()} == {again["visitor_id"]}
 
 
-async def test_erasing_gives_no_money_back(live: Live):
+async def test_erasing_refunds_nothing(live: Live):
     """Decisions 5.1: the ledger is append-only; its lines say when and how much, and of nobody."""
     admin, (_, public) = Automation(live), live.issue(environment="production")
     answer = await identified(live, public, marked("a"))
@@ -202,7 +206,7 @@ async def test_a_retry_of_an_erased_identification_is_still_a_duplicate(live: Li
     assert live.events() == []
 
 
-async def test_a_visitor_who_cannot_be_known_again_is_erased_by_the_id_of_its_event(live: Live):
+async def test_an_unidentifiable_visitor_is_erased_by_the_id_of_its_event(live: Live):
     """Decisions 3.6, 7.6."""
     admin, (_, public) = Automation(live), live.issue()
     answer = await identified(live, public, TOO_LITTLE)
@@ -213,7 +217,7 @@ async def test_a_visitor_who_cannot_be_known_again_is_erased_by_the_id_of_its_ev
 
 
 @pytest.mark.parametrize("visitor_id", [NOBODY, "short", NOBODY + "A", "%C3%A9" * 20, "AAAAAAAAAAAAAAAAAAA%00"])
-async def test_a_visitor_that_is_unknown_is_404(live: Live, visitor_id: str):
+async def test_an_unknown_visitor_returns_404(live: Live, visitor_id: str):
     """Decisions 7.6; whatever the path says in its place."""
     admin, (_, public) = Automation(live), live.issue()
     await identified(live, public)
@@ -222,7 +226,7 @@ async def test_a_visitor_that_is_unknown_is_404(live: Live, visitor_id: str):
     assert live.contents() == before
 
 
-async def test_only_an_admin_of_the_own_organization_erases(live: Live):
+async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live):
     """Decisions 7.6, interface 5: another organization's visitor is not there."""
     public, developer = live.issue()[1], Automation(live, role="developer")
     elsewhere = Automation(live, organization=live.new_organization())
@@ -237,7 +241,7 @@ async def test_only_an_admin_of_the_own_organization_erases(live: Live):
 
 
 @pytest.mark.slow
-async def test_an_interrupted_erasure_is_ended_by_the_sweeper(live: Live):
+async def test_an_interrupted_erasure_is_completed_by_the_sweeper(live: Live):
     """One step is one commit: what a crash leaves is whole, is added to by nobody, and is erased at the next sweep."""
     public, number = live.issue()[1], live.organization.number
     visits = 2 * EVENTS_A_STEP + 5
@@ -257,7 +261,7 @@ async def test_an_interrupted_erasure_is_ended_by_the_sweeper(live: Live):
 
 
 @pytest.mark.slow
-async def test_a_visitor_of_many_events_is_erased_before_the_answer(live: Live):
+async def test_a_visitor_with_many_events_is_erased_before_the_response(live: Live):
     """Decisions 7.6: in several commits, of which the caller sees nothing."""
     admin, (_, public) = Automation(live), live.issue()
     for _ in range(2 * EVENTS_A_STEP + 5):
@@ -268,7 +272,7 @@ async def test_a_visitor_of_many_events_is_erased_before_the_answer(live: Live):
     assert live.found.store.statistics().commits == commits + 3
 
 
-async def test_the_sweeper_takes_a_visitor_who_is_gone_out_of_the_blocks_of_its_former_values(live: Live):
+async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_values(live: Live):
     """What the record does not tell any more is found by looking at every block; until then a number leads nowhere."""
     admin, (_, public) = Automation(live), live.issue()
     for canvas in range(12):
@@ -289,18 +293,18 @@ async def test_the_sweeper_takes_a_visitor_who_is_gone_out_of_the_blocks_of_its_
 
 
 @pytest.mark.slow
-async def test_the_operator_erases_beside_the_running_service(live: Live, tmp_path: Path):
+async def test_the_operator_erases_while_the_service_runs(live: Live):
     """Decisions 10: `svc visitor erase ORG VISITOR`."""
     org, (_, public) = live.organization.id, live.issue()
     visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
-    beside = ("--data", tmp_path, "--json")
+    beside = (*live.options, "--json")
     erased = (await run_beside("visitor", "erase", org, visitor_id, "--yes", *beside)).json
     assert erased == {"organization_id": org, "visitor_id": visitor_id, "status": "erased"}
     assert live.events() == []
-    (await run_beside("visitor", "erase", org, visitor_id, "--yes", "--data", tmp_path)).assert_refused(visitor_id)
+    (await run_beside("visitor", "erase", org, visitor_id, "--yes", *live.options)).assert_refused(visitor_id)
 
 
-def test_the_command_refuses_what_is_not_there(run: Run):
+def test_the_command_rejects_an_unknown_visitor(run: Run):
     """Decisions 10: one clear line."""
     org = run("org", "create", "Shop", "--json").json["organization_id"]
     run("visitor", "erase", org, NOBODY, "--yes").assert_refused(org, NOBODY)

@@ -23,7 +23,6 @@ from svc.cli.events import LATE_MS, follow
 from svc.cli.export import COLUMNS
 from svc.domain.explanations import evidence_text
 from svc.domain.listing import Filters
-from svc.store.directory import open_directory
 from svc.store.events import put_event
 from svc.store.naming import show_key
 from svc.store.overlay import Overlay
@@ -39,13 +38,13 @@ from tests.spec.answers import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.commands import PROGRAM as SVC
 from tests.spec.commands import Ran, Run, run_beside
 from tests.spec.test_erasure import marked, tell_later
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, opened, options_of, report
 
 pytestmark = pytest.mark.slow
 
 FORMULA = '=HYPERLINK("https://evil.example")'
 ROW_BREAK = "x\r=1+cmd|calc"
-CURSOR_UP = "\x1b[A"
+CURSOR_UP = "\x1b[A\x9bA\u202e"
 OTHER_PLACE = {**BROWSER, "x-forwarded-for": "203.0.114.7"}
 NOBODY = "A" * 20
 
@@ -106,7 +105,7 @@ def subscribe(live: Live) -> None:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+def kept(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Shop:
     return trio.run(populate, tmp_path_factory.mktemp("shop") / "data")
 
 
@@ -127,7 +126,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 # svc events
 
 
-def test_events_are_listed_newest_first_as_the_api_lists_them(run: Run, shop: Shop):
+def test_events_are_listed_newest_first_as_in_the_api(run: Run, shop: Shop):
     assert run("events", "list", shop.organization, "--json").json == {"events": shop.rows, "more": False}
     first = run("events", "list", shop.organization, "--limit", 2, "--json").json
     assert first == {"events": shop.rows[:2], "more": True}
@@ -139,10 +138,27 @@ def test_the_table_of_events_fits_100_columns_and_no_tag_can_move_the_cursor(run
     head, *rows = ran.out.splitlines()
     assert len(rows) == len(shop.rows)
     assert max(map(len, [head, *rows])) <= 100
-    assert CURSOR_UP not in ran.out
+    assert not {"\x1b", "\x9b", "\u202e"} & set(ran.out)
     assert "automati" in ran.out
     wide = run("events", "list", shop.organization, "--ids").out
     assert all(row["request_id"] in wide for row in shop.rows)
+
+
+def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
+    """With `--json` neither, and that is the same text for a program."""
+    answer = shop.answers[3]
+    for command in (
+        ("events", "list", shop.organization),
+        ("events", "get", shop.organization, answer["request_id"]),
+        ("visitor", "show", shop.organization, answer["visitor_id"]),
+        ("inspect", "request", answer["request_id"], "--payload"),
+        ("inspect", "rows", "events", "--payload"),
+    ):
+        for form in ((), ("--json",)):
+            shown = run(*command, *form).out
+            assert not {"\x1b", "\x9b", "\u202e"} & set(shown), (command, form)
+    got = run("events", "get", shop.organization, answer["request_id"], "--json").json
+    assert got["tag"] == f"x{CURSOR_UP}"
 
 
 @pytest.mark.parametrize(
@@ -158,14 +174,14 @@ def test_the_table_of_events_fits_100_columns_and_no_tag_can_move_the_cursor(run
         ("--environment", "development", []),
     ],
 )
-def test_each_filter_shows_what_it_says(run: Run, shop: Shop, option: str, value: str, places: list[int]):
+def test_each_filter_shows_its_matching_events(run: Run, shop: Shop, option: str, value: str, places: list[int]):
     found = run("events", "list", shop.organization, option, value, "--json").json["events"]
     assert ids(found) == shop.rows_with(*places)
     exported = run("export", "events", shop.organization, option, value).out
     assert ids(lines(exported)) == shop.rows_with(*places)[::-1]
 
 
-def test_filters_and_the_window_go_together(run: Run, shop: Shop):
+def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
     visitor = shop.answers[0]["visitor_id"]
     listed = partial(run, "events", "list", shop.organization, "--json", "--visitor", visitor, "--tag", "cart")
     assert ids(listed("--ip", "203.0.114.7").json["events"]) == shop.rows_with(1)
@@ -189,11 +205,11 @@ def test_filters_and_the_window_go_together(run: Run, shop: Shop):
         ("--limit", "0"),
     ],
 )
-def test_what_cannot_be_asked_is_wrong_usage(run: Run, shop: Shop, arguments: tuple[str, ...]):
+def test_an_invalid_query_is_a_usage_error(run: Run, shop: Shop, arguments: tuple[str, ...]):
     run("events", "list", shop.organization, *arguments).assert_usage()
 
 
-def test_an_organization_or_an_event_that_is_not_there_is_named(run: Run, shop: Shop, tmp_path: Path):
+def test_a_missing_organization_or_event_is_named(run: Run, shop: Shop, tmp_path: Path):
     unknown = "019b76da-a800-7432-8bf5-5edfa0c12b47"
     run("events", "get", shop.organization, unknown).assert_refused(unknown, "30 days")
     run("events", "get", shop.organization, "1").assert_usage()
@@ -202,7 +218,7 @@ def test_an_organization_or_an_event_that_is_not_there_is_named(run: Run, shop: 
         run(*command, "org_x", "--data", tmp_path / "none").assert_refused("svc org create")
 
 
-def test_an_event_is_explained_as_a_sum_with_what_each_signal_saw(run: Run, shop: Shop):
+def test_an_event_is_explained_as_a_sum_with_the_evidence_of_each_signal(run: Run, shop: Shop):
     request_id = shop.answers[2]["request_id"]
     text = run("events", "get", shop.organization, request_id).out
     assert "40 = 40 automation: medium (threshold 30, default weights)" in text
@@ -238,7 +254,7 @@ def test_an_export_with_documents_has_what_the_api_shows_of_each_event(run: Run,
     assert event == shop.detail
 
 
-def test_an_export_into_a_file_is_for_its_owner_alone_and_may_be_compressed(run: Run, shop: Shop, tmp_path: Path):
+def test_an_export_file_is_readable_by_its_owner_only_and_may_be_compressed(run: Run, shop: Shop, tmp_path: Path):
     plain, packed = tmp_path / "events.jsonl", tmp_path / "events.jsonl.gz"
     plain.write_bytes(b"of an earlier export, for everyone\n" * 1000)
     plain.chmod(0o644)
@@ -251,10 +267,10 @@ def test_an_export_into_a_file_is_for_its_owner_alone_and_may_be_compressed(run:
     run("export", "events", shop.organization, "--output", tmp_path / "none" / "x").assert_refused("none")
 
 
-def test_an_export_into_standard_output_by_its_path_or_into_a_pipe_is_written_as_it_is(kept: Shop, tmp_path: Path):
+def test_an_export_to_standard_output_or_a_pipe_is_written_directly(kept: Shop, tmp_path: Path):
     pipe, redirected = tmp_path / "pipe", tmp_path / "redirected"
     os.mkfifo(pipe)
-    command = shlex.join([*SVC, "export", "events", kept.organization, "--data", str(kept.directory), "--output"])
+    command = shlex.join([*SVC, "export", "events", kept.organization, *options_of(kept.directory), "--output"])
     script = f"{command} /dev/stdout | cat; {command} /dev/stdout > {redirected}; cat {pipe} & {command} {pipe}; wait"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert lines(done.stdout) == kept.rows[::-1] * 2
@@ -282,10 +298,10 @@ def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: 
 # svc events tail
 
 
-def test_events_are_followed_once_each_also_those_that_are_stored_late(tmp_path: Path):
+def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
     """A request that arrived earlier may be stored after one that arrived later."""
     world = World.real()
-    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False)
+    found = opened(tmp_path, world)
     began_ms = 1_767_225_600_000
     arrivals_ms = {name: began_ms + 1000 * second for second, name in enumerate(("late", "first", "second", "third"))}
     names = {name: world.request_id(at_ms) for name, at_ms in arrivals_ms.items()}
@@ -303,10 +319,10 @@ def test_events_are_followed_once_each_also_those_that_are_stored_late(tmp_path:
     assert seen == [names[name] for name in ("first", "late", "second", "third")]
 
 
-async def test_tail_prints_what_comes_in_and_ends_cleanly_with_ctrl_c(tmp_path: Path):
+async def test_tail_prints_new_events_and_ends_cleanly_with_ctrl_c(tmp_path: Path):
     async with live_service(tmp_path, now_ms=World.real().now_ms()) as live:
         _, public = live.issue(environment="production")
-        command = [*SVC, "events", "tail", live.organization.id, "--since", "1h", "--json", "--data", str(tmp_path)]
+        command = [*SVC, "events", "tail", live.organization.id, "--since", "1h", "--json", *live.options]
         first = (await visit(live, public)).json()
         process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None
@@ -333,16 +349,14 @@ async def one_line(stream: trio.abc.ReceiveStream) -> dict[str, Any]:
 # Beside a service
 
 
-async def test_an_export_beside_a_service_that_writes_has_what_was_there_and_is_well_formed(tmp_path: Path):
+async def test_an_export_during_writes_is_well_formed_and_has_every_earlier_event(tmp_path: Path):
     async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
         _, public = live.issue(environment="production")
         before = [(await visit(live, public, report(device))).json()["request_id"] for device in range(1, 20)]
         exports: list[Ran] = []
 
         async def export() -> None:
-            exports.append(
-                await run_beside("export", "events", live.organization.id, "--documents", "--data", tmp_path)
-            )
+            exports.append(await run_beside("export", "events", live.organization.id, "--documents", *live.options))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(export)
@@ -353,8 +367,8 @@ async def test_an_export_beside_a_service_that_writes_has_what_was_there_and_is_
     assert set(before) <= set(ids(lines(ran.out)))
 
 
-def test_a_reader_that_has_seen_enough_ends_an_export_quietly(kept: Shop):
-    command = shlex.join([*SVC, "export", "events", kept.organization, "--documents", "--data", str(kept.directory)])
+def test_a_closed_output_pipe_ends_an_export_quietly(kept: Shop):
+    command = shlex.join([*SVC, "export", "events", kept.organization, "--documents", *options_of(kept.directory)])
     script = f"{{ {command}; echo status $? >&2; }} | true"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == "status 1\n"
@@ -363,7 +377,7 @@ def test_a_reader_that_has_seen_enough_ends_an_export_quietly(kept: Shop):
 # svc visitor
 
 
-def test_visitors_are_listed_with_those_of_a_tag_or_an_address(run: Run, shop: Shop):
+def test_visitors_are_listed_also_by_tag_or_address(run: Run, shop: Shop):
     every = run("visitor", "list", shop.organization, "--json").json["visitors"]
     identifiable = {answer["visitor_id"] for answer in shop.answers if answer["identifiable"]}
     assert {row["visitor_id"] for row in every} == identifiable
@@ -389,7 +403,7 @@ def test_a_visitor_is_shown_with_tags_addresses_and_events(run: Run, shop: Shop)
     run("visitor", "show", shop.organization, NOBODY).assert_refused(NOBODY, "svc visitor list")
 
 
-def test_a_visitor_that_cannot_be_recognized_has_only_its_events(run: Run, shop: Shop):
+def test_an_unidentifiable_visitor_has_only_its_events(run: Run, shop: Shop):
     visitor_id = shop.answers[4]["visitor_id"]
     found = run("visitor", "show", shop.organization, visitor_id, "--json").json
     assert found["identifiable"] is False
@@ -398,7 +412,7 @@ def test_a_visitor_that_cannot_be_recognized_has_only_its_events(run: Run, shop:
     assert ids(exported["events"]) == shop.rows_with(4)
 
 
-def test_a_visitors_export_has_every_row_that_its_erasure_changes(run: Run, shop: Shop):
+def test_the_export_of_a_visitor_has_every_row_that_its_erasure_changes(run: Run, shop: Shop):
     """Decisions 7.6: found by the declarations of the tables, so that a table that is added is in it."""
     visitor_id = shop.answers[0]["visitor_id"]
     exported = run("visitor", "export", shop.organization, visitor_id).json
@@ -427,7 +441,7 @@ def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str
         raise NotCommittedError
 
     world = World.real()
-    found = open_directory(directory, world.run_sync, world.entropy)
+    found = opened(directory, world)
     (outcome,) = found.store.write_now([erase])
     found.store.close()
     assert isinstance(outcome, NotCommittedError)
@@ -444,7 +458,7 @@ class NotCommittedError(Exception):
     """Raised to roll a transaction back."""
 
 
-def test_a_visitors_export_says_what_its_reports_said_and_nothing_of_others(run: Run, shop: Shop):
+def test_the_export_of_a_visitor_has_its_reports_and_nothing_of_others(run: Run, shop: Shop):
     visitor_id = shop.answers[0]["visitor_id"]
     exported = run("visitor", "export", shop.organization, visitor_id).out
     assert "note-a" in exported
@@ -456,7 +470,7 @@ def test_a_visitors_export_says_what_its_reports_said_and_nothing_of_others(run:
     assert environments == ["production", "production", "staging"]
 
 
-def test_a_visitors_events_are_exported_as_those_of_an_organization(run: Run, shop: Shop):
+def test_the_events_of_a_visitor_are_exported_like_those_of_an_organization(run: Run, shop: Shop):
     visitor_id = shop.rows[0]["visitor_id"]
     for form in ("jsonl", "csv"):
         mine = run("export", "visitor", shop.organization, visitor_id, "--format", form).out
@@ -482,5 +496,5 @@ def test_a_visitor_is_exported_under_both_names(run: Run, shop: Shop, tmp_path: 
         run("visitor", "export", shop.organization, wrong).assert_refused(wrong)
 
 
-def test_a_table_that_is_erased_by_a_function_without_a_reader_is_noticed():
+def test_a_table_erased_by_a_function_without_a_reader_is_detected():
     assert unread({"forget_report": (), "forget_more": ()}) == {"forget_more"}

@@ -70,7 +70,7 @@ async def visits(live: Live, count: int, *, apart_ms: int = 1000, **given: Any) 
 # A row
 
 
-async def test_a_row_says_what_identify_answered_and_from_where_with_what(live: Live):
+async def test_a_row_has_the_values_of_its_identify_response_and_request(live: Live):
     """Interface 2.3: every field that applies."""
     _, public = live.issue(environment="production")
     answer = (await visit(live, public, tag="order 1", sdk={"platform": "web", "version": "0.1.0"})).json()
@@ -113,7 +113,7 @@ VERDICT = ("visitor_id", "visitor_is_new", "identifiable", "visitor_confidence",
 """What identify answers of the visitor and the network."""
 
 
-async def test_both_reads_say_what_identify_answered_of_the_visitor(live: Live):
+async def test_both_reads_have_the_visitor_fields_of_identify(live: Live):
     """Decisions 7.1: a new visitor, a known one, a report that identifies nobody; `reason` only where there is one."""
     _, public = live.issue()
     secret = secret_key(live)
@@ -142,7 +142,7 @@ async def test_both_reads_say_what_identify_answered_of_the_visitor(live: Live):
     assert rows[answers[3]["request_id"]]["reason"] == "private_address"
 
 
-async def test_the_signals_of_an_event_are_the_triggers_that_identify_answered(live: Live):
+async def test_the_signals_of_an_event_are_the_triggers_of_identify(live: Live):
     """Decisions 7.1: names where `triggers` has groups, heaviest first, ties by name; empty when none fired."""
     _, public = live.issue()
     headers = {**HEADLESS, "x-forwarded-for": "185.220.101.1"}
@@ -154,7 +154,7 @@ async def test_the_signals_of_an_event_are_the_triggers_that_identify_answered(l
     assert {fired["group"] for fired in row["signals"]} == {group["signal"] for group in row["triggers"]}
 
 
-async def test_what_does_not_apply_is_left_out_of_a_row_and_a_missing_score_is_null(live: Live):
+async def test_inapplicable_fields_are_omitted_from_a_row_and_a_missing_score_is_null(live: Live):
     """Interface 2.3: no origin, tag, network or agent; `suspect_score: null`, no level, `triggers` there and empty."""
     secret = secret_key(live)
     assert (await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, signals={"q": 1})).status_code == 200
@@ -187,7 +187,7 @@ async def test_the_triggers_of_a_row_are_groups_heaviest_first(live: Live):
     assert (row["anonymity_network"], row["visitor_kind"]) == ("tor", "automation")
 
 
-async def test_an_event_is_readable_in_the_very_millisecond_of_its_answer(live: Live):
+async def test_an_event_is_readable_in_the_same_millisecond_as_its_response(live: Live):
     """Decisions 7.2."""
     (made,) = await visits(live, 1)
     secret = secret_key(live)
@@ -195,7 +195,7 @@ async def test_an_event_is_readable_in_the_very_millisecond_of_its_answer(live: 
     assert (await get(live, secret, f"/{made}")).status_code == 200
 
 
-async def test_an_event_is_listed_by_its_arrival_also_when_the_clock_was_set_back(live: Live):
+async def test_an_event_is_listed_by_its_arrival_even_when_the_clock_was_set_back(live: Live):
     """Interface 2.3, 4.2: request ids never go backwards (decisions 1.1), the time of arrival does."""
     _, public = live.issue()
     secret = secret_key(live)
@@ -211,7 +211,7 @@ async def test_an_event_is_listed_by_its_arrival_also_when_the_clock_was_set_bac
 # Order, pages, windows
 
 
-async def test_events_come_newest_first_in_pages_of_ten_unless_told_otherwise(live: Live):
+async def test_events_come_newest_first_in_pages_of_ten_by_default(live: Live):
     """Interface 4.2."""
     made = (await visits(live, 23))[::-1]
     secret = secret_key(live)
@@ -231,7 +231,7 @@ async def test_events_of_one_millisecond_come_newest_first_too(live: Live):
     assert await listed(live, secret, page=2, limit=2) == made[::-1][2:4]
 
 
-async def test_a_window_has_its_start_and_not_its_end(live: Live):
+async def test_a_window_includes_its_start_and_excludes_its_end(live: Live):
     """Interface 4.2: inclusive, exclusive; any offset (decisions 1.2)."""
     first_ms = live.clock.now_ms
     made = await visits(live, 3)
@@ -246,7 +246,7 @@ async def test_a_window_has_its_start_and_not_its_end(live: Live):
     assert [row["request_id"] for row in response.json()["rows"]] == [made[0]]
 
 
-async def test_the_window_is_the_last_24_hours_unless_told_otherwise(live: Live):
+async def test_the_window_is_the_last_24_hours_by_default(live: Live):
     """Interface 4.2; decisions 7.1: the start is 24 hours before the end."""
     made = await visits(live, 3, apart_ms=24 * HOUR_MS)
     secret = secret_key(live)
@@ -289,14 +289,14 @@ async def test_the_visitor_filter_is_exact(live: Live):
     assert await listed(live, secret, visitor=NOBODY) == []
 
 
-async def test_a_visitor_who_cannot_be_known_again_is_found_by_its_id(live: Live):
+async def test_an_unidentifiable_visitor_is_found_by_its_id(live: Live):
     """Decisions 3.6."""
     _, public = live.issue()
     answer = (await visit(live, public, TOO_LITTLE)).json()
     assert await listed(live, secret_key(live), visitor=answer["visitor_id"]) == [answer["request_id"]]
 
 
-async def test_the_level_filter_takes_each_level_and_leaves_out_what_was_not_scored(live: Live):
+async def test_the_level_filter_matches_each_level_and_omits_unscored_events(live: Live):
     """Interface 4.2, with and without a visitor."""
     _, public = live.issue()
     secret = secret_key(live)
@@ -352,7 +352,7 @@ async def test_only_a_secret_key_from_a_server_reads_events(live: Live, path: st
     assert not [name for name in response.headers if name.startswith("access-control-")]
 
 
-async def test_a_read_counts_as_a_use_of_the_key_at_most_once_a_minute(live: Live):
+async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live: Live):
     """Decisions 2.3."""
     key, secret = live.issue("secret")
 
@@ -430,7 +430,7 @@ async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(
     assert_invalid(await get(live, secret_key(live), **query), wrong, issue, "query")
 
 
-async def test_ten_thousand_events_may_come_before_a_page(live: Live):
+async def test_ten_thousand_events_may_precede_a_page(live: Live):
     """Interface 4.2."""
     (made,) = await visits(live, 1)
     secret = secret_key(live)
@@ -483,7 +483,7 @@ async def document_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[s
     return (await get(live, secret, f"/{answer['request_id']}")).json()["document"]
 
 
-async def test_a_document_says_for_each_signal_that_fired_what_it_saw(live: Live):
+async def test_a_document_has_the_evidence_of_each_fired_signal(live: Live):
     """Decisions 7.3; a signal without a weight does not fire (3.8), so nothing is said of it."""
     _, public = live.issue()
     secret = secret_key(live)
@@ -499,7 +499,7 @@ async def test_a_document_says_for_each_signal_that_fired_what_it_saw(live: Live
     assert (await document_of(live, secret, again))["evidence"].keys() == evidence.keys() - {"automation"}
 
 
-async def test_a_document_says_how_the_visitor_was_found_and_what_has_changed(live: Live):
+async def test_a_document_shows_how_the_visitor_was_matched_and_what_has_changed(live: Live):
     """Decisions 7.3: by nothing, by the same report, by likeness, by a token, and by the token of another device."""
     _, public = live.issue()
     secret = secret_key(live)
@@ -534,7 +534,7 @@ async def test_a_document_says_how_the_visitor_was_found_and_what_has_changed(li
     assert [document["linkage"]["token_conflict"] for document in documents] == [False] * 4 + [True]
 
 
-async def test_an_archive_leaves_out_what_was_not_sent(live: Live):
+async def test_an_archive_omits_what_was_not_sent(live: Live):
     """Decisions 7.3: `tag?`; and the reason of a network that could not be looked up."""
     secret = secret_key(live)
     sent = await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, sdk={"platform": "ios"})
@@ -562,7 +562,7 @@ async def test_one_event_takes_no_parameters(live: Live):
     assert_invalid(await get(live, secret_key(live), f"/{UNKNOWN}", page=1), "page", "unknown_field", "query")
 
 
-async def test_a_damaged_archive_hides_no_event(live: Live):
+async def test_a_corrupt_archive_does_not_hide_its_event(live: Live):
     """Interface 2.3: `document` is the archive where it could be read."""
     (made,) = await visits(live, 1)
     secret = secret_key(live)

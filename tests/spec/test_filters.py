@@ -34,7 +34,7 @@ async def some(live: Live, environment: str = "development") -> dict[str, str]:
     return made
 
 
-async def test_each_filter_shows_the_events_that_have_its_value(live: Live):
+async def test_each_filter_shows_the_events_with_its_value(live: Live):
     made, secret = await some(live), secret_key(live)
     rows = {row["request_id"]: row for row in (await get(live, secret)).json()["rows"]}
     fired = {each["signal"] for each in rows[made["driven"]]["signals"]}
@@ -56,7 +56,7 @@ async def test_each_filter_shows_the_events_that_have_its_value(live: Live):
     assert await listed(live, secret, country="ZZ") == []
 
 
-async def test_filters_together_show_the_events_that_have_all_values(live: Live):
+async def test_combined_filters_show_the_events_that_have_all_values(live: Live):
     made, secret = await some(live), secret_key(live)
     rows = {row["request_id"]: row for row in (await get(live, secret)).json()["rows"]}
     tagged = rows[made["tagged"]]
@@ -93,7 +93,7 @@ async def test_a_filter_shows_nothing_of_another_organization_or_environment(liv
         ("kind", "robot"),
     ],
 )  # fmt: skip
-async def test_a_value_that_no_event_can_have_is_refused(live: Live, name: str, value: str):
+async def test_an_impossible_filter_value_is_refused(live: Live, name: str, value: str):
     assert_invalid(await get(live, secret_key(live), **{name: value}), name, "invalid_value", "query")
 
 
@@ -113,7 +113,7 @@ async def follow(live: Live, secret: str, **query: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 7])
-async def test_a_search_finds_the_same_however_few_keys_it_looks_at_in_a_turn(
+async def test_a_search_finds_the_same_however_few_keys_it_scans_per_turn(
     live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
 ):
     """A page that ends with its turn may lead to an empty one."""
@@ -151,7 +151,7 @@ async def test_a_cursor_keeps_the_window_of_its_first_page(live: Live):
     assert await listed(live, secret, limit=2, cursor=first["next_cursor"]) == [], "but nothing over 30 days old"
 
 
-async def test_a_cursor_of_another_list_or_none_is_refused(live: Live):
+async def test_a_cursor_of_another_list_and_an_invalid_one_are_refused(live: Live):
     await visits(live, 3, tag="cart")
     secret = secret_key(live)
     cursor = (await get(live, secret, limit=1, tag="cart")).json()["next_cursor"]

@@ -14,7 +14,6 @@ import pytest
 
 from svc.cli.initialize import initialize
 from svc.config import Config, ConfigError, load
-from svc.store.directory import open_directory
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.region import derive_region, region_of
@@ -24,7 +23,7 @@ from svc.store.upgrade import upgrade
 from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
-from tests.support.live import ORIGIN, report
+from tests.support.live import ORIGIN, opened, options_of, report
 from tests.support.process import ENVIRONMENT, PROGRAM, Started
 
 SERVICE_LINKS = {
@@ -46,7 +45,7 @@ SERVICE_LINKS = {
 # Settings from the environment
 
 
-def test_what_an_orchestrator_sets_for_a_service_named_svc_is_ignored():
+def test_variables_that_an_orchestrator_sets_for_a_service_named_svc_are_ignored():
     """Decisions 10."""
     assert load(None, SERVICE_LINKS) == Config()
     assert load(None, {**SERVICE_LINKS, "SVC_REGION": "eu"}).region == "eu"
@@ -60,13 +59,13 @@ def test_what_an_orchestrator_sets_for_a_service_named_svc_is_ignored():
         "SVC_INIT_ORIGIN", "SVC_INIT_KEYS", "SVC_port",
     ],
 )  # fmt: skip
-def test_a_near_miss_of_a_setting_is_still_refused(name: str):
+def test_a_misspelled_setting_is_still_rejected(name: str):
     """Decisions 10: an unknown setting is refused at start."""
     with pytest.raises(ConfigError, match=f"unknown setting in the environment: {name.upper()};"):
         load(None, {name: "1"})
 
 
-def test_no_setting_has_a_name_that_an_orchestrator_makes():
+def test_no_setting_has_a_name_that_an_orchestrator_creates():
     assert not [name for name in Config.__struct_fields__ if name.startswith(("port", "service_", "init_"))]
 
 
@@ -88,7 +87,7 @@ def test_a_command_beside_a_service_named_svc_runs(run: Run, monkeypatch: pytest
         ("SVC_WEBHOOK_CA_FILE", "/none.pem", "webhook_ca_file = '/none.pem'"),
     ],
 )
-def test_a_value_that_cannot_be_is_named_as_it_was_given(
+def test_an_invalid_value_is_reported_with_its_source(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str, line: str
 ):
     """Decisions 10: the variable of the environment, or the setting and its file; in every command."""
@@ -107,9 +106,7 @@ def test_a_value_that_cannot_be_is_named_as_it_was_given(
 # An empty volume
 
 
-def test_serving_an_empty_directory_ends_with_one_line_and_a_status_that_no_supervisor_tries_again(
-    run: Run, tmp_path: Path
-):
+def test_serving_an_empty_directory_fails_with_a_status_that_is_not_retried(run: Run, tmp_path: Path):
     """Decisions 10; the unit of `ops/` stops at status 2."""
     ran = run("serve", "--data", tmp_path / "data")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -119,7 +116,7 @@ def test_serving_an_empty_directory_ends_with_one_line_and_a_status_that_no_supe
 
 
 @pytest.mark.slow
-def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(run: Run, tmp_path: Path):
+def test_init_creates_an_organization_with_working_keys_and_shows_them_once(run: Run, tmp_path: Path):
     """Decisions 2.7, 10: management, secret, and public for the origins that are given; the log has none of them."""
     variables = {
         "SVC_INIT_ORGANIZATION": "Shop",
@@ -127,7 +124,8 @@ def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(run: R
         "SVC_INIT_CREDIT_USD": "2.5",
         **SERVICE_LINKS,
     }
-    with Started(tmp_path / "data", "--init", "--json", **variables) as first:
+    init = ("--init", "--json", *options_of(tmp_path / "data")[2:])
+    with Started(tmp_path / "data", *init, **variables) as first:
         shown = json.loads(first.printed)
         keys = {key["kind"]: key for key in shown["keys"]}
         assert set(keys) == {"management", "secret", "public"}
@@ -153,7 +151,7 @@ def test_init_creates_an_organization_whose_keys_work_and_shows_them_once(run: R
     log = "".join(first.log)
     assert "the first organization was created" in log
     assert not [key for key in shown["keys"] if key["secret"] in log]
-    with Started(tmp_path / "data", "--init", "--json", **variables) as again:
+    with Started(tmp_path / "data", *init, **variables) as again:
         pass
     assert again.printed == ""
     (organization,) = organizations(run, tmp_path / "data")
@@ -173,7 +171,7 @@ def organizations(run: Run, directory: Path) -> list[Any]:
 def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Decisions 2.7. A second call does nothing."""
     world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     try:
         initialize(found, world, "us", as_json=False)
         printed = capsys.readouterr().out
@@ -195,7 +193,7 @@ def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
     data, keys_file = tmp_path / "data", tmp_path / "folder" / "keys.json"
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [*PROGRAM, "serve", "--data", str(data), "--bind", "127.0.0.1:0", "--init"]
+    command = [*PROGRAM, "serve", *options_of(data), "--bind", "127.0.0.1:0", "--init"]
     try:
         done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False)
     finally:
@@ -208,7 +206,7 @@ def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
     assert organizations(run, data) == []
     keys_file.parent.mkdir()
     keys_file.write_text("of a start that was interrupted")
-    with Started(data, "--init", SVC_INIT_KEYS_FILE=str(keys_file)) as started:
+    with Started(data, "--init", *options_of(data)[2:], SVC_INIT_KEYS_FILE=str(keys_file)) as started:
         pass
     assert started.printed == ""
     shown = json.loads(keys_file.read_text())
@@ -226,7 +224,7 @@ def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
         ("SVC_INIT_ORGANIZATION", "x" * 201),
     ],
 )
-def test_an_init_variable_that_cannot_be_used_creates_nothing(
+def test_an_invalid_init_variable_creates_nothing(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, text: str
 ):
     monkeypatch.setenv(variable, text)
@@ -235,14 +233,14 @@ def test_an_init_variable_that_cannot_be_used_creates_nothing(
     assert run("org", "list", "--data", tmp_path / "data", "--json").json == {"organizations": []}
 
 
-def test_the_option_json_is_for_init(run: Run):
+def test_the_option_json_requires_init(run: Run):
     run("serve", "--json").assert_usage()
 
 
 # Regions
 
 
-def test_a_store_of_another_region_is_refused_at_start_and_before_a_key_is_issued(
+def test_a_store_of_another_region_is_rejected_at_startup_and_before_a_key_is_issued(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 2.11: it would refuse every key. A store without an active key takes another region."""
@@ -293,7 +291,7 @@ def derive_again_with_one_key_of(region: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("environment", ["production", "staging"])
-def test_a_public_key_that_admits_nobody_is_refused(run: Run, environment: str):
+def test_a_public_key_without_origins_or_platforms_is_refused(run: Run, environment: str):
     """Decisions 2.7: neither an origin nor a native platform."""
     org = run("org", "create", "Shop", "--json").json["organization_id"]
     issue = ("key", "issue", org, "--kind", "public", "--environment")

@@ -14,7 +14,7 @@ EVERYTHING = {**VISITOR, "x-svc-visitor-origin": ORIGIN, "x-svc-visitor-user-age
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-async def test_forwarded_details_are_the_visitors(live: Live, kind: str):
+async def test_forwarded_details_are_those_of_the_visitor(live: Live, kind: str):
     """Decisions 2.9: address, origin and user agent are those of the headers, not of whoever sent the request."""
     _, secret = live.issue(kind, "production")
     headers = {**EVERYTHING, "user-agent": "proxy/1.0", "x-forwarded-for": "9.9.9.9"}
@@ -33,7 +33,7 @@ async def test_forwarded_details_are_the_visitors(live: Live, kind: str):
         ("192.168.1.1", "192.168.1.1"),
     ],
 )
-async def test_a_forwarded_address_is_one_literal_in_any_spelling(live: Live, sent: str, kept: str):
+async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live, sent: str, kept: str):
     """Decisions 2.9: IPv4 or IPv6; an IPv4 address in IPv6 clothes is the IPv4 address."""
     _, secret = live.issue("proxy")
     assert (await forward(live, secret, {"x-svc-visitor-ip": sent})).status_code == 200
@@ -58,7 +58,7 @@ async def test_in_production_a_forwarded_address_is_public(live: Live, kind: str
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-async def test_without_the_visitors_address_forwarding_is_refused(live: Live, kind: str):
+async def test_forwarding_without_the_visitor_address_is_refused(live: Live, kind: str):
     """Decisions 2.9: `x-svc-visitor-ip` is required, of a server as soon as it forwards anything."""
     _, secret = live.issue(kind)
     missing = ("x-svc-visitor-ip", "required", "header")
@@ -87,7 +87,7 @@ async def test_a_malformed_address_is_refused(live: Live, kind: str, address: st
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
 
 
-async def test_an_address_that_comes_twice_is_refused(live: Live):
+async def test_a_duplicate_address_is_refused(live: Live):
     """Decisions 2.9: one literal."""
     _, secret = live.issue("proxy")
     headers = [("x-api-key", secret), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
@@ -118,7 +118,7 @@ async def test_a_user_agent_has_at_most_1024_bytes(live: Live, kind: str):
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-user-agent", "too_long", "header"))
 
 
-async def test_visitor_headers_mean_nothing_beside_a_public_key(live: Live):
+async def test_visitor_headers_are_ignored_with_a_public_key(live: Live):
     """Decisions 2.9: "from any other key these headers are ignored", malformed ones too."""
     _, secret = live.issue()
     wrong = {"x-svc-visitor-ip": "nonsense", "x-svc-visitor-origin": "nonsense", "x-svc-visitor-user-agent": "x" * 2000}
@@ -167,7 +167,7 @@ async def test_a_forwarded_public_key_brings_its_platforms(live: Live):
             assert_error(response, 401, "unauthorized")
 
 
-async def test_a_forwarded_public_key_must_belong_together_with_the_proxys(live: Live):
+async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live):
     """Decisions 2.9: same organization, region and environment, else `401`; and it must be a usable public key."""
     _, proxy = live.issue("proxy", "production")
     other = live.new_organization()
@@ -191,7 +191,7 @@ async def test_a_forwarded_public_key_must_belong_together_with_the_proxys(live:
             assert_error(response, 401, "unauthorized")
 
 
-async def test_a_public_key_is_no_proxy_key(live: Live):
+async def test_a_public_key_is_not_a_proxy_key(live: Live):
     """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
     _, proxy = live.issue("proxy")
     _, public = live.issue()
@@ -200,7 +200,7 @@ async def test_a_public_key_is_no_proxy_key(live: Live):
         assert_error(response, 401, "unauthorized")
 
 
-async def test_the_address_is_the_peers_unless_the_peer_is_trusted(tmp_path: Path):
+async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_path: Path):
     """Decisions 2.10: `trusted_proxies` is empty by default, and then nobody is believed."""
     async with live_service(tmp_path, trusted_proxies=()) as live:
         _, secret = live.issue()
@@ -225,9 +225,7 @@ async def test_the_address_is_the_peers_unless_the_peer_is_trusted(tmp_path: Pat
         ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
     ],
 )
-async def test_the_right_most_address_that_is_not_trusted_is_the_visitors(
-    tmp_path: Path, forwarded_for: str, address: str
-):
+async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(tmp_path: Path, forwarded_for: str, address: str):
     """Decisions 2.10: "never the left-most", which anybody can write."""
     async with live_service(tmp_path, trusted_proxies=("127.0.0.1/32", "10.0.0.0/8")) as live:
         _, secret = live.issue()
@@ -250,7 +248,7 @@ async def test_several_forwarding_headers_are_one_list(live: Live):
     assert event.ip_address == "81.2.69.160"
 
 
-async def test_what_is_no_address_is_not_believed(live: Live):
+async def test_an_invalid_address_is_not_trusted(live: Live):
     """Decisions 2.10: the nearest address that is known counts, and nothing left of the nonsense."""
     _, secret = live.issue()
     for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", "81.2.69.160,"):
@@ -267,7 +265,7 @@ async def test_what_is_no_address_is_not_believed(live: Live):
         (("10.0.0.0/8",), "Linux 3.11 and newer", False),
     ],
 )
-async def test_what_a_connection_was_made_by_is_believed_from_trusted_proxies_alone(
+async def test_connection_details_are_accepted_only_from_trusted_proxies(
     tmp_path: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
 ):
     """Signals 2, `vpn_os_mismatch`: the edge's word against the user agent's."""

@@ -19,7 +19,7 @@ PLACES = ("", "/api/v1")
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_health_is_open_to_all_and_says_the_version(live: Live, place: str):
+async def test_health_is_public_and_reports_the_version(live: Live, place: str):
     """Decisions 9.1: under `/api/v1` and at the root, without a key, never cached."""
     for headers in ({}, {"x-api-key": "nonsense"}, {"origin": "https://other.example"}):
         response = await live.client.get(f"{place}/healthz", headers=headers)
@@ -77,7 +77,7 @@ async def webhooks(hooks: Subscriber) -> str:
     return response.json()["checks"]["webhooks"]
 
 
-async def test_webhooks_are_behind_while_one_that_could_be_sent_is_a_minute_late(tmp_path: Path):
+async def test_webhooks_are_behind_while_a_sendable_one_is_a_minute_late(tmp_path: Path):
     """Decisions 9.1, which says what it never fails; here it is also what it means."""
     async with subscribing(tmp_path) as hooks:
         await hooks.create()
@@ -93,7 +93,7 @@ async def test_webhooks_are_behind_while_one_that_could_be_sent_is_a_minute_late
 
 
 @pytest.mark.parametrize("why", ["paused", "failing"])
-async def test_what_waits_for_a_receiver_is_nothing_that_the_service_is_behind_with(tmp_path: Path, why: str):
+async def test_deliveries_waiting_for_a_receiver_do_not_count_as_behind(tmp_path: Path, why: str):
     """Decisions 8.4: a paused or failing endpoint's deliveries wait for as long as it takes."""
     async with subscribing(tmp_path) as hooks:
         endpoint_id, _ = await hooks.create()
@@ -107,16 +107,16 @@ async def test_what_waits_for_a_receiver_is_nothing_that_the_service_is_behind_w
         assert await webhooks(hooks) == "ok"
 
 
-async def test_webhooks_are_behind_when_nobody_looks_after_them(tmp_path: Path):
+async def test_webhooks_are_behind_when_no_outbox_runs(tmp_path: Path):
     """Decisions 9.1: without an outbox at work, nothing is known to be in time."""
     async with subscribing(tmp_path) as hooks:
         hooks.live.clock.advance(seconds=61)
-        assert hooks.live.service.outbox.is_behind(), "before it had a chance to look"
+        assert hooks.live.service.outbox.is_behind(), "it has had no chance to look"
         await hooks.wait()
         assert await webhooks(hooks) == "ok"
 
 
-async def test_a_store_that_cannot_take_writes_is_unavailable_until_one_fits(tmp_path: Path):
+async def test_a_store_that_cannot_write_is_unavailable_until_a_write_fits(tmp_path: Path):
     """Interface 7, decisions 9.1: `503` with `status` `unavailable`; identify is `503 service_unavailable`."""
     async with live_service(tmp_path, map_bytes=3 << 19) as live:
         _, secret = live.issue()

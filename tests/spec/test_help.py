@@ -18,6 +18,8 @@ from svc.cli import COMMANDS, SECTIONS, program
 from svc.cli.completion import SHELLS
 from tests.spec.commands import PROGRAM, Run
 
+pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
+
 SHELL_ENDS = ("|", ">")
 SAME_COMMAND = {"visitor export": ["export", "visitor"]}
 FILE = re.compile(r"[A-Za-z/.-]+[.](json|jsonl|jsonl[.]gz|toml|pem|csv)")
@@ -50,7 +52,7 @@ def test_every_command_is_in_one_section_of_the_help(run: Run):
 
 
 @pytest.mark.parametrize("path", LEAVES)
-def test_every_command_has_examples_that_it_accepts(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_command_has_valid_examples(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Parsed to the end, without the command being run. Names of files exist here; ORG and the like are any text."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SVC_DATA", str(tmp_path))
@@ -75,7 +77,7 @@ def place(word: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_completion_script_is_one_that_the_shell_reads(run: Run, shell: str):
+def test_the_completion_script_is_valid_for_the_shell(run: Run, shell: str):
     script = run("completion", shell).out
     assert "_SVC_COMPLETE" in script
     found = shutil.which(shell)
@@ -83,7 +85,7 @@ def test_the_completion_script_is_one_that_the_shell_reads(run: Run, shell: str)
         subprocess.run([found, "-n"], input=script, text=True, check=True, timeout=30)
 
 
-def test_a_completion_script_is_for_a_shell_that_is_known(run: Run):
+def test_a_completion_script_requires_a_known_shell(run: Run):
     run("completion", "tcsh").assert_usage()
     run("completion").assert_usage()
 

@@ -25,6 +25,7 @@ from tests.spec.answers import (
     visit,
 )
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
 KEYED = {"idempotency-key": "9b2f"}
@@ -34,7 +35,7 @@ def duplicate_of(answer: dict[str, Any]) -> dict[str, Any]:
     return {"request_id": answer["request_id"], "duplicate": True}
 
 
-async def test_the_second_answer_is_the_request_id_of_the_first_and_nothing_else(live: Live):
+async def test_the_second_response_contains_only_the_first_request_id(live: Live):
     """Interface 2.2, 4.1: `{request_id, duplicate: true}`, whatever the second one says."""
     _, secret = live.issue()
     first = (await visit(live, secret, headers=KEYED)).json()
@@ -144,7 +145,7 @@ async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live):
     assert (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
 
 
-async def test_keys_that_differ_only_at_their_end_are_two(live: Live):
+async def test_keys_that_differ_only_at_their_end_are_distinct(live: Live):
     """Decisions 3.2: the whole key counts."""
     _, secret = live.issue()
     for last in "ab":
@@ -152,7 +153,7 @@ async def test_keys_that_differ_only_at_their_end_are_two(live: Live):
         assert "duplicate" not in answer
 
 
-async def test_duplicates_sent_at_once_are_one_identification(live: Live):
+async def test_concurrent_duplicates_are_one_identification(live: Live):
     """Decisions 3.2: exactly one of them is new, the others hear its request id; it is paid once."""
     _, secret = live.issue(environment="production")
     answers: list[dict[str, Any]] = []
@@ -170,7 +171,7 @@ async def test_duplicates_sent_at_once_are_one_identification(live: Live):
     assert live.balance() == 10_000_000 - 3_000
 
 
-async def test_a_duplicate_waits_for_the_first_to_be_on_disk(tmp_path: Path):
+async def test_a_duplicate_waits_until_the_first_is_on_disk(tmp_path: Path):
     """Decisions 3.2: "a key whose first request is still in progress waits for it and then gets the duplicate"."""
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -189,7 +190,7 @@ async def test_a_duplicate_waits_for_the_first_to_be_on_disk(tmp_path: Path):
                 nursery.start_soon(ask)
                 while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
                     await trio.lowlevel.checkpoint()
-            await trio.testing.wait_all_tasks_blocked()
+            await at_rest()
             assert answers == []
             threads.release()
         assert len(live.events()) == 1
@@ -237,7 +238,7 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
     assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(answer)
 
 
-async def test_who_finds_no_room_is_told_to_come_back_with_the_same_key(tmp_path: Path):
+async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(tmp_path: Path):
     """Interface 7: `503 service_unavailable`; decisions 3.2: it releases the key."""
     threads = HeldThreads()
     small = {"admission_capacity": 1, "stage_capacity": 1, "batch_limit": 1}
@@ -269,7 +270,7 @@ async def test_who_finds_no_room_is_told_to_come_back_with_the_same_key(tmp_path
         assert live.balance() == 10_000_000 - 12 * 3_000
 
 
-async def test_a_duplicate_is_answered_where_a_new_identification_would_be_refused(live: Live):
+async def test_a_duplicate_gets_a_response_where_a_new_identification_would_be_refused(live: Live):
     """Decisions 3.2: it costs nothing, so nothing is missing for it."""
     organization = live.new_organization(credit_usd=0.003)
     _, secret = live.issue(environment="production", organization=organization.number)

@@ -28,6 +28,7 @@ from tests.spec.answers import (
     visit,
 )
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service, report
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
 ALWAYS = {
@@ -36,7 +37,7 @@ ALWAYS = {
 }  # fmt: skip
 
 
-async def test_a_new_identification_answers_with_its_fields_and_leaves_out_what_does_not_apply(live: Live):
+async def test_a_new_identification_returns_its_fields_and_omits_inapplicable_ones(live: Live):
     """Interface 2 and 2.2: types, required fields; no `null`, no empty `triggers`, no `reason`, no `duplicate`."""
     _, secret = live.issue()
     answer = (await visit(live, secret)).json()
@@ -48,7 +49,7 @@ async def test_a_new_identification_answers_with_its_fields_and_leaves_out_what_
     assert (answer["suspect_score"], answer["suspect_level"]) == (0, "low")
 
 
-async def test_the_headers_of_the_answer_are_whole_numbers(live: Live):
+async def test_the_headers_of_the_response_are_whole_numbers(live: Live):
     """Interface 2.2: balance in millionths of a dollar, limit and remainder of the rate."""
     _, secret = live.issue(organization=live.new_organization(rate_limit=5).number)
     response = await visit(live, secret)
@@ -58,7 +59,7 @@ async def test_the_headers_of_the_answer_are_whole_numbers(live: Live):
     assert response.headers["content-type"] == "application/json"
 
 
-async def test_the_least_that_can_be_sent_is_enough(live: Live):
+async def test_a_minimal_request_is_sufficient(live: Live):
     """Interface 2.1: `sdk` and `signals` are required, nothing in them is."""
     _, secret = live.issue()
     response = await post(live, secret, b'{"sdk":{},"signals":{}}')
@@ -113,7 +114,7 @@ async def test_the_scoring_profile_follows_from_the_platform(live: Live, platfor
     assert (event.platform, event.sdk_platform, event.sdk_version) == (profile, platform, "1.2.3")
 
 
-async def test_with_an_allowed_origin_any_platform_may_be_claimed(live: Live):
+async def test_any_platform_may_be_claimed_with_an_allowed_origin(live: Live):
     """Decisions 2.7: a bridge's web view has an origin; the profile still follows from the platform (3.1)."""
     _, secret = live.issue(allowed_origins=("capacitor://localhost",), environment="production")
     response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": "capacitor-ios"})
@@ -122,7 +123,7 @@ async def test_with_an_allowed_origin_any_platform_may_be_claimed(live: Live):
     assert (event.platform, event.origin) == ("ios", "capacitor://localhost")
 
 
-async def test_the_event_says_who_came_from_where_with_what(live: Live):
+async def test_the_event_records_visitor_origin_and_device(live: Live):
     """Interface 2.3, 8: arrival, environment, origin, tag, address, program, device, price, and what was answered."""
     key, secret = live.issue(environment="production")
     live.clock.advance(hours=1, seconds=0.123)
@@ -202,7 +203,7 @@ async def test_a_deferred_report_is_refused_by_identify(live: Live):
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "2001:db8::1", "::ffff:10.0.0.1"],
 )  # fmt: skip
-async def test_an_address_that_is_not_public_is_unavailable_and_says_so(live: Live, address: str):
+async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live, address: str):
     """Interface 2.2, decisions 3.4: loopback, private, link-local or otherwise not public."""
     _, secret = live.issue("proxy")
     answer = (await forward(live, secret, {"x-svc-visitor-ip": address})).json()
@@ -211,7 +212,7 @@ async def test_an_address_that_is_not_public_is_unavailable_and_says_so(live: Li
     assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
 
 
-async def test_without_a_database_the_look_up_is_unavailable_and_says_so(tmp_path: Path):
+async def test_without_a_database_the_lookup_is_unavailable_with_a_reason(tmp_path: Path):
     """Decisions 3.4."""
     async with live_service(tmp_path, network_builtin=False) as live:
         _, secret = live.issue()
@@ -219,7 +220,7 @@ async def test_without_a_database_the_look_up_is_unavailable_and_says_so(tmp_pat
         assert (answer["state"], answer["reason"]) == ("unavailable", "no_network_data")
 
 
-async def test_a_visitor_is_known_across_the_environments_and_keys_of_an_organization(live: Live):
+async def test_a_visitor_is_recognized_across_environments_and_keys_of_an_organization(live: Live):
     """Decisions 3.5: `visitor_id` and `visitor_is_new` are about the organization."""
     answers: list[dict[str, Any]] = []
     for environment in ("development", "staging", "production"):
@@ -232,7 +233,7 @@ async def test_a_visitor_is_known_across_the_environments_and_keys_of_an_organiz
     assert [answer["visitor_is_new"] for answer in answers] == [True, False, False, False]
 
 
-async def test_confidence_is_100_for_the_same_0_for_a_stranger_and_between_after_a_change(live: Live):
+async def test_confidence_is_100_for_the_same_report_0_for_a_new_visitor_and_between_if_changed(live: Live):
     """Interface 2.2, decisions 3.5."""
     _, secret = live.issue()
     first = (await visit(live, secret)).json()
@@ -250,7 +251,7 @@ async def test_confidence_is_100_for_the_same_0_for_a_stranger_and_between_after
     assert changed["visitor_is_new"] is False
 
 
-async def test_the_same_token_with_the_same_report_is_certain(live: Live):
+async def test_the_same_token_with_the_same_report_has_confidence_100(live: Live):
     """Decisions 3.5."""
     _, secret = live.issue()
     token = {"client_token": "3f1c0a52-6a7e-4be0-9d24-0123456789ab"}
@@ -259,7 +260,7 @@ async def test_the_same_token_with_the_same_report_is_certain(live: Live):
     assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 100)
 
 
-async def test_a_report_that_carries_too_little_gets_a_fresh_id_each_time_that_is_not_indexed(live: Live):
+async def test_an_unidentifiable_report_gets_a_new_id_each_time_that_is_not_indexed(live: Live):
     """Interface 2.2, decisions 3.6: `identifiable: false`, and still scored."""
     _, secret = live.issue()
     answers = [(await visit(live, secret, TOO_LITTLE)).json() for _ in range(3)]
@@ -273,7 +274,7 @@ async def test_a_report_that_carries_too_little_gets_a_fresh_id_each_time_that_i
     assert [event.verdict.identifiable for _, event in live.events()] == [False] * 3
 
 
-async def test_a_report_that_cannot_be_read_as_one_is_not_scored(live: Live):
+async def test_an_unreadable_report_is_not_scored(live: Live):
     """Interface 2.2, decisions 3.9: no adapter knows it and there is no user agent; omitted, not 0."""
     _, secret = live.issue("secret")
     bare = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
@@ -287,7 +288,7 @@ async def test_a_report_that_cannot_be_read_as_one_is_not_scored(live: Live):
     assert (scored["suspect_score"], scored["suspect_level"]) == (0, "low")
 
 
-async def test_an_answer_waits_until_everything_is_on_disk(tmp_path: Path):
+async def test_a_response_waits_until_everything_is_on_disk(tmp_path: Path):
     """Decisions 3.3."""
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -304,14 +305,14 @@ async def test_an_answer_waits_until_everything_is_on_disk(tmp_path: Path):
             with trio.fail_after(60):
                 while not threads.waiting:
                     await trio.lowlevel.checkpoint()
-            await trio.testing.wait_all_tasks_blocked()
+            await at_rest()
             assert live.events() == []
             assert not answered.is_set()
             threads.release()
         assert len(live.events()) == 1
 
 
-async def test_a_client_that_goes_away_splits_nothing(tmp_path: Path):
+async def test_a_client_that_disconnects_leaves_a_complete_identification(tmp_path: Path):
     """Decisions 3.3: event, visitor, idempotency record and money come together, and the retry is the duplicate."""
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -327,7 +328,7 @@ async def test_a_client_that_goes_away_splits_nothing(tmp_path: Path):
             while not threads.waiting:
                 await trio.lowlevel.checkpoint()
         await stream.aclose()
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
         threads.release()
         answer = (await visit(live, secret, headers={"idempotency-key": "a"})).json()
         ((request_id, event),) = live.events()
@@ -335,7 +336,7 @@ async def test_a_client_that_goes_away_splits_nothing(tmp_path: Path):
         assert live.balance() == 10_000_000 - event.price_micros
 
 
-async def test_an_answer_is_json_without_nulls(live: Live):
+async def test_a_response_is_json_without_nulls(live: Live):
     """Interface 2: optional response fields are omitted when they do not apply."""
     _, secret = live.issue()
     for signals, headers in (

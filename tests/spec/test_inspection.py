@@ -20,11 +20,10 @@ from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
 from svc.store import inspection, operations
 from svc.store.backup import snapshots
-from svc.store.directory import open_directory
-from svc.store.lmdb.engine import LmdbEngine
 from svc.store.naming import read_key
 from svc.store.reading import ReadOnlyStore, read_only
 from svc.store.steps import QUIET
+from svc.store.store import Store
 from svc.store.tables import (
     BLOCKS,
     CHALLENGES,
@@ -45,7 +44,7 @@ from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate
 from tests.support.backup import put
-from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.live import ORIGIN, Live, live_service, opened, report
 
 NOBODY = UUID(int=7 << 76 | 2 << 62)
 REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
@@ -66,17 +65,18 @@ class Toured(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
+def toured(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Toured:
     """A store in which a service has done something of everything; a snapshot of it; and, in the store, a row of
     each kind that does not last.
     """
     folder = tmp_path_factory.mktemp("toured")
     directory = folder / "data"
     known = trio.run(populate, directory)
-    world = World.real()
-    taking = snapshots.Taking("test", world.now_ms, None, Verification.FULL)
-    snapshot = snapshots.take(directory, folder / "backup", taking, QUIET)
-    found = open_directory(directory, world.run_sync, world.entropy, map_bytes=64 << 20)
+    snapshot = folder / "none"
+    if engine == "lmdb":
+        taking = snapshots.Taking("test", World.real().now_ms, None, Verification.FULL)
+        snapshot = snapshots.take(directory, folder / "backup", taking, QUIET).path
+    found = opened(directory)
     found.store.change_log(lambda txn: operations.begin(txn, Following(bytes(16), 1, "/backup", 1 << 20)))
     refusals = Refusals(told_at_ms=1, count=2, request_id=REFUSED.bytes, occurred_at_ms=3, status=422,
                         environment="production", ip_address="81.2.69.161")  # fmt: skip
@@ -92,17 +92,21 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
     ]
     assert not [outcome for outcome in found.store.write_now(jobs) if isinstance(outcome, Exception)]
     found.store.close()
-    return Toured(directory, known, snapshot.path)
+    return Toured(directory, known, snapshot)
 
 
 def keys_in(directory: Path, table: Table[Any]) -> list[bytes]:
-    with read_only(directory / "store", live=True) as store:
+    with closing(opened(directory).store) as store:
         return keys_in_store(store, table)
 
 
-def keys_in_store(store: ReadOnlyStore, table: Table[Any]) -> list[bytes]:
+def keys_in_store(store: Store | ReadOnlyStore, table: Table[Any]) -> list[bytes]:
     with store.read() as snapshot:
         return [key for key, _ in snapshot.unchecked(table, b"")]
+
+
+MADE_AT_ONCE = [table for table in TABLES if table.name != "event_segments"]
+"""But for what is made of more events (`tests/store/test_event_index.py`)."""
 
 
 def lines(ran: Ran) -> list[dict[str, Any]]:
@@ -115,10 +119,8 @@ def tables_of(ran: Ran) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_every_row_of_every_table_is_shown_and_is_found_by_the_key_that_is_shown(
-    run: Run, toured: Toured, table: Table[Any]
-):
+@pytest.mark.parametrize("table", MADE_AT_ONCE, ids=lambda table: table.name)
+def test_every_row_of_every_table_is_shown_and_found_by_its_shown_key(run: Run, toured: Toured, table: Table[Any]):
     """What is shown of a key leads back to its bytes; but for a secret, of which not all is shown."""
     keys = keys_in(toured.directory, table)
     assert keys, "the tour left nothing in it"
@@ -137,7 +139,7 @@ def test_every_row_of_every_table_is_shown_and_is_found_by_the_key_that_is_shown
 
 
 @pytest.mark.slow
-def test_no_secret_is_shown_and_what_was_sent_only_where_it_is_asked_for(run: Run, toured: Toured):
+def test_no_secret_is_shown_and_submitted_data_only_on_request(run: Run, toured: Toured):
     """Interface 5, rule 4; decisions 2.2."""
     secrets = [key.hex() for key in keys_in(toured.directory, KEYS)]
     secrets += [key[-32:].hex() for key in keys_in(toured.directory, CHALLENGES)]
@@ -154,7 +156,7 @@ def test_no_secret_is_shown_and_what_was_sent_only_where_it_is_asked_for(run: Ru
 
 
 @pytest.mark.slow
-def test_a_request_is_followed_through_every_table_in_the_order_of_time(run: Run, toured: Toured):
+def test_a_request_is_traced_through_every_table_in_order_of_time(run: Run, toured: Toured):
     data = ("--data", toured.directory, "--json")
     first, second = (event["request_id"] for event in toured.known["events"][:2])
     assert tables_of(run("inspect", "request", first, *data)) == ["events", "documents", "ledger", "idempotency"]
@@ -211,8 +213,8 @@ def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured:
     ran = run("inspect", "visitor", organization, visitor_id, "--data", toured.directory, "--json")
     found = tables_of(ran)
     assert found[:3] == ["visitor_ids", "visitors", "visitor_history"]
-    assert found[3:] == 2 * ["events_by_visitor", "events"]
-    assert [line["key"]["request_id"] for line in lines(ran)[4::2]] == [event["request_id"] for event in events[:2]]
+    assert found[3:] == 2 * ["events"]
+    assert [line["key"]["request_id"] for line in lines(ran)[3:]] == [event["request_id"] for event in events[:2]]
     ran = run("inspect", "visitor", organization, toured.known["attested"], "--data", toured.directory, "--json")
     assert tables_of(ran)[3:5] == ["visitor_keys", "attested_keys"]
     for number, gone in ((organization, toured.known["erased"]), (1, "B" * 20), (1, "no id")):
@@ -221,7 +223,7 @@ def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured:
 
 
 @pytest.mark.slow
-def test_rows_are_chosen_by_organization_key_and_prefix(run: Run, toured: Toured, monkeypatch: pytest.MonkeyPatch):
+def test_rows_are_selected_by_organization_key_and_prefix(run: Run, toured: Toured, monkeypatch: pytest.MonkeyPatch):
     """However few are read at a time."""
     monkeypatch.setattr(inspection, "ROWS_A_READ", 2)
     data = ("--data", toured.directory, "--json")
@@ -239,24 +241,24 @@ def test_rows_are_chosen_by_organization_key_and_prefix(run: Run, toured: Toured
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
     assert count("key_ids", "--prefix", "key_") == 7
-    assert count("events_by_level", "--org", 1, "--key", "production", "--key", "low") == 3
+    assert count("event_tail", "--org", 1, "--key", "production") == 3
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)
     assert "There are more" in ran.err
 
 
 @pytest.mark.slow
-def test_what_cannot_be_looked_for_is_refused(run: Run, toured: Toured, tmp_path: Path):
+def test_an_invalid_selection_is_rejected(run: Run, toured: Toured, tmp_path: Path):
     """Decisions 10: one clear line, status 1; a wrong use, status 2."""
     data = ("--data", toured.directory)
-    run("inspect", "rows", "event", *data).assert_refused("no table 'event'", "events_by_level")
+    run("inspect", "rows", "event", *data).assert_refused("no table 'event'", "event_segments")
     for arguments, says in (
         (("events", "--key", 1, "--key", "x"), "request_id of events"),
         (("events", "--key", 2**40), "number"),
         (("balances", "--key", 1, "--key", 2), "has 1 parts: organization"),
         (("settlements", "--org", 1, "--key", "yesterday"), "day of settlements"),
         (("keys", "--key", "abcd"), "32 bytes"),
-        (("events_by_level", "--org", 1, "--key", "live"), "production, staging, development"),
+        (("event_tail", "--org", 1, "--key", "live"), "production, staging, development"),
         (("keys", "--org", 1), "not kept by organization"),
         (("events", "--org", "org_none"), "org_none"),
         (("events", "--prefix", "xyz"), "hexadecimal"),
@@ -269,26 +271,24 @@ def test_what_cannot_be_looked_for_is_refused(run: Run, toured: Toured, tmp_path
 
 def test_a_store_of_a_newer_program_is_not_read(run: Run, tmp_path: Path):
     run("org", "create", "Shop")
-    world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data")
     found.store.write_now([put(META, "version", value=99)])
     found.store.close()
     run("inspect", "tables").assert_refused("version 99")
 
 
 def raw_of(directory: Path, table: Table[Any], key: bytes) -> bytes:
-    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+    with closing(opened(directory).store) as store, store.read() as snapshot:
         return dict(snapshot.unchecked(table, b""))[key]
 
 
 def damage(directory: Path, table: str, key: bytes, value: bytes) -> None:
-    with closing(LmdbEngine.open(directory / "store")) as engine:
-        engine.open_tables([table])
-        engine.write(lambda writer: writer.put(table, key, value))
+    with closing(opened(directory).store) as store:
+        store.engine.write(lambda writer: writer.put(table, key, value))
 
 
 @pytest.mark.slow
-def test_a_damaged_row_is_shown_with_its_key_and_the_rest_goes_on(run: Run, tmp_path: Path):
+def test_a_corrupt_row_is_shown_with_its_key_and_the_rest_follows(run: Run, tmp_path: Path):
     """One that fails its check, one in the place of another, and one that is sound and of another type."""
     organization = run("org", "create", "Shop", "--credit-usd", 1, "--json").json["organization_id"]
     for _ in range(3):
@@ -320,7 +320,8 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_looking_changes_no_byte_of_a_snapshot_and_none_of_a_store(run: Run, toured: Toured):
+@pytest.mark.only_on("lmdb", "its file and its snapshots")
+def test_inspection_changes_no_byte_of_a_snapshot_or_a_store(run: Run, toured: Toured):
     file, snapshot = toured.directory / "store" / "data.mdb", toured.snapshot
 
     def everything() -> tuple[dict[str, str], bytes]:
@@ -342,6 +343,7 @@ def views_held(store: ReadOnlyStore) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.only_on("lmdb", "a view that is held makes its file grow")
 def test_no_view_is_held_while_a_row_is_printed(toured: Toured, monkeypatch: pytest.MonkeyPatch):
     """Else the file of a running service would grow for as long as a pager is open."""
     monkeypatch.setattr(inspection, "ROWS_A_READ", 2)
@@ -355,6 +357,7 @@ def test_no_view_is_held_while_a_row_is_printed(toured: Toured, monkeypatch: pyt
 
 
 @pytest.mark.slow
+@pytest.mark.only_on("lmdb", "it compares with a snapshot; tables of a database: test_store_in_a_database.py")
 def test_tables_are_counted_and_compared_with_an_older_snapshot(run: Run, tmp_path: Path):
     organization = run("org", "create", "Shop", "--json").json["organization_id"]
     made = run("backup", tmp_path / "backup", "--json").json
@@ -373,7 +376,8 @@ def test_tables_are_counted_and_compared_with_an_older_snapshot(run: Run, tmp_pa
 
 
 @pytest.mark.slow
-async def test_it_looks_at_a_store_while_the_service_writes_and_sees_who_reads(live: Live, tmp_path: Path):
+@pytest.mark.only_on("lmdb", "`svc inspect readers` is about LMDB's file; test_store_in_a_database.py has its refusal")
+async def test_inspection_works_while_the_service_writes_and_shows_active_readers(live: Live, tmp_path: Path):
     _, key = live.issue()
     first = (await live.identify(key)).json()["request_id"]
     with live.found.store.read():
@@ -381,7 +385,7 @@ async def test_it_looks_at_a_store_while_the_service_writes_and_sees_who_reads(l
         shown: list[Ran] = []
 
         async def look(*arguments: object) -> None:
-            shown.append(await run_beside("inspect", *arguments, "--data", tmp_path, "--json"))
+            shown.append(await run_beside("inspect", *arguments, *live.options, "--json"))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(look, "rows", "events")

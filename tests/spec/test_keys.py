@@ -66,7 +66,7 @@ async def test_only_a_keyed_hash_of_a_secret_is_stored(live: Live, tmp_path: Pat
         found = snapshot.get(KEYS, digest)
     assert found is not None
     assert found.id == key.id
-    everything = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
+    everything = live.stored_bytes()
     assert secret.encode() not in everything
     assert secret.rpartition("_")[2].encode() not in everything
 
@@ -90,7 +90,7 @@ async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live,
         ("secret", {}, {"origin": ORIGIN}, f"a secret key was sent with an Origin header: '{ORIGIN}'"),
     ],
 )
-async def test_only_a_development_key_hears_why_its_place_is_refused(
+async def test_only_a_development_key_gets_the_reason_why_its_origin_or_platform_is_refused(
     live: Live, kind: str, fields: dict[str, Any], sent: dict[str, Any], says: str
 ):
     """Decisions 2.7: with the origin that was sent; another key hears what every refused one does."""
@@ -108,7 +108,7 @@ async def test_only_a_development_key_hears_why_its_place_is_refused(
         assert assert_error(await ask(), 401, "unauthorized") == usual, "it is not valid any more"
 
 
-async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
+async def test_a_refused_key_gets_the_same_response_for_every_reason(live: Live):
     """Interface 7, decisions 2.7: missing, malformed, mistyped, unknown, revoked, expired, foreign, wrong kind, ..."""
     now = live.clock.now_ms
     revoked, revoked_secret = live.issue()
@@ -142,7 +142,7 @@ async def test_a_refused_key_hears_the_same_for_every_reason(live: Live):
     assert all(error == heard[0] for error in heard)
 
 
-async def test_a_key_is_read_from_x_api_key_alone(live: Live):
+async def test_a_key_is_read_from_x_api_key_only(live: Live):
     """Interface 5: all keys go in `x-api-key`; two of them are none."""
     _, secret = live.issue()
     with nothing_stored(live):
@@ -153,7 +153,7 @@ async def test_a_key_is_read_from_x_api_key_alone(live: Live):
         assert_unauthorized(response)
 
 
-async def test_a_mistyped_key_is_refused_before_any_look_up(live: Live):
+async def test_a_mistyped_key_is_refused_before_any_lookup(live: Live):
     """Decisions 2.1: the same key is found when it is spelt right, so its checksum is what refuses it."""
     _, secret = live.issue()
     with nothing_stored(live):
@@ -164,7 +164,7 @@ async def test_a_mistyped_key_is_refused_before_any_look_up(live: Live):
 
 
 @pytest.mark.parametrize("kind", ["public", "secret", "proxy"])
-async def test_a_revoked_key_is_refused_from_the_very_next_request(live: Live, kind: str):
+async def test_a_revoked_key_is_refused_from_the_next_request(live: Live, kind: str):
     """Decisions 2.3."""
     key, secret = live.issue(kind)
     origin, headers = (ORIGIN, BROWSER) if kind == "public" else (None, VISITOR)
@@ -176,7 +176,7 @@ async def test_a_revoked_key_is_refused_from_the_very_next_request(live: Live, k
         assert_unauthorized(await live.identify(secret, origin=origin, headers=headers))
 
 
-async def test_a_key_expires_at_its_moment(live: Live):
+async def test_a_key_expires_at_its_expiry_time(live: Live):
     """Interface 2.7, decisions 2.3: `expires_at` is when it stops working."""
     _, secret = live.issue(expires_at_ms=live.clock.now_ms + 60_000)
     live.clock.advance(seconds=59.999)
@@ -201,7 +201,7 @@ async def test_the_last_use_is_written_at_most_once_a_minute(live: Live):
     assert stored(live, key.id).last_used_at_ms == first + 60_000
 
 
-async def test_the_last_use_is_written_once_by_requests_that_overlap(tmp_path: Path):
+async def test_the_last_use_is_written_once_by_overlapping_requests(tmp_path: Path):
     """Decisions 2.3, with a commit that takes half a minute."""
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -240,7 +240,7 @@ async def test_the_last_use_is_written_once_by_requests_that_overlap(tmp_path: P
         ("https://[2001:db8::1]", "https://[2001:DB8:0::1]"),
     ],
 )
-async def test_an_origin_is_matched_in_its_one_spelling(live: Live, pattern: str, origin: str):
+async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: str, origin: str):
     """Decisions 2.6, 2.7; in production, where nothing else is let in."""
     _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
     assert (await visit(live, secret, origin=origin)).status_code == 200
@@ -283,13 +283,13 @@ async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):
     "text",
     ["https://shop.example/", "https://shop.example/a", "shop.example", "*", "null", "", "https://*", "https://"],
 )
-async def test_what_is_no_origin_is_not_taken_for_a_key(text: str):
+async def test_an_invalid_origin_is_rejected_for_a_key(text: str):
     """Decisions 2.6: a path, a bare host or `*`."""
     with pytest.raises(CommandError):
         read_origins((text,))
 
 
-async def test_a_key_takes_a_hundred_origins_and_no_more():
+async def test_a_key_takes_at_most_a_hundred_origins():
     """Decisions 2.6."""
     origins = tuple(f"https://{number}.example" for number in range(101))
     assert len(read_origins(origins[:100])) == 100
@@ -297,7 +297,7 @@ async def test_a_key_takes_a_hundred_origins_and_no_more():
         read_origins(origins)
 
 
-async def test_only_development_keys_take_loopback_origins_unasked(live: Live):
+async def test_only_development_keys_accept_loopback_origins_by_default(live: Live):
     """Decisions 2.7: `http(s)://localhost`, `127.0.0.1` and `[::1]` on any port; an empty list accepts nothing else."""
     _, development = live.issue(allowed_origins=())
     strict = [live.issue(environment=name, allowed_origins=())[1] for name in ("production", "staging")]
@@ -314,7 +314,7 @@ async def test_only_development_keys_take_loopback_origins_unasked(live: Live):
 
 
 @pytest.mark.parametrize("platform", ["ios", "react-native-ios", "flutter-ios"])
-async def test_without_an_origin_a_native_platform_of_the_key_lets_in(live: Live, platform: str):
+async def test_a_request_without_origin_is_accepted_with_a_native_platform_of_the_key(live: Live, platform: str):
     """Decisions 2.7: `sdk.platform`, else the header `x-svc-sdk-platform`."""
     _, secret = live.issue(environment="production", platforms=("web", "ios"), allowed_origins=())
     assert (await visit(live, secret, origin=None, sdk={"platform": platform})).status_code == 200
@@ -341,7 +341,7 @@ async def test_without_an_origin_a_native_platform_of_the_key_lets_in(live: Live
         (("web",), {}, "ios"),
     ],
 )
-async def test_without_an_origin_the_web_and_foreign_platforms_are_refused(
+async def test_a_request_without_origin_is_refused_for_the_web_and_other_platforms(
     live: Live, platforms: tuple[str, ...], sdk: dict[str, str], header: str | None
 ):
     """Decisions 2.7; the body's platform goes before the header's."""
@@ -351,7 +351,7 @@ async def test_without_an_origin_the_web_and_foreign_platforms_are_refused(
         assert_unauthorized(await visit(live, secret, origin=None, sdk=sdk, headers=headers))
 
 
-async def test_a_native_platform_is_no_way_around_a_foreign_origin(live: Live):
+async def test_a_native_platform_does_not_bypass_a_foreign_origin(live: Live):
     """Decisions 2.7: with an `Origin` the origin decides."""
     _, secret = live.issue(platforms=("web", "ios"))
     with nothing_stored(live):
@@ -359,7 +359,7 @@ async def test_a_native_platform_is_no_way_around_a_foreign_origin(live: Live):
             assert_unauthorized(await visit(live, secret, origin=origin, sdk={"platform": "ios"}))
 
 
-async def test_a_native_key_hears_what_is_wrong_with_its_body_once_its_platform_is_known(live: Live):
+async def test_a_native_key_gets_body_errors_once_its_platform_is_known(live: Live):
     """Decisions 1.8, 2.7: the effective platform authenticates; only then are the fields looked at."""
     _, secret = live.issue(platforms=("ios",))
     headers = {"x-svc-sdk-platform": "ios"}
@@ -368,7 +368,7 @@ async def test_a_native_key_hears_what_is_wrong_with_its_body_once_its_platform_
         assert_error(response, 422, "validation_error", ("sdk.more", "unknown_field", "body"))
 
 
-async def test_a_body_that_is_wrong_elsewhere_still_says_its_platform(live: Live):
+async def test_an_invalid_body_still_provides_its_platform(live: Live):
     """Decisions 1.8, 2.7: as above, where only `sdk.platform` says it, which goes before the header."""
     _, secret = live.issue(platforms=("ios",))
     with nothing_stored(live):
@@ -387,7 +387,7 @@ async def test_a_secret_key_with_an_origin_is_refused(live: Live):
                 assert_unauthorized(await live.identify(secret, origin=origin, headers=VISITOR))
 
 
-async def test_management_keys_identify_nobody(live: Live):
+async def test_management_keys_cannot_identify(live: Live):
     """Interface 5: they are for the management routes."""
     for role in ("admin", "developer"):
         _, secret = live.issue("management", role=role)
@@ -407,7 +407,7 @@ async def test_a_key_of_another_region_is_refused(tmp_path: Path):
                 assert_unauthorized(await live.identify(abroad, report(), origin=origin, headers=headers))
 
 
-async def test_a_key_works_for_its_own_organization_only(live: Live):
+async def test_a_key_works_only_for_its_own_organization(live: Live):
     """Interface 5: what one organization's key identifies is nobody else's."""
     _, mine = live.issue()
     other = live.new_organization()
@@ -419,7 +419,7 @@ async def test_a_key_works_for_its_own_organization_only(live: Live):
     assert len(live.events()) == 1
 
 
-async def test_a_proxy_key_speaks_for_a_visitor_of_any_platform(live: Live):
+async def test_a_proxy_key_forwards_visitors_of_any_platform(live: Live):
     """Interface 5, decisions 2.9: alone in `x-api-key`."""
     _, secret = live.issue("proxy", "production")
     for platform in ("web", "ios", "flutter-android"):

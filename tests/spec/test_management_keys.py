@@ -86,7 +86,7 @@ async def test_an_issued_proxy_key_is_shown_with_its_secret_once(live: Live, env
     assert await listed(admin, PROXY) == [credential]
 
 
-async def test_an_issued_sdk_key_is_a_public_one_for_the_web_unless_told_otherwise(live: Live):
+async def test_an_issued_sdk_key_is_public_and_for_the_web_by_default(live: Live):
     """Interface 2.8, decisions 2.4 and 2.5; attributed to no member (interface 5, rule 8)."""
     automation = Automation(live, "developer")
     response = await automation("POST", SDK, {"name": "shop", "environment": "staging"})
@@ -129,7 +129,7 @@ async def test_a_secret_key_has_neither_platforms_nor_origins(live: Live):
     assert stored_keys(live)[key["id"]].allowed_origins == ()
 
 
-async def test_platforms_and_origins_are_kept_in_their_one_spelling(live: Live):
+async def test_platforms_and_origins_are_stored_in_canonical_form(live: Live):
     """Decisions 2.4 and 2.6."""
     automation = Automation(live)
     origins = ["HTTPS://Shop.Example:443", "https://bücher.example", "https://shop.example", "https://*.shop.example"]
@@ -145,7 +145,7 @@ async def test_platforms_and_origins_are_kept_in_their_one_spelling(live: Live):
     ]
 
 
-async def test_a_native_key_lets_its_platform_in(live: Live):
+async def test_a_native_key_admits_its_platform(live: Live):
     """Decisions 2.5, 2.7."""
     _, secret = await Automation(live).issue(environment="production", platforms=["android"])
     assert (await visit(live, secret, origin=None, sdk={"platform": "android"})).status_code == 200
@@ -153,7 +153,7 @@ async def test_a_native_key_lets_its_platform_in(live: Live):
 
 
 @PATHS
-async def test_of_an_issued_secret_only_a_keyed_hash_is_stored(live: Live, tmp_path: Path, path: str):
+async def test_only_a_keyed_hash_of_an_issued_secret_is_stored(live: Live, path: str):
     """Interface 5, rule 4."""
     automation = Automation(live)
     key, secret = await automation.issue(path)
@@ -162,13 +162,13 @@ async def test_of_an_issued_secret_only_a_keyed_hash_is_stored(live: Live, tmp_p
         found = snapshot.get(KEYS, hashed)
     assert found is not None
     assert found.id == key["id"]
-    everything = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
+    everything = live.stored_bytes()
     assert secret.rpartition("_")[2].encode() not in everything
     assert secret not in (await automation("GET", path)).text
 
 
 @PATHS
-async def test_keys_are_listed_oldest_first_with_the_revoked_ones(live: Live, path: str):
+async def test_keys_are_listed_oldest_first_including_revoked_ones(live: Live, path: str):
     """Interface 4.4, decisions 2.5: the organization's own, of the route's own kinds, whoever issued them."""
     automation, stranger = Automation(live), Automation(live, organization=live.new_organization())
     await stranger.issue(path)
@@ -217,7 +217,7 @@ async def test_revoking_twice_is_a_conflict_that_changes_nothing(live: Live, pat
     assert stored_keys(live) == before
 
 
-async def test_a_key_is_revoked_once_however_many_ask_at_once(live: Live):
+async def test_concurrent_revocations_revoke_a_key_once(live: Live):
     """The one writer decides between them."""
     automation = Automation(live)
     key, _ = await automation.issue()
@@ -232,7 +232,7 @@ async def test_a_key_is_revoked_once_however_many_ask_at_once(live: Live):
     assert sorted(statuses) == [200] + [409] * 11
 
 
-async def test_replaced_origins_are_in_force_from_the_next_request(live: Live):
+async def test_replaced_origins_apply_from_the_next_request(live: Live):
     """Decisions 2.5: the whole list is replaced, and an empty one lets nobody in (decisions 2.7)."""
     automation = Automation(live, "developer")
     key, secret = await automation.issue(environment="production", allowed_origins=[ORIGIN])
@@ -245,7 +245,7 @@ async def test_replaced_origins_are_in_force_from_the_next_request(live: Live):
     assert {**key, "allowed_origins": [other, ORIGIN], "last_used_at": CREATED} == (await listed(automation, SDK))[0]
 
 
-async def test_the_origins_of_a_revoked_key_stay_as_they_are(live: Live):
+async def test_the_origins_of_a_revoked_key_cannot_be_changed(live: Live):
     """Interface 3: `409`; decisions 2.5."""
     automation = Automation(live)
     key, _ = await automation.issue(allowed_origins=[ORIGIN])
@@ -267,7 +267,7 @@ WRONG_ORIGINS = [
 
 
 @pytest.mark.parametrize("route", ["issue", "replace"])
-async def test_every_origin_that_is_none_is_named(live: Live, route: str):
+async def test_every_invalid_origin_is_named(live: Live, route: str):
     """Decisions 2.6: `422` (`invalid_origin`); a path, a bare host and `*` are none."""
     automation = Automation(live)
     key, _ = await automation.issue(allowed_origins=[ORIGIN])
@@ -287,7 +287,7 @@ async def test_every_origin_that_is_none_is_named(live: Live, route: str):
 
 
 @PATHS
-async def test_a_key_may_be_given_an_end(live: Live, path: str):
+async def test_a_key_may_have_an_expiry_time(live: Live, path: str):
     """Decisions 2.5: `expires_at`, with any offset (decisions 1.2), shown in UTC."""
     automation = Automation(live)
     more = {"allowed_origins": [ORIGIN]} if path == SDK else {}
@@ -324,7 +324,7 @@ async def test_a_key_may_be_given_an_end(live: Live, path: str):
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "out_of_range"),
     ],
 )
-async def test_a_key_is_not_issued_for_a_wrong_body(live: Live, path: str, change: Any, field: str, issue: str):
+async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str, change: Any, field: str, issue: str):
     """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
     automation = Automation(live)
     body = {"name": "shop", "environment": "staging"} | change
@@ -355,7 +355,7 @@ async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(
         assert_invalid(await automation("POST", SDK, body), field, issue)
 
 
-async def test_a_proxy_key_takes_nothing_of_an_sdk_key(live: Live):
+async def test_a_proxy_key_takes_no_fields_of_an_sdk_key(live: Live):
     """Interface 4.4: unknown fields are refused."""
     admin = Automation(live)
     body = {"name": "edge", "environment": "staging"}
@@ -364,7 +364,7 @@ async def test_a_proxy_key_takes_nothing_of_an_sdk_key(live: Live):
             assert_invalid(await admin("POST", PROXY, {**body, **more}), next(iter(more)), "unknown_field")
 
 
-async def test_a_key_is_found_by_the_routes_of_its_own_kind_and_organization_alone(live: Live):
+async def test_a_key_is_found_only_by_routes_of_its_own_kind_and_organization(live: Live):
     """Interface 4.4 and 7: `404 not_found`, the same for a foreign key, one of another kind, and none at all."""
     automation, stranger = Automation(live), Automation(live, organization=live.new_organization())
     own_proxy, own_secret = live.issue("proxy")[0].id, live.issue("secret")[0].id
@@ -385,7 +385,7 @@ async def test_a_key_is_found_by_the_routes_of_its_own_kind_and_organization_alo
     assert stored_keys(live) | stored_keys(live, stranger.organization.number) == before
 
 
-async def test_keys_are_of_the_servers_region(tmp_path: Path):
+async def test_keys_are_of_the_region_of_the_server(tmp_path: Path):
     """Interface 1: every key belongs to one region."""
     async with live_service(tmp_path, region="eu") as live:
         admin = Automation(live, region="eu")
@@ -463,7 +463,7 @@ async def test_a_full_store_issues_nothing_and_still_reads(tmp_path: Path):
         assert len(await listed(automation, SDK)) == issued > 0
 
 
-async def test_the_routes_of_keys_take_only_what_they_are_for(live: Live):
+async def test_the_routes_of_keys_accept_only_their_methods_and_parameters(live: Live):
     """Decisions 1.6, 1.7. A body where none is asked for is not looked at."""
     automation = Automation(live)
     key, _ = await automation.issue()
@@ -479,7 +479,7 @@ async def test_the_routes_of_keys_take_only_what_they_are_for(live: Live):
         assert_error(await automation("POST", "/management-keys", {"name": "x"}), 404, "not_found")
 
 
-async def test_a_management_answer_is_none_for_browsers(live: Live):
+async def test_a_management_response_has_no_cors_headers(live: Live):
     """Decisions 3.11: no CORS here; a preflight is a method that the path does not take."""
     automation = Automation(live)
     response = await automation("OPTIONS", SDK, origin=ORIGIN, **BROWSER)
@@ -488,6 +488,7 @@ async def test_a_management_answer_is_none_for_browsers(live: Live):
         assert not [name for name in answered.headers if name.startswith("access-control")]
 
 
+@pytest.mark.slow
 @PATHS
 async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str):
     """Decisions 2.5: of all kinds together; revoked and expired ones don't count, another organization's neither."""
@@ -513,7 +514,7 @@ async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str
 
 
 @PATHS
-async def test_an_organization_issues_so_many_keys_a_day(tmp_path: Path, path: str):
+async def test_keys_issued_per_day_are_limited_for_an_organization(tmp_path: Path, path: str):
     """Decisions 2.5, 4: `429` until midnight (UTC), whatever was revoked; another organization is not concerned."""
     async with live_service(tmp_path, keys_per_day=3) as live:
         live.clock.advance(hours=1)
@@ -535,9 +536,7 @@ async def test_an_organization_issues_so_many_keys_a_day(tmp_path: Path, path: s
         assert (await automation("POST", path, body)).status_code == 201
 
 
-async def test_the_command_line_issues_no_more_keys_a_day_than_the_setting_says(
-    live: Live, monkeypatch: pytest.MonkeyPatch
-):
+async def test_keys_issued_per_day_by_the_command_line_are_limited(live: Live, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SVC_KEYS_PER_DAY", "2")
     live.issue()
     live.issue()
@@ -546,7 +545,7 @@ async def test_the_command_line_issues_no_more_keys_a_day_than_the_setting_says(
 
 
 @PATHS
-async def test_a_list_is_read_some_keys_at_a_time_and_is_whole(live: Live, path: str, monkeypatch: pytest.MonkeyPatch):
+async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path: str, monkeypatch: pytest.MonkeyPatch):
     """Decisions 2.5: a page reads no key far beyond its last one."""
     automation = Automation(live)
     wanted, other = ("secret", "proxy") if path == SDK else ("proxy", "secret")
@@ -573,7 +572,7 @@ async def test_a_list_is_read_some_keys_at_a_time_and_is_whole(live: Live, path:
 
 
 @PATHS
-async def test_keys_are_listed_in_pages_where_a_page_is_asked_for(live: Live, path: str):
+async def test_keys_are_paged_on_request(live: Live, path: str):
     """Decisions 2.5: the same rows in the same order, whatever is issued and revoked meanwhile."""
     automation = Automation(live)
     kinds = {SDK: ("public", "secret"), PROXY: ("proxy", "proxy")}[path]
@@ -600,7 +599,7 @@ async def test_keys_are_listed_in_pages_where_a_page_is_asked_for(live: Live, pa
 
 
 @PATHS
-async def test_a_cursor_that_was_not_made_for_this_list_is_refused(live: Live, path: str):
+async def test_a_cursor_of_another_list_is_refused(live: Live, path: str):
     """Decisions 1.5, 2.5."""
     automation, other = Automation(live), {SDK: PROXY, PROXY: SDK}[path]
     for kind in ("proxy", "secret", "proxy", "secret"):

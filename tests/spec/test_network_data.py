@@ -46,7 +46,7 @@ async def ask(live: Live, secret: str) -> dict[str, Any]:
     return answer.json()
 
 
-async def test_a_running_service_takes_up_files_and_bills_only_what_it_could_look_up(folder: Path, tmp_path: Path):
+async def test_a_running_service_loads_new_files_and_bills_only_successful_lookups(folder: Path, tmp_path: Path):
     """Decisions 3.4: `unavailable` is free; the first file ends that, without a restart."""
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
     async with live_service(tmp_path, network_builtin=False, **settings) as live:
@@ -63,7 +63,7 @@ async def test_a_running_service_takes_up_files_and_bills_only_what_it_could_loo
         assert live.balance() < before
 
 
-async def test_what_the_databases_know_is_kept_with_the_event(folder: Path, tmp_path: Path):
+async def test_data_from_the_databases_is_stored_with_the_event(folder: Path, tmp_path: Path):
     """Interface 2.4: country, network and its name."""
     (folder / "country.mmdb").write_bytes(database({"country_code": "GB"}))
     (folder / "asn.mmdb").write_bytes(database({"asn": "AS20712", "as_name": "A & A"}))
@@ -75,7 +75,7 @@ async def test_what_the_databases_know_is_kept_with_the_event(folder: Path, tmp_
         assert (event.asn, event.asn_name) == ("20712", "A & A")
 
 
-def test_data_status_tells_of_each_file_what_it_is_and_how_old(run: Run, folder: Path):
+def test_data_status_shows_type_and_age_of_each_file(run: Run, folder: Path):
     (folder / "country.mmdb").write_bytes(database({"country_code": "GB"}))
     (folder / "tor.txt").write_text("81.2.69.160\n81.2.70.0/24\n")
     (folder / "vpn.txt").write_text("81.2.69.160\nnonsense\n")
@@ -94,7 +94,7 @@ def test_data_status_tells_of_each_file_what_it_is_and_how_old(run: Run, folder:
         assert said in text
 
 
-def test_data_status_says_that_traffic_is_free_where_nothing_is_known(run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_data_status_reports_that_traffic_is_free_without_network_data(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SVC_NETWORK_BUILTIN", "false")
     status = run("data", "status", "--json").json
     assert status["network_data"] == "missing"
@@ -102,7 +102,7 @@ def test_data_status_says_that_traffic_is_free_where_nothing_is_known(run: Run, 
     assert "free" in run("data", "status").out
 
 
-def test_data_check_says_which_file_each_fact_is_from(run: Run, folder: Path):
+def test_data_check_shows_the_source_file_of_each_fact(run: Run, folder: Path):
     (folder / "country.mmdb").write_bytes(database({"country_code": "GB"}))
     (folder / "asn.mmdb").write_bytes(database({"asn": "AS24940", "as_name": "Hetzner Online GmbH"}))
     (folder / "attack.txt").write_text("81.2.69.0/24\n")
@@ -127,7 +127,7 @@ def test_data_check_says_which_file_each_fact_is_from(run: Run, folder: Path):
     assert "attack.txt" in run("data", "check", PUBLIC_ADDRESS).out
 
 
-def test_data_check_of_an_address_that_nobody_can_have_asks_no_source(run: Run, folder: Path):
+def test_data_check_of_a_private_address_queries_no_source(run: Run, folder: Path):
     (folder / "attack.txt").write_text("10.0.0.0/8\n")
     checked = run("data", "check", "10.0.0.1", "--json").json
     assert checked == {"ip": "10.0.0.1", "state": "unavailable", "reason": "private_address"}
@@ -159,7 +159,8 @@ def mirror(tmp_path: Path) -> Path:
     return made
 
 
-async def test_a_running_service_takes_up_what_an_update_fetched(folder: Path, mirror: Path, tmp_path: Path):
+@pytest.mark.slow
+async def test_a_running_service_loads_the_files_of_an_update(folder: Path, mirror: Path, tmp_path: Path):
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
     async with live_service(tmp_path, **settings) as live:
         _, secret = live.issue("secret")
@@ -174,9 +175,7 @@ async def test_a_running_service_takes_up_what_an_update_fetched(folder: Path, m
         assert re.search(r'svc_network_data_age_seconds\{file="tor-exits.txt",kind="tor"\} 0\.0', exposed)
 
 
-def test_an_update_says_what_changed_and_fails_with_a_line_for_each_source_that_did(
-    run: Run, folder: Path, mirror: Path
-):
+def test_an_update_reports_changes_and_fails_with_a_line_for_each_failed_source(run: Run, folder: Path, mirror: Path):
     put(mirror, "relay-icloud.txt", servers(400), "credit")
     assert run("data", "update", "--from", mirror).status == 0
     put(mirror, "relay-icloud.txt", servers(410), "credit")
@@ -193,9 +192,7 @@ def test_an_update_says_what_changed_and_fails_with_a_line_for_each_source_that_
     assert run("data", "check", "81.2.0.0", "--json").json["tor"] is True
 
 
-def test_an_update_over_https_believes_only_the_authorities_it_is_told(
-    run: Run, folder: Path, mirror: Path, tmp_path: Path
-):
+def test_an_update_over_https_trusts_only_the_given_authorities(run: Run, folder: Path, mirror: Path, tmp_path: Path):
     with Publisher(tmp_path).serving() as publisher:
         publisher.pages |= {f"/{path.name}": Page(path.read_bytes()) for path in mirror.iterdir()}
         run("data", "update", "--from", publisher.url).assert_refused("is no mirror", "certificate")
@@ -203,7 +200,9 @@ def test_an_update_over_https_believes_only_the_authorities_it_is_told(
     assert (folder / "tor-exits.txt").exists()
 
 
-def test_an_update_that_cannot_begin_says_why(run: Run, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_update_that_cannot_start_gives_the_reason(
+    run: Run, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     run("data", "update", "--from", "http://mirror.example").assert_refused("no https:// URL")
     run("data", "update", "--from", tmp_path / "nowhere").assert_refused("is no mirror", "SHA256SUMS")
     run("data", "update", "--from", "https://localhost:1", "--ca-file", mirror / "tor-exits.txt").assert_refused(
@@ -215,7 +214,7 @@ def test_an_update_that_cannot_begin_says_why(run: Run, mirror: Path, tmp_path: 
     run("data", "update", "--from", mirror).assert_usage()
 
 
-def test_the_sources_are_listed_with_licence_and_address(run: Run):
+def test_the_sources_are_listed_with_license_and_address(run: Run):
     sources = {source["name"]: source for source in run("data", "sources", "--json").json["sources"]}
     assert sources["tor-exits"]["licence"] == "MIT"
     assert all(url.startswith("https://") for source in sources.values() for url in source["urls"])

@@ -10,18 +10,23 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from svc.store.migrations import MIGRATIONS
+from svc.store.postgresql.url import store_url
+from svc.store.postgresql.wire import Statement, Wire
 from tests.spec.commands import Run
 from tests.support.acknowledged import shop
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
 from tests.support.process import PROGRAM, Served
 from tests.support.process import run as run_program
+
+pytestmark = pytest.mark.only_on("postgresql", "nodes share a database")
 
 
 @pytest.fixture
@@ -75,13 +80,14 @@ def ready(server: Served) -> tuple[int, str]:
         return error.code, json.load(error)["checks"]["store"]
 
 
-def test_a_database_without_a_store_is_refused_with_what_makes_one(url: str, tmp_path: Path):
+@pytest.mark.slow
+def test_a_database_without_a_store_is_rejected_with_how_to_create_one(url: str, tmp_path: Path):
     done = run_program("serve", "--data", str(tmp_path), "--store", url, status=2)
     assert "svc serve --init" in done.stderr
     assert "svc store move" in done.stderr
 
 
-def test_several_workers_are_refused_with_what_to_do_instead(run: Run, url: str, tmp_path: Path):
+def test_several_workers_are_rejected_with_the_alternative(run: Run, url: str, tmp_path: Path):
     refused = run("serve", "--data", tmp_path, "--store", url, "--workers", "2")
     refused.assert_refused("workers = 2", "one process", "load balancer")
 
@@ -94,25 +100,27 @@ def test_several_workers_are_refused_with_what_to_do_instead(run: Run, url: str,
         ("mysql://db.example/svc", "postgresql://USER@HOST"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_named_in_one_line(run: Run, location: str, says: str, tmp_path: Path):
+def test_an_unusable_database_is_reported_in_one_line(run: Run, location: str, says: str, tmp_path: Path):
     refused = run("serve", "--data", tmp_path, "--store", location)
     refused.assert_refused(says)
     assert "hunter2" not in refused.err
 
 
-def test_a_read_only_standby_is_refused_with_what_to_name_instead(run: Run, url: str, tmp_path: Path):
+@pytest.mark.slow
+def test_a_read_only_standby_is_rejected_with_what_to_name_instead(run: Run, url: str, tmp_path: Path):
     shop(tmp_path, SVC_STORE=url)
     read_only = f"{url}&options=-c%20default_transaction_read_only%3Don"
     run("serve", "--data", tmp_path, "--store", read_only).assert_refused("read-only", "target_session_attrs")
 
 
-def test_a_user_without_rights_is_refused(run: Run, cluster: Cluster, database: str, url: str, tmp_path: Path):
+def test_a_user_without_rights_is_rejected(run: Run, cluster: Cluster, database: str, url: str, tmp_path: Path):
     cluster.execute(f"create role visitor_of_{database} login")
     nobody = url.replace("svc@", f"visitor_of_{database}@")
     run("serve", "--data", tmp_path, "--store", nobody, "--init").assert_refused("permission denied", "right")
 
 
-def test_a_node_with_another_pepper_is_refused(run: Run, url: str, tmp_path: Path):
+@pytest.mark.slow
+def test_a_node_with_another_pepper_is_rejected(run: Run, url: str, tmp_path: Path):
     shop(tmp_path / "one", SVC_STORE=url)
     (tmp_path / "other").mkdir(mode=0o700)
     (tmp_path / "other" / "pepper").write_bytes(bytes(32))
@@ -120,7 +128,7 @@ def test_a_node_with_another_pepper_is_refused(run: Run, url: str, tmp_path: Pat
 
 
 @pytest.mark.slow(12)
-def test_two_nodes_answer_as_one_and_the_second_keeps_when_the_first_is_gone(url: str, tmp_path: Path):
+def test_two_nodes_respond_as_one_and_the_second_becomes_keeper_after_the_first(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
         status, first, _ = identify(one, key, "a")
@@ -183,7 +191,7 @@ def test_nodes_divide_the_rate_limit(url: str, tmp_path: Path):
 
 
 @pytest.mark.slow(25)
-def test_while_the_database_is_away_answers_are_503_and_then_all_goes_on(tmp_path: Path):
+def test_a_database_outage_gives_503_and_the_service_recovers_afterwards(tmp_path: Path):
     cluster = Cluster(durable=True)
     try:
         with cluster.database() as database:
@@ -207,7 +215,7 @@ def test_while_the_database_is_away_answers_are_503_and_then_all_goes_on(tmp_pat
 
 
 @pytest.mark.slow(40)
-def test_a_keeper_that_stood_still_longer_than_its_lease_is_the_keeper_no_more(url: str, tmp_path: Path):
+def test_a_keeper_stopped_for_longer_than_its_lease_loses_the_keeper_role(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with serving(tmp_path, url) as stopped, serving(tmp_path, url) as other:
         assert metrics(stopped)["svc_leases_held"] == 1
@@ -223,6 +231,68 @@ def test_a_keeper_that_stood_still_longer_than_its_lease_is_the_keeper_no_more(u
         assert stopped.terminate() == other.terminate() == 0
 
 
+@pytest.mark.slow(15)
+def test_the_pepper_is_replaced_only_without_nodes_and_a_node_stopped_meanwhile_ends(url: str, tmp_path: Path):
+    key = shop(tmp_path / "one", SVC_STORE=url)
+    (tmp_path / "two").mkdir(mode=0o700)
+    (tmp_path / "two" / "pepper").write_bytes((tmp_path / "one" / "pepper").read_bytes())
+    replace = ("pepper", "replace", "--revoke-all-keys", "--data", str(tmp_path / "one"), "--store", url)
+    with serving(tmp_path / "two", url) as node:
+        refused = run_program(*replace, status=1)
+        assert f"/{node.pid}/" in refused.stderr
+        assert "stop" in refused.stderr
+        assert identify(node, key, "a")[0] == 200
+        os.kill(node.pid, signal.SIGSTOP)
+        try:
+            assert "nodes serve" in run_program(*replace, status=1).stderr
+            forget_nodes(url)  # as after ten seconds
+            assert "copy it to every node" in run_program(*replace).stdout
+        finally:
+            os.kill(node.pid, signal.SIGCONT)
+        assert node.wait() == 1
+        said = "".join(node.log)  # lines of the log may come after it: another thread writes them
+        assert "the pepper of the database was replaced" in said, said
+    assert (
+        "not the pepper" in run_program("org", "list", "--data", str(tmp_path / "two"), "--store", url, status=1).stderr
+    )
+    with serving(tmp_path / "one", url) as node:
+        assert identify(node, key, "b")[0] == 401
+        assert node.terminate() == 0
+    run_program("check", "--data", str(tmp_path / "one"), "--store", url)
+
+
+def forget_nodes(url: str) -> None:
+    with closing(Wire.connect_now(store_url(url))) as wire:
+        wire.exchange_now([Statement(b"delete from svc.nodes")])
+
+
+NEWER = (
+    "import svc.store.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    "import svc.cli; svc.cli.main()"
+)
+
+
+@pytest.mark.slow(25)
+def test_an_older_node_ends_when_a_newer_one_has_upgraded_the_store(url: str, tmp_path: Path):
+    """It says so, writes nothing more, and starts no more."""
+    key = shop(tmp_path, SVC_STORE=url)
+    with serving(tmp_path, url) as older:
+        assert identify(older, key, "a")[0] == 200
+        with serving(tmp_path, url, program=[sys.executable, "-c", NEWER]) as newer:
+            with suppress(urllib.error.URLError, ConnectionError):  # where it has ended already: the keeper looks too
+                status, body, headers = identify(older, key, "b")
+                assert (status, body["error"]["code"]) == (503, "service_unavailable")
+                assert int(headers["retry-after"]) >= 1
+            assert older.wait() == 1
+            assert any('"the store has another version, draining"' in line for line in older.log)
+            known = len(MIGRATIONS)
+            says = f"svc: the store has version {known + 1} and this program knows {known}: run the newer"
+            assert any(line.startswith(says) for line in older.log), "".join(older.log)
+            assert identify(newer, key, "b")[1]["visitor_is_new"] is False
+            assert newer.terminate() == 0
+    run_program("serve", "--data", str(tmp_path), "--store", url, status=1)
+
+
 FIVE_MINUTES_AHEAD = (
     "import svc.world; now_ms = svc.world.wall_clock_ms; svc.world.wall_clock_ms = lambda: now_ms() + 300_000; "
     "import svc.cli; svc.cli.main()"
@@ -230,7 +300,7 @@ FIVE_MINUTES_AHEAD = (
 
 
 @pytest.mark.slow(15)
-def test_a_node_whose_clock_is_five_minutes_off_is_one_like_the_others(url: str, tmp_path: Path):
+def test_a_node_with_a_clock_five_minutes_off_works_like_the_others(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with (
         serving(tmp_path, url, program=[sys.executable, "-c", FIVE_MINUTES_AHEAD]) as ahead,

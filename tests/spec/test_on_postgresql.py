@@ -1,7 +1,4 @@
-"""The service on PostgreSQL: every route once, two nodes on one database, and a database that is away.
-
-The whole contract on PostgreSQL: `TEST_STORE=postgresql pytest tests/spec`.
-"""
+"""The service on PostgreSQL: every route once, two nodes on one database, and a database that is away."""
 
 from __future__ import annotations
 
@@ -22,14 +19,13 @@ from tests.spec.answers import assert_error
 from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.live import Live, live_service, report
-from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import open_served, url_of
 
-pytestmark = [pytest.mark.slow(10), pytest.mark.skipif(programs() is None, reason=MISSING)]
+pytestmark = [pytest.mark.slow(10), pytest.mark.only_on("postgresql", "several nodes share a database")]
 
 
-async def test_every_route_answers(tmp_path: Path):
-    """Whoever it lets in gets the same status as on LMDB; at the end every invariant holds."""
+async def test_every_route_responds(tmp_path: Path):
+    """Each caller that it lets in gets the same status as on LMDB; at the end every invariant holds."""
     async with live_service(tmp_path, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
         resources = Resources(live, iter([await visitor(live, device) for device in range(1, 9)]))
         once = {(cell.route.operation_id, cell.path): cell for cell in cells(list(callers(live))) if cell.lets_in()}
@@ -69,7 +65,7 @@ async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
         assert before - first.balance() == sum(event.price_micros for _, event in first.events())
 
 
-async def test_a_key_that_another_node_has_revoked_is_refused_at_once(tmp_path: Path):
+async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
     """Though this node still has its row of a moment ago."""
     async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
         key, secret = live.issue("secret")
@@ -80,9 +76,7 @@ async def test_a_key_that_another_node_has_revoked_is_refused_at_once(tmp_path: 
         assert len(live.events()) == 1
 
 
-async def test_while_the_database_is_away_clients_are_asked_to_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_during_a_database_outage_clients_are_asked_to_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is half done, and what was sent again is charged once."""
     monkeypatch.setattr(serving, "GIVE_UP_S", 0.3)
     direct = url_of(tmp_path)

@@ -54,12 +54,12 @@ def test_the_document_is_valid_openapi_3_1():
     OpenAPIV31SpecValidator(DOCUMENT).validate()
 
 
-def test_the_document_is_the_one_in_the_repository():
+def test_the_document_equals_the_one_in_the_repository():
     """Whoever changes it on purpose generates it again: `make reference`."""
     assert encode(DOCUMENT) == (DOCS / "openapi.json").read_bytes()
 
 
-def test_every_way_a_key_is_sent_is_a_security_scheme():
+def test_every_way_to_send_a_key_is_a_security_scheme():
     schemes = DOCUMENT["components"]["securitySchemes"]
     session = schemes["session"]
     assert (session["type"], session["in"], session["name"]) == ("apiKey", "cookie", "__Host-svc")
@@ -71,7 +71,7 @@ def test_every_way_a_key_is_sent_is_a_security_scheme():
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_an_operation_says_which_keys_it_takes_and_which_errors_it_answers(route: Route):
+def test_an_operation_names_its_accepted_keys_and_its_errors(route: Route):
     operation = operation_of(route)
     assert operation["operationId"] == route.operation_id
     with_session = [{"session": []}] if route.tag == "Console" and route.kinds else []
@@ -86,7 +86,7 @@ def test_an_operation_says_which_keys_it_takes_and_which_errors_it_answers(route
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_every_example_is_what_its_schema_says(route: Route):
+def test_every_example_matches_its_schema(route: Route):
     operation = operation_of(route)
     contents = [
         response.get("content") for response in map(response_of, [route] * 99, map(int, operation["responses"]))
@@ -102,7 +102,7 @@ def test_every_example_is_what_its_schema_says(route: Route):
         Draft202012Validator(parameter["schema"], validate_formats=True).validate(parameter["schema"]["examples"][0])
 
 
-def test_everything_is_described():
+def test_everything_has_a_description():
     assert [where for where, part in properties() if not part["description"]] == []
     for route in API:
         operation = operation_of(route)
@@ -110,12 +110,12 @@ def test_everything_is_described():
         assert all(parameter["description"] for parameter in operation.get("parameters", []))
 
 
-def test_readers_of_the_document_are_not_sent_to_pages_they_do_not_have():
+def test_descriptions_do_not_refer_to_unpublished_pages():
     assert [where for where, part in properties() if "decisions " in part["description"].lower()] == []
     assert [where for where, part in properties() if "interface " in part["description"].lower()] == []
 
 
-def test_no_word_is_kept_for_what_is_not_there():
+def test_no_unused_description_is_kept():
     assert set(TAGS) == {route.tag for route in API}
     used = {place: set[str]() for place in ("path", "query", "header")}
     for route in API:
@@ -150,7 +150,7 @@ def test_no_description_hides_another():
     assert list(merged(inspect.type_info(around), "around")) == ["around"]
 
 
-def test_a_field_that_nothing_is_said_of_is_named():
+def test_a_field_without_a_description_is_an_error():
     class Silent(msgspec.Struct):
         field: int
 
@@ -158,7 +158,7 @@ def test_a_field_that_nothing_is_said_of_is_named():
         json_schema.components([Silent], [])
 
 
-def test_enumerations_of_answers_are_open_and_those_of_requests_are_closed():
+def test_enumerations_of_responses_are_open_and_those_of_requests_are_closed():
     """Decisions 1.10: clients accept new values, and the service refuses those it does not know."""
     assert "x-extensible-enum" in DOCUMENT["info"]["description"]
     assert SCHEMAS["IssueSdkKeyBody"]["properties"]["environment"]["enum"]
@@ -172,7 +172,7 @@ def answers() -> list[str]:
     ]
 
 
-async def test_the_answer_to_identify_has_the_fields_the_interface_requires(live: Live):
+async def test_the_identify_response_has_the_fields_the_interface_requires(live: Live):
     """Interface 2.2: required in the schema, and a duplicate is another answer."""
     assert {"identifiable", "request_id", "state", "visitor_confidence", "visitor_id", "visitor_is_new"} <= set(
         SCHEMAS["IdentifyAnswer"]["required"]
@@ -191,7 +191,7 @@ def test_the_headers_of_identify_are_documented():
 # Compatibility (interface 9.2, 9.3)
 
 
-def test_nothing_that_was_released_is_gone():
+def test_nothing_released_was_removed():
     """A release copies `docs/openapi.json` to `docs/openapi-released.json`; within version 1 nothing of it goes."""
     assert breaks(json.loads((DOCS / "openapi-released.json").read_bytes()), DOCUMENT) == []
 
@@ -241,13 +241,13 @@ TRIGGER = (*COMPONENTS, "TriggerBody", "properties")
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_a_client_would_miss_is_told(change: Callable[[Any], None], told: str):
+def test_a_breaking_change_is_detected(change: Callable[[Any], None], told: str):
     changed = deepcopy(DOCUMENT)
     change(changed)
     assert any(line.endswith(told) for line in breaks(DOCUMENT, changed)), breaks(DOCUMENT, changed)
 
 
-def test_what_is_added_breaks_nobody():
+def test_an_addition_is_not_a_breaking_change():
     grown = deepcopy(DOCUMENT)
     grown["paths"]["/new"] = grown["paths"]["/events"]
     grown["components"]["schemas"]["EventBody"]["properties"]["new"] = {"type": "string"}

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.store.directory import open_directory
 from svc.store.tables import META
 from svc.world import World
 from tests.spec.answers import assert_error
 from tests.spec.commands import Run
-from tests.support.live import live_service
+from tests.support.live import live_service, opened
+
+pytestmark = pytest.mark.only_on("lmdb", "nodes share a pepper: test_nodes.py")
 
 REPLACE = ("pepper", "replace", "--revoke-all-keys")
 
@@ -26,7 +27,7 @@ def created(run: Run, name: str = "Shop") -> str:
     return run("org", "create", name, "--json").json["organization_id"]
 
 
-def test_a_new_pepper_needs_saying_that_it_ends_every_key(run: Run, tmp_path: Path):
+def test_a_new_pepper_requires_confirmation_that_it_ends_every_key(run: Run, tmp_path: Path):
     organization = created(run)
     issued(run, organization)
     before = (tmp_path / "data" / "pepper").read_bytes()
@@ -36,7 +37,7 @@ def test_a_new_pepper_needs_saying_that_it_ends_every_key(run: Run, tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_after_a_new_pepper_old_keys_are_refused_and_new_ones_taken(run: Run, tmp_path: Path):
+async def test_after_a_new_pepper_old_keys_are_refused_and_new_ones_accepted(run: Run, tmp_path: Path):
     organization = created(run)
     old = issued(run, organization)
     (tmp_path / "data" / "pepper").unlink()
@@ -49,7 +50,7 @@ async def test_after_a_new_pepper_old_keys_are_refused_and_new_ones_taken(run: R
         assert (await live.identify(new, origin=None)).status_code == 200
 
 
-def test_the_keys_of_every_organization_are_revoked_and_the_audit_log_says_so(run: Run):
+def test_the_keys_of_every_organization_are_revoked_and_the_audit_log_records_it(run: Run):
     organizations = [created(run, name) for name in ("One", "Two", "Without keys")]
     for organization in organizations[:2]:
         issued(run, organization)
@@ -61,7 +62,7 @@ def test_the_keys_of_every_organization_are_revoked_and_the_audit_log_says_so(ru
     assert run("check").status == 0
 
 
-def test_the_old_pepper_opens_the_store_no_more(run: Run, tmp_path: Path):
+def test_the_old_pepper_no_longer_opens_the_store(run: Run, tmp_path: Path):
     created(run)
     path = tmp_path / "data" / "pepper"
     old = path.read_bytes()
@@ -71,11 +72,11 @@ def test_the_old_pepper_opens_the_store_no_more(run: Run, tmp_path: Path):
     run("org", "list").assert_refused("is not the pepper")
 
 
-def test_a_replacement_that_was_interrupted_is_made_again(run: Run, tmp_path: Path):
+def test_an_interrupted_replacement_is_repeated(run: Run, tmp_path: Path):
     """The store knows the new one already, and the old one is still in its place."""
     organization = created(run)
     world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     found.store.write_now([lambda transaction: transaction.put(META, ("pepper_mark",), 1)])
     found.store.close()
     (tmp_path / "data" / "pepper.new").write_bytes(b"half a pep")
@@ -90,9 +91,7 @@ def test_a_directory_without_data_gets_no_pepper(run: Run, tmp_path: Path):
     assert not (tmp_path / "data").exists()
 
 
-def test_the_pepper_is_replaced_where_the_settings_say_that_it_is(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_pepper_is_replaced_at_its_configured_location(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "elsewhere"))
     organization = created(run)
     before = (tmp_path / "elsewhere").read_bytes()
@@ -104,9 +103,7 @@ def test_the_pepper_is_replaced_where_the_settings_say_that_it_is(
     run(*REPLACE).assert_refused("cannot write")
 
 
-def test_a_command_reads_the_file_of_settings_that_the_service_is_told_of(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_command_reads_the_settings_file_of_the_service(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 10, 2.11: else it would make keys for another region than the service has."""
     organization = created(run)
     (tmp_path / "svc.toml").write_text('region = "eu"\n')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,7 @@ async def test_a_new_organization_has_100_per_second(live: Live):
     assert rate(await visit(live, secret)) == (100, 99)
 
 
-async def test_the_burst_is_the_limit_and_then_it_is_429(live: Live):
+async def test_the_burst_equals_the_limit_and_then_returns_429(live: Live):
     """Interface 2.2, 7; decisions 3.10, 4: whole tokens left, and `Retry-After` of at least one second."""
     _, secret = limited(live, 3)()
     for remaining in (2, 1, 0):
@@ -48,7 +49,7 @@ async def test_the_burst_is_the_limit_and_then_it_is_429(live: Live):
     assert response.headers["svc-balance-micros"] == str(10_000_000 - 3 * IDENTIFIABLE_MICROS)
 
 
-async def test_tokens_come_back_with_time_up_to_the_limit(live: Live):
+async def test_tokens_are_refilled_over_time_up_to_the_limit(live: Live):
     """Decisions 4: a token bucket; `RateLimit-Remaining` counts whole tokens."""
     _, secret = limited(live, 2)()
     assert [rate(await visit(live, secret))[1] for _ in range(2)] == [1, 0]
@@ -60,7 +61,7 @@ async def test_tokens_come_back_with_time_up_to_the_limit(live: Live):
     assert [(await visit(live, secret)).status_code for _ in range(3)] == [200, 200, 429]
 
 
-async def test_after_the_seconds_of_retry_after_there_is_a_token(live: Live):
+async def test_a_token_is_available_after_the_retry_after_delay(live: Live):
     """Interface 2.2: seconds to wait."""
     _, secret = limited(live, 1)()
     await visit(live, secret)
@@ -92,7 +93,7 @@ async def test_one_organization_does_not_use_up_the_limit_of_another(live: Live)
     assert (await visit(live, quiet)).status_code == 200
 
 
-async def test_zero_is_no_limit_and_leaves_both_headers_out(live: Live):
+async def test_zero_means_no_limit_and_omits_both_headers(live: Live):
     """Decisions 4."""
     _, secret = limited(live, 0)()
     for _ in range(3):
@@ -137,6 +138,21 @@ async def test_one_address_with_a_public_key_uses_at_most_a_quarter_and_at_least
     assert (await forward(live, server, behind)).status_code == 200, "only public keys are anybody's to copy"
 
 
+async def test_an_ipv6_customer_with_many_addresses_uses_at_most_half_of_the_limit(live: Live):
+    """A /48 has 65,536 addresses in the sense of decisions 4; four of them would shut out everybody else."""
+    _, secret = limited(live, 80)()
+
+    async def statuses(addresses: Iterable[str]) -> list[int]:
+        return [
+            (await visit(live, secret, headers={**BROWSER, "x-forwarded-for": address})).status_code
+            for address in addresses
+        ]
+
+    assert await statuses(f"2a02:6b8:1:{network:x}::1" for network in range(40)) == [200] * 40
+    assert await statuses(["2a02:6b8:1:ffff::1"]) == [429]
+    assert await statuses(["2a02:6b8:2:1::1", "81.2.69.1"]) == [200, 200]
+
+
 async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tmp_path: Path):
     """Decisions 4: `429` until midnight; a duplicate costs nothing, and production goes on."""
     async with live_service(tmp_path, nonproduction_per_day=2) as live:
@@ -158,7 +174,7 @@ async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tm
         assert (await visit(live, development)).status_code == 200
 
 
-async def test_other_routes_have_limits_of_their_own_before_any_work(tmp_path: Path):
+async def test_other_routes_have_their_own_limits_before_any_work(tmp_path: Path):
     """Decisions 4: reads, management, and what public keys may do beside identify."""
     async with live_service(tmp_path, read_rate=2, management_rate=1, client_rate=3) as live:
         number = live.new_organization(rate_limit=1).number
@@ -189,7 +205,7 @@ async def test_other_routes_have_limits_of_their_own_before_any_work(tmp_path: P
         assert (await challenge()).status_code == 200
 
 
-async def test_what_is_refused_before_admission_takes_no_token_and_has_no_such_headers(live: Live):
+async def test_a_request_refused_before_admission_takes_no_token_and_has_no_limit_headers(live: Live):
     """Decisions 3.10: "every identify answer that reached admission"."""
     _, secret = limited(live, 2)()
     refused = [
@@ -207,7 +223,7 @@ async def test_what_is_refused_before_admission_takes_no_token_and_has_no_such_h
     assert rate(await visit(live, secret)) == (2, 1)
 
 
-async def test_a_402_carries_the_headers_too(live: Live):
+async def test_a_402_has_the_headers_too(live: Live):
     """Decisions 3.10."""
     organization = live.new_organization(credit_usd=0.002, rate_limit=5)
     _, secret = live.issue(environment="production", organization=organization.number)
@@ -218,7 +234,7 @@ async def test_a_402_carries_the_headers_too(live: Live):
 
 
 @pytest.mark.parametrize("limit", [1, 5])
-async def test_a_changed_limit_holds_at_the_next_request(live: Live, limit: int):
+async def test_a_changed_limit_applies_at_the_next_request(live: Live, limit: int):
     """Decisions 4, 10: set by the operator while the service runs."""
     organization = live.new_organization(rate_limit=3)
     _, secret = live.issue(organization=organization.number)
@@ -228,7 +244,7 @@ async def test_a_changed_limit_holds_at_the_next_request(live: Live, limit: int)
     assert rate(await visit(live, secret)) == (limit, limit - 1)
 
 
-async def test_a_restart_refills(tmp_path: Path):
+async def test_a_restart_refills_the_bucket(tmp_path: Path):
     """Decisions 4."""
     async with live_service(tmp_path) as live:
         _, secret = limited(live, 1)()

@@ -12,8 +12,8 @@ import structlog
 import trio
 
 from svc.http.traffic import UNKNOWN
+from svc.store.tables import EVENTS
 from tests.spec.answers import visit
-from tests.support.engines import NetworkFileError, opening
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -28,7 +28,7 @@ def requests(lines: list[Any]) -> list[Any]:
     return [line for line in lines if line["event"].startswith(("request", "client closed request"))]
 
 
-async def test_an_identification_has_one_line_with_who_what_and_how_long(live: Live, logged: list[Any]):
+async def test_an_identification_is_logged_in_one_line_with_key_result_and_duration(live: Live, logged: list[Any]):
     key, secret = live.issue()
     response = await visit(live, secret, report(1))
     (line,) = requests(logged)
@@ -44,7 +44,7 @@ async def test_an_identification_has_one_line_with_who_what_and_how_long(live: L
     }
 
 
-async def test_the_reason_of_a_401_is_in_the_line_and_not_in_the_answer(live: Live, logged: list[Any]):
+async def test_the_reason_of_a_401_is_in_the_log_line_and_not_in_the_response(live: Live, logged: list[Any]):
     key, public = live.issue(environment="production")
     response = await live.identify(public, origin="https://other.example")
     (line,) = requests(logged)
@@ -77,19 +77,18 @@ async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logg
     assert public not in json.dumps(lines)
 
 
-async def test_a_fault_of_the_service_is_a_warning_beside_the_exception(tmp_path: Path, logged: list[Any]):
-    async with live_service(tmp_path, open_engine=opening(NetworkFileError)) as live:
-        _, secret = live.issue("secret")
-        live.found.store.engine.missing.add("events_by_level")
+async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, logged: list[Any]):
+    _, secret = live.issue("secret")
+    await live.identify(secret, origin=None)
+    with live.damaged(EVENTS):
         response = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
-        live.found.store.engine.missing.clear()
     assert response.status_code == 500
     request_id = response.headers["x-request-id"]
     told = [(line["event"], line["log_level"]) for line in logged if line.get("request_id") == request_id]
     assert told == [("request failed", "error"), ("request", "warning")]
 
 
-async def test_a_client_that_goes_away_has_a_line_without_a_status(tmp_path: Path, logged: list[Any]):
+async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, logged: list[Any]):
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
         key, public = live.issue()
@@ -108,7 +107,7 @@ async def test_a_client_that_goes_away_has_a_line_without_a_status(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("setting", "statuses"), [("all", [200, 401]), ("refused", [401]), ("none", [])])
-async def test_which_requests_have_a_line_is_a_setting(
+async def test_which_requests_are_logged_is_a_setting(
     tmp_path: Path, logged: list[Any], setting: str, statuses: list[int]
 ):
     async with live_service(tmp_path, log_requests=setting) as live:

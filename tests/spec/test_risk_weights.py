@@ -63,7 +63,7 @@ async def score(live: Live, secret: str) -> int:
 
 
 @pytest.mark.parametrize("role", ["admin", "developer"])
-async def test_where_nobody_has_saved_anything_the_defaults_are_in_force(live: Live, role: str):
+async def test_the_defaults_apply_where_nothing_was_saved(live: Live, role: str):
     """Interface 2.11, decisions 6.3: always all three platforms."""
     automation = Automation(live, role)
     key, _ = await automation.issue()
@@ -73,7 +73,7 @@ async def test_where_nobody_has_saved_anything_the_defaults_are_in_force(live: L
     assert await read(automation, f"/sdk-keys/{key['id']}") == {"scope": "key", "sdk_key_id": key["id"], **top}
 
 
-async def test_a_save_changes_what_it_names_and_nothing_else(live: Live):
+async def test_a_save_changes_only_the_named_values(live: Live):
     """Decisions 6.3; attributed to no member (interface 5, rule 8)."""
     admin = Automation(live)
     live.clock.advance(seconds=5)
@@ -96,7 +96,7 @@ async def test_a_save_changes_what_it_names_and_nothing_else(live: Live):
     assert platform_of(answer, "web") == expected
 
 
-async def test_an_empty_save_stores_what_is_in_force(live: Live):
+async def test_an_empty_save_stores_the_effective_values(live: Live):
     """Decisions 6.2, 6.3: from now on the scope has its own configuration, which its parent no longer changes."""
     admin = Automation(live)
     key, _ = await admin.issue()
@@ -107,7 +107,7 @@ async def test_an_empty_save_stores_what_is_in_force(live: Live):
     assert (entry["scope"], entry["stored"], entry["revision"], entry["suspect_threshold"]) == ("key", True, 1, 70)
 
 
-async def test_the_key_comes_before_the_organization_and_that_before_the_default(live: Live):
+async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live):
     """Decisions 6.2; what is saved and what is restored scores the very next identification."""
     admin = Automation(live)
     key, secret = await admin.issue(allowed_origins=[ORIGIN])
@@ -132,7 +132,7 @@ async def test_the_key_comes_before_the_organization_and_that_before_the_default
     assert await seen() == ("default", False, 40, 40, 40)
 
 
-async def test_restoring_what_was_never_saved_changes_nothing(live: Live):
+async def test_restoring_unsaved_weights_changes_nothing(live: Live):
     """Decisions 6.3."""
     admin = Automation(live)
     await save(admin, platform="ios", suspect_threshold=9)
@@ -142,7 +142,7 @@ async def test_restoring_what_was_never_saved_changes_nothing(live: Live):
         assert (response.status_code, response.json()) == (200, before)
 
 
-async def test_a_save_upon_another_revision_is_a_conflict(live: Live):
+async def test_a_save_based_on_another_revision_is_a_conflict(live: Live):
     """Decisions 6.3: `409 revision_conflict`; the revision is 0 when nothing is stored, also after a restore."""
     admin = Automation(live)
     path = f"{WEIGHTS_PATH}/web"
@@ -156,7 +156,7 @@ async def test_a_save_upon_another_revision_is_a_conflict(live: Live):
     assert platform_of(await save(admin, revision=0), "web")["suspect_threshold"] == 30
 
 
-async def test_of_saves_upon_the_same_revision_one_is_stored(live: Live):
+async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Live):
     """The one writer decides between them: no change is lost unseen."""
     admin = Automation(live)
     statuses: dict[int, int] = {}
@@ -198,7 +198,7 @@ async def test_of_saves_upon_the_same_revision_one_is_stored(live: Live):
         ([], "", "wrong_type"),
     ],
 )
-async def test_a_wrong_change_is_refused_by_name_and_stores_nothing(live: Live, body: Any, field: str, issue: str):
+async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, body: Any, field: str, issue: str):
     """Decisions 1.4, 6.1, 6.3; `rooted` exists on Android alone."""
     admin = Automation(live)
     key, _ = await admin.issue()
@@ -207,7 +207,7 @@ async def test_a_wrong_change_is_refused_by_name_and_stores_nothing(live: Live, 
             assert_invalid(await admin("PUT", f"{scope}{WEIGHTS_PATH}/web", body), field, issue)
 
 
-async def test_every_fault_of_a_change_is_named_at_once(live: Live):
+async def test_every_error_of_a_change_is_named_at_once(live: Live):
     """Decisions 1.5, before its revision is looked at (decisions 1.8)."""
     admin = Automation(live)
     body = {"suspect_threshold": 5000, "weights": {"tor": 200, "torr": 1, "hosting": 3}, "revision": 7}
@@ -220,14 +220,14 @@ async def test_every_fault_of_a_change_is_named_at_once(live: Live):
 
 
 @pytest.mark.parametrize(("threshold", "weight"), [(1, 0), (1000, 100)])
-async def test_the_ends_of_the_ranges_are_inside(live: Live, threshold: int, weight: int):
+async def test_the_bounds_of_the_ranges_are_inclusive(live: Live, threshold: int, weight: int):
     """Decisions 6.1."""
     entry = platform_of(await save(Automation(live), suspect_threshold=threshold, weights={"tor": weight}), "web")
     assert (entry["suspect_threshold"], entry["weights"]["tor"]) == (threshold, weight)
 
 
 @pytest.mark.parametrize("platform", ["windows", "Web", "flutter-ios", "%00", "x" * 600])
-async def test_an_unknown_platform_is_not_there(live: Live, platform: str):
+async def test_an_unknown_platform_is_not_found(live: Live, platform: str):
     """Decisions 6.3."""
     admin = Automation(live)
     key, _ = await admin.issue()
@@ -238,7 +238,7 @@ async def test_an_unknown_platform_is_not_there(live: Live, platform: str):
             assert_error(await admin("DELETE", path), 404, "not_found")
 
 
-async def test_only_the_organizations_own_sdk_keys_have_weights(live: Live):
+async def test_only_sdk_keys_of_the_organization_have_weights(live: Live):
     """Interface 4.4: `404` for a foreign key, one of another kind, and none at all."""
     admin, stranger = Automation(live), Automation(live, organization=live.new_organization())
     foreign, _ = await stranger.issue()
@@ -252,14 +252,14 @@ async def test_only_the_organizations_own_sdk_keys_have_weights(live: Live):
             assert_error(await admin("DELETE", f"{path}/web"), 404, "not_found")
 
 
-async def test_weights_are_one_organizations_alone(live: Live):
+async def test_weights_belong_to_one_organization(live: Live):
     """Interface 4.4."""
     mine, theirs = Automation(live), Automation(live, organization=live.new_organization())
     await save(mine, suspect_threshold=77)
     assert [platform_of(await read(one), "web")["suspect_threshold"] for one in (mine, theirs)] == [77, 30]
 
 
-async def test_the_weights_of_a_revoked_key_are_read_and_stay_as_they_are(live: Live):
+async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(live: Live):
     """Interface 3: a revoked SDK key refuses every change with `409`."""
     admin = Automation(live)
     key, _ = await admin.issue()
@@ -273,7 +273,7 @@ async def test_the_weights_of_a_revoked_key_are_read_and_stay_as_they_are(live: 
     assert await read(admin, scope) == before
 
 
-async def test_a_signal_that_came_after_a_save_weighs_nothing_until_it_is_given_a_weight(live: Live):
+async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: Live):
     """Decisions 6.2."""
     admin = Automation(live)
     known = {name: weight for name, weight in default_weights("web").items() if name != "tor"}
@@ -293,7 +293,7 @@ async def test_a_signal_that_came_after_a_save_weighs_nothing_until_it_is_given_
 
 
 @pytest.mark.parametrize("role", ["admin", "developer"])
-async def test_the_signals_are_the_catalogue(live: Live, role: str):
+async def test_the_signals_are_the_catalog(live: Live, role: str):
     """Decisions 6.3."""
     response = await Automation(live, role)("GET", "/risk-signals")
     assert response.status_code == 200
@@ -315,7 +315,7 @@ async def test_the_signals_are_the_catalogue(live: Live, role: str):
     assert set(modes.values()) == {"method", "confidence"}
 
 
-async def test_the_signals_of_a_platform_are_those_that_its_weights_name(live: Live):
+async def test_the_signals_of_a_platform_equal_those_in_its_weights(live: Live):
     """Decisions 6.3: the list and the weights tell the same of every platform."""
     automation = Automation(live)
     signals = (await automation("GET", "/risk-signals")).json()["signals"]
@@ -328,7 +328,7 @@ async def test_the_signals_of_a_platform_are_those_that_its_weights_name(live: L
         assert (entry["defaults"], entry["signals"]) == (told, list(told))
 
 
-async def test_the_routes_of_weights_take_only_what_they_are_for(live: Live):
+async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(live: Live):
     """Decisions 1.6, 1.7."""
     admin = Automation(live)
     for path in (f"{WEIGHTS_PATH}?platform=web", "/risk-signals?platform=web"):

@@ -31,7 +31,7 @@ TRIGGERS_OF = [
     [row[1:] for row in TRIGGERS_OF],
     ids=[row[0] for row in TRIGGERS_OF],
 )
-async def test_the_score_is_the_sum_of_its_triggers_and_the_level_follows(
+async def test_the_score_is_the_sum_of_its_triggers_and_determines_the_level(
     live: Live, changes: dict[str, Any], headers: dict[str, str], signals: list[str], score: int, level: str
 ):
     """Interface 2.2, 9.6; decisions 3.7 with the default threshold of 30: `low` below 30, `high` from 60."""
@@ -69,7 +69,7 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-async def test_triggers_stand_heaviest_first_and_ties_by_name(live: Live):
+async def test_triggers_are_sorted_heaviest_first_and_ties_by_name(live: Live):
     """Interface 2.2, decisions 3.8; and none of them weighs nothing."""
     _, secret = live.issue()
     answer = (await visit(live, secret, HOSTILE, headers={"x-forwarded-for": "185.220.101.1"})).json()
@@ -83,7 +83,7 @@ async def test_triggers_stand_heaviest_first_and_ties_by_name(live: Live):
     assert answer["suspect_level"] == "high"
 
 
-async def test_a_signal_that_weighs_nothing_is_no_trigger(live: Live):
+async def test_a_signal_without_weight_is_not_a_trigger(live: Live):
     """Decisions 3.8: a search crawler is noticed, weighs 0, and is only the kind of the visitor."""
     _, secret = live.issue()
     crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
@@ -113,7 +113,7 @@ async def test_an_event_keeps_its_triggers_by_group(live: Live):
     assert len(event.verdict.triggers) < len(answer["triggers"])
 
 
-async def test_the_kind_of_visitor_follows_from_what_fired(live: Live):
+async def test_the_kind_of_visitor_follows_from_the_fired_signals(live: Live):
     """Interface 2.3: `human`, `ai_bot`, `automation`."""
     _, secret = live.issue()
     gptbot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
@@ -154,7 +154,7 @@ async def scored(live: Live, secret: str) -> tuple[int, str, str]:
     return answer["suspect_score"], answer["suspect_level"], document.weights_scope
 
 
-async def test_the_weights_of_the_key_come_before_the_organizations_and_those_before_the_default(live: Live):
+async def test_key_weights_take_precedence_over_organization_weights_and_defaults(live: Live):
     """Decisions 6.2: each from the next request on, and back again when it is restored."""
     key, secret = live.issue()
     _, other = live.issue()
@@ -178,13 +178,13 @@ async def test_a_configuration_replaces_its_parent_as_a_whole(live: Live):
     assert await scored(live, secret) == (40, "low", "key")
 
 
-async def test_platforms_have_weights_of_their_own(live: Live):
+async def test_each_platform_has_its_own_weights(live: Live):
     _, secret = live.issue()
     save(live, platform="ios", weights={"automation": 1})
     assert await scored(live, secret) == (40, "medium", "default")
 
 
-async def test_weights_are_one_organizations_alone(live: Live):
+async def test_weights_belong_to_one_organization(live: Live):
     key, _ = live.issue()
     _, elsewhere = live.issue(organization=live.new_organization().number)
     save(live, weights={"automation": 70})
@@ -196,7 +196,7 @@ async def test_weights_are_one_organizations_alone(live: Live):
     assert isinstance(save(live, key.id, threshold=5), StoredWeights)
 
 
-async def test_a_public_key_that_a_proxy_forwards_brings_its_own_weights(live: Live):
+async def test_a_forwarded_public_key_uses_its_own_weights(live: Live):
     """Decisions 2.9; a proxy key alone has the organization's."""
     key, public = live.issue()
     _, proxy = live.issue("proxy")
@@ -219,7 +219,7 @@ async def test_a_weight_of_zero_silences_a_signal(live: Live):
     assert "triggers" not in answer
 
 
-async def test_the_mode_decides_which_of_a_family_counts(live: Live):
+async def test_the_mode_decides_which_signals_of_a_family_count(live: Live):
     """Signals.md 2: visitors of eight countries behind one address, by method and by confidence."""
     _, secret = live.issue()
     zones = ["Asia/Tokyo", "Africa/Lagos", "Europe/Paris", "America/Lima"] * 2
@@ -231,7 +231,7 @@ async def test_the_mode_decides_which_of_a_family_counts(live: Live):
     assert [(trigger["signal"], trigger["weight"]) for trigger in answer["triggers"]] == [("residential_proxy_low", 5)]
 
 
-async def test_a_save_upon_an_older_revision_is_refused_and_changes_nothing(live: Live):
+async def test_a_save_based_on_an_older_revision_is_refused_and_changes_nothing(live: Live):
     """Decisions 6.3."""
     _, secret = live.issue()
     first = save(live, threshold=41, revision=0)

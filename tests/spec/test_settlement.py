@@ -133,7 +133,7 @@ async def test_an_organization_without_production_traffic_has_no_settlement(live
     assert settlements(live) == {}
 
 
-async def test_a_settlement_that_was_interrupted_is_made_once(live: Live):
+async def test_an_interrupted_settlement_is_made_once(live: Live):
     """The day is read before the commit and looked for in it: a crash in between repeats the reading, not the fact."""
     subscribe(live, "usage.daily_settled")
     _, secret = live.issue(environment="production")
@@ -152,7 +152,7 @@ async def test_a_settlement_that_was_interrupted_is_made_once(live: Live):
 
 
 @pytest.mark.slow
-async def test_a_day_of_more_lines_than_a_step_is_read_whole(live: Live):
+async def test_a_day_with_more_lines_than_one_step_is_read_completely(live: Live):
     _, secret = live.issue(environment="production")
     for _ in range(LINES_A_STEP + 1):
         await visit(live, secret, TOO_LITTLE)
@@ -162,7 +162,7 @@ async def test_a_day_of_more_lines_than_a_step_is_read_whole(live: Live):
     assert settlements(live) == {FIRST_DAY: (0, count, 0, 500 * count, 10_000_000 - 500 * count)}
 
 
-async def test_who_is_past_due_for_seven_days_is_blocked(live: Live):
+async def test_an_organization_past_due_for_seven_days_is_blocked(live: Live):
     """Decisions 5.3: by the settler, `payment_overdue`; from then on production traffic is refused."""
     subscribe(live, "billing.status_changed")
     _, secret = live.issue(environment="production")
@@ -190,7 +190,7 @@ async def test_who_is_past_due_for_seven_days_is_blocked(live: Live):
     assert len(told(live, "billing.status_changed")) == 3
 
 
-async def test_who_pays_in_time_is_not_blocked_and_has_seven_days_again(live: Live):
+async def test_a_payment_in_time_prevents_the_block_and_restarts_the_seven_days(live: Live):
     """Decisions 5.3: `past_due` -> `active` ends the term."""
     live.set_billing_status("active")
     live.set_billing_status("past_due")
@@ -206,7 +206,7 @@ async def test_who_pays_in_time_is_not_blocked_and_has_seven_days_again(live: Li
     assert status(live) == ("blocked", "payment_overdue")
 
 
-async def test_a_block_that_comes_too_late_changes_nothing(live: Live):
+async def test_a_late_automatic_block_changes_nothing(live: Live):
     """The operator was first: the transaction looks again."""
     live.set_billing_status("active")
     live.set_billing_status("past_due")
@@ -218,7 +218,7 @@ async def test_a_block_that_comes_too_late_changes_nothing(live: Live):
     assert status(live) == ("active", None)
 
 
-async def test_a_ledger_that_says_less_than_was_settled_is_told(live: Live):
+async def test_a_ledger_that_disagrees_with_its_settlement_is_reported(live: Live):
     """`svc check`: what was told of a day is what the ledger holds."""
     number, store = live.organization.number, live.found.store
     store.write_now([lambda txn: txn.put(SETTLEMENTS, (number, 5), Settlement(1, 0, 0, 3_000, 0, 0))])

@@ -41,7 +41,7 @@ async def published(live: Live, organization: str | None = None) -> list[Jwk]:
     return response.json()["keys"]
 
 
-async def test_a_verdict_says_what_the_response_says_and_for_whom(tmp_path: Path):
+async def test_a_verdict_contains_the_response_and_its_audience(tmp_path: Path):
     async with live_service(tmp_path) as live:
         answer = (await live.identify(live.issue()[1], verdict=True, tag="signup")).json()
         keys = await published(live)
@@ -65,7 +65,7 @@ async def test_a_verdict_says_what_the_response_says_and_for_whom(tmp_path: Path
     assert [set(key) for key in keys] == [{"kty", "crv", "x", "kid", "use", "alg"}] * 2
 
 
-async def test_a_verdict_comes_only_on_request_and_not_with_a_duplicate(tmp_path: Path):
+async def test_a_verdict_is_returned_only_on_request_and_not_with_a_duplicate(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key = live.issue()[1]
         for asked in ({}, {"verdict": False}):
@@ -81,7 +81,7 @@ async def test_a_verdict_comes_only_on_request_and_not_with_a_duplicate(tmp_path
         assert_error(refused, 422, "validation_error", ("verdict", "wrong_type", "body"))
 
 
-async def test_a_rotated_key_is_published_before_it_signs_and_after_for_as_long_as_was_asked(tmp_path: Path):
+async def test_a_rotated_key_is_published_before_it_signs_and_afterwards_for_the_requested_time(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key = live.issue()[1]
         admin = Automation(live, "admin")
@@ -114,7 +114,7 @@ async def test_a_rotated_key_is_published_before_it_signs_and_after_for_as_long_
     ]
 
 
-async def test_organizations_have_keys_of_their_own_and_unknown_ones_none(tmp_path: Path):
+async def test_organizations_have_their_own_keys_and_unknown_ones_have_none(tmp_path: Path):
     async with live_service(tmp_path) as live:
         other = live.new_organization()
         theirs = {key["kid"] for key in await published(live, other.id)}

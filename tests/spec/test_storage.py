@@ -34,7 +34,7 @@ async def detail(live: Live, request_id: str, environment: str) -> Any:
     return (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).json()
 
 
-async def test_over_the_budget_of_the_day_events_are_stored_without_their_document(tmp_path: Path):
+async def test_events_over_the_daily_budget_are_stored_without_their_document(tmp_path: Path):
     """Decisions 4: in production and outside of it separately; the next day has a new budget."""
     settings = {"archive_gib_per_day": 5 * ARCHIVE, "nonproduction_archive_gib_per_day": 5 * ARCHIVE}
     async with live_service(tmp_path, **settings) as live:
@@ -62,7 +62,7 @@ async def test_deferred_reports_count_against_the_same_budget(tmp_path: Path):
         assert int(refused.headers["retry-after"]) > 3600
 
 
-async def test_an_event_without_a_document_is_erased_with_all_that_is_kept_of_its_report(tmp_path: Path):
+async def test_an_event_without_a_document_is_erased_with_its_report_fingerprint(tmp_path: Path):
     """Decisions 4, 7.6: what the report is known again by goes, too."""
     async with live_service(tmp_path, archive_gib_per_day=0) as live:
         admin, (_, key) = Automation(live), live.issue(environment="production")
@@ -76,7 +76,7 @@ async def test_an_event_without_a_document_is_erased_with_all_that_is_kept_of_it
             assert holding(snapshot, live.organization.number).held_bytes == 0
 
 
-async def test_one_organization_that_holds_its_share_is_503_and_others_go_on(
+async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     """Decisions 4: and the log names it."""
@@ -104,7 +104,7 @@ async def test_one_organization_that_holds_its_share_is_503_and_others_go_on(
         assert f"svc_organization_limit_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
 
 
-async def test_what_an_organization_holds_shrinks_with_what_is_over(live: Live):
+async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live):
     """Decisions 4: counted in the transaction that deletes; `svc check` compares it with the rows."""
     _, key = live.issue(environment="production")
     for device in range(3):
@@ -120,6 +120,7 @@ async def test_what_an_organization_holds_shrinks_with_what_is_over(live: Live):
         assert holding(snapshot, number).held_bytes == 0
 
 
+@pytest.mark.slow
 async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
     """Decisions 10: while the service runs; what arrives later is kept."""
     _, key = live.issue(environment="production")
@@ -193,7 +194,7 @@ def count_beside(snapshot: Any, table: Any, number: int) -> int:
     return sum(not is_of(table, key, number) for key, _ in snapshot.scan(table))
 
 
-async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(live: Live):
+async def test_a_request_in_progress_when_its_organization_is_removed_is_refused(live: Live):
     """Decisions 10: nothing is added to a removed organization."""
     from svc.actors.mailbox import Reply
     from svc.actors.messages import Identify, PipelineResult
@@ -212,7 +213,7 @@ async def test_what_was_on_its_way_when_an_organization_was_removed_is_refused(l
     assert outcome.refusal.code == "unauthorized"
 
 
-def test_what_stays_of_a_removed_organization_is_its_accounts_and_its_audit_log():
+def test_a_removed_organization_leaves_only_its_accounts_and_its_audit_log():
     """Decisions 10: a table whose keys begin with an organization goes with it, unless it is declared to stay."""
     accounts = {"organizations", "balances", "ledger", "ledger_credits", "settlements", "billing_changes", "past_due"}
     stays = accounts | {"audit"}
@@ -220,7 +221,7 @@ def test_what_stays_of_a_removed_organization_is_its_accounts_and_its_audit_log(
     assert HOLDINGS in removal.ERASED
 
 
-def test_the_operator_removes_and_drops_only_after_a_yes(run: Run):
+def test_removing_and_dropping_require_confirmation(run: Run):
     """Decisions 10."""
     org = run("org", "create", "shop", "--json").json["organization_id"]
     key = run("key", "issue", org, "--kind", "secret", "--environment", "production", "--json").json["key"]["id"]
@@ -243,7 +244,7 @@ def test_the_operator_removes_and_drops_only_after_a_yes(run: Run):
     assert "svc org remove" in [record["action"] for record in records]
 
 
-def test_credit_at_the_start_is_not_negative_and_large_amounts_ask(run: Run):
+def test_initial_credit_is_not_negative_and_large_amounts_need_confirmation(run: Run):
     """Decisions 10: a slip of the keyboard changes nothing."""
     run("org", "create", "a", "--credit-usd", "-7").assert_refused("0 or more")
     run("org", "create", "a", "--credit-usd", "1000000").assert_refused("--yes")
@@ -255,7 +256,7 @@ def test_credit_at_the_start_is_not_negative_and_large_amounts_ask(run: Run):
 
 
 @pytest.mark.slow
-def test_what_an_organization_may_hold_is_said_with_the_settings_of_the_service(tmp_path: Path):
+def test_the_holding_limit_is_shown_with_the_settings_of_the_service(tmp_path: Path):
     """Whatever those of the command are: `svc org show` without them."""
     data = str(tmp_path / "data")
     created = process.run_json("org", "create", "shop", "--data", data, SVC_MAP_GIB="0.25")

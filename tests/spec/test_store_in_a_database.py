@@ -19,6 +19,8 @@ from tests.store.release import unpack
 from tests.store.test_move import NEWEST
 from tests.support.postgresql import Cluster
 
+pytestmark = pytest.mark.only_on(None, "its commands name their stores")
+
 
 class Database:
     """A database that may hold a store, and how to name it."""
@@ -47,7 +49,7 @@ def moved(there: Database, run: Run, tmp_path: Path) -> Database:
     return there
 
 
-def test_organizations_and_keys_are_made_in_a_database(there: Database):
+def test_organizations_and_keys_are_created_in_a_database(there: Database):
     organization = there.svc("org", "create", "Shop", "--credit-usd", "5", "--json").json["organization_id"]
     issued = there.svc("key", "issue", organization, "--kind", "secret", "--environment", "production", "--json").json
     listed = there.svc("key", "list", organization, "--json").json["keys"]
@@ -59,7 +61,19 @@ def test_organizations_and_keys_are_made_in_a_database(there: Database):
     assert (there.data / "pepper").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_setting_names_the_database_too(there: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_a_development_service_never_uses_the_database_of_a_setting(
+    there: Database, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Its organization, keys and samples belong in a directory of its own."""
+    monkeypatch.setenv("SVC_STORE", there.url)
+    refused = run("dev", "--data", tmp_path / "dev")
+    assert refused.status == 1
+    assert "`svc dev` keeps its store in a data directory: unset SVC_STORE" in refused.err
+    assert not (tmp_path / "dev").exists()
+    assert "holds no store" in there.svc("inspect", "rows", "organizations").err
+
+
+def test_the_store_setting_also_names_the_database(there: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SVC_STORE", there.url)
     created = run("org", "create", "Shop", "--data", there.data, "--json").json
     monkeypatch.setenv("SVC_STORE", "postgresql://nobody@127.0.0.1:1/none")
@@ -68,7 +82,7 @@ def test_the_setting_names_the_database_too(there: Database, run: Run, monkeypat
     run("org", "list", "--data", there.data).assert_refused("127.0.0.1", "refused")
 
 
-def test_a_store_is_looked_into_and_exported_in_a_database(moved: Database):
+def test_a_store_in_a_database_can_be_inspected_and_exported(moved: Database):
     assert moved.svc("check", "--json").json == {"ok": True, "violations": 0, "first": []}
     organization = moved.svc("org", "list", "--json").json["organizations"][0]["organization_id"]
     rows = moved.svc("inspect", "rows", "organizations", "--json")
@@ -92,7 +106,7 @@ def test_a_store_is_looked_into_and_exported_in_a_database(moved: Database):
         ("update svc.visitors set value = value || '\\x00'", "fails its check"),
     ],
 )
-def test_a_damaged_row_and_a_broken_rule_are_found_in_a_database(moved: Database, sql: str, found: str):
+def test_a_corrupt_row_and_a_violated_rule_are_found_in_a_database(moved: Database, sql: str, found: str):
     moved.cluster.execute(sql, moved.name)
     checked = moved.svc("check", "--json")
     assert checked.status == 1
@@ -100,7 +114,7 @@ def test_a_damaged_row_and_a_broken_rule_are_found_in_a_database(moved: Database
 
 
 def test_indexes_are_rebuilt_in_a_database(moved: Database):
-    moved.cluster.execute("delete from svc.events_by_level", moved.name)
+    moved.cluster.execute("delete from svc.event_tail", moved.name)
     assert moved.svc("check").status == 1
     assert moved.svc("store", "rebuild-indexes", "--json").json["events"] > 0
     assert moved.svc("check", "--json").json["ok"]
@@ -112,10 +126,9 @@ def test_indexes_are_rebuilt_in_a_database(moved: Database):
         (("backup", "copies"), "pg_dump"),
         (("restore", "copies"), "its own tools"),
         (("store", "compact"), "VACUUM"),
-        (("pepper", "replace", "--revoke-all-keys"), "svc store move"),
     ],
 )
-def test_commands_that_work_on_a_file_say_what_to_use_instead(
+def test_commands_for_files_name_the_alternative_for_databases(
     there: Database, run: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], instead: str
 ):
     monkeypatch.setenv("SVC_STORE", there.url)
@@ -123,7 +136,7 @@ def test_commands_that_work_on_a_file_say_what_to_use_instead(
     assert not there.data.exists()
 
 
-def test_a_database_without_a_store_is_refused(there: Database, cluster: Cluster, run: Run):
+def test_a_database_without_a_store_is_rejected(there: Database, cluster: Cluster, run: Run):
     there.svc("org", "list").assert_refused("holds no store", "svc org create")
     there.data.mkdir()
     (there.data / "pepper").write_bytes(bytes(32))
@@ -131,7 +144,7 @@ def test_a_database_without_a_store_is_refused(there: Database, cluster: Cluster
     run("org", "list", "--data", there.data, "--store", cluster.url("missing")).assert_refused("create the database")
 
 
-def test_a_database_of_another_program_is_refused(there: Database):
+def test_a_database_of_another_program_is_rejected(there: Database):
     there.cluster.execute("create schema svc; create table svc.customers (id int)", there.name)
     there.svc("org", "create", "Shop").assert_refused("another program")
     assert there.cluster.execute("select tablename from pg_tables where schemaname = 'svc'", there.name) == [
@@ -140,7 +153,7 @@ def test_a_database_of_another_program_is_refused(there: Database):
 
 
 @pytest.mark.parametrize(("version", "says"), [(99, "run the newer program"), (1, "start `svc serve`")])
-def test_a_store_of_another_version_is_refused(moved: Database, version: int, says: str):
+def test_a_store_of_another_version_is_rejected(moved: Database, version: int, says: str):
     key = META.key.pack("version")
     value = META.encode(key, version).hex()
     moved.cluster.execute(f"update svc.meta set value = '\\x{value}' where key = '\\x{key.hex()}'", moved.name)
@@ -148,13 +161,13 @@ def test_a_store_of_another_version_is_refused(moved: Database, version: int, sa
     assert moved.svc("check").status == 1
 
 
-def test_a_store_that_lost_a_table_is_refused(moved: Database):
+def test_a_store_with_a_missing_table_is_rejected(moved: Database):
     moved.cluster.execute("drop table svc.ledger", moved.name)
     moved.svc("org", "list").assert_refused("lost the table ledger")
     moved.svc("check").assert_refused("lost a table")
 
 
-def test_the_pepper_of_another_store_is_refused(moved: Database):
+def test_the_pepper_of_another_store_is_rejected(moved: Database):
     pepper = moved.data / "pepper"
     pepper.write_bytes(bytes(32))
     moved.svc("org", "list").assert_refused("is not the pepper")
@@ -164,7 +177,7 @@ def test_the_pepper_of_another_store_is_refused(moved: Database):
     assert not pepper.exists(), "a new one would end every key"
 
 
-def test_a_password_is_read_from_a_file_and_refused_in_the_url(
+def test_a_password_is_read_from_a_file_and_rejected_in_the_url(
     there: Database, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     secret = there.url.replace("//svc@", "//svc:hunter2@")
@@ -177,7 +190,7 @@ def test_a_password_is_read_from_a_file_and_refused_in_the_url(
     assert there.svc("org", "create", "Shop").status == 0
 
 
-def test_settings_with_a_password_in_the_url_are_refused_before_they_are_shown(run: Run, tmp_path: Path):
+def test_settings_with_a_password_in_the_url_are_rejected_before_they_are_shown(run: Run, tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text('store = "postgresql://svc:hunter2@db/svc"\n')
     for command in (("config", "check", file), ("serve", "--print-config", "--config", file)):
@@ -189,7 +202,7 @@ def test_settings_with_a_password_in_the_url_are_refused_before_they_are_shown(r
     assert "postgresql://USER@HOST" in run("config", "check", file).out
 
 
-def test_the_doctor_looks_at_the_database(moved: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
+def test_the_doctor_checks_the_database(moved: Database, run: Run, monkeypatch: pytest.MonkeyPatch):
     def found() -> dict[str, str]:
         checks = json.loads(run("doctor", "--data", moved.data, "--json").out)["checks"]
         return next(check for check in checks if check["check"] == "store")
@@ -211,7 +224,7 @@ def test_a_standby_can_be_read_and_not_written(there: Database):
     assert there.svc("check").status == 0
 
 
-def test_a_move_says_what_it_did_and_what_is_next(moved: Database, run: Run, tmp_path: Path):
+def test_a_move_reports_its_result_and_the_next_step(moved: Database, run: Run, tmp_path: Path):
     back = tmp_path / "back"
     done = run("store", "move", "--from", moved.url, "--to", back)
     assert done.status == 0, done.err
@@ -227,7 +240,7 @@ def test_a_move_says_what_it_did_and_what_is_next(moved: Database, run: Run, tmp
 
 
 @pytest.mark.slow(8)
-def test_a_move_that_is_killed_goes_on_where_it_stopped(there: Database, run: Run, tmp_path: Path):
+def test_a_killed_move_continues_where_it_stopped(there: Database, run: Run, tmp_path: Path):
     """Killed while the database makes it wait, so that it is in the middle whatever the machine does."""
     released = unpack(NEWEST, tmp_path / "released").directory
     there.cluster.execute(

@@ -33,6 +33,7 @@ from tests.spec.answers import (
     visit,
 )
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
 DEFERRED = {"tier": "deferred", "fonts": ["Arial", "Calibri"], "timing": 1.5}
@@ -122,7 +123,7 @@ async def test_a_deferred_report_changes_nothing_else(live: Live):
     assert now_shown == shown
 
 
-async def test_the_same_report_again_is_a_duplicate_however_it_is_written(live: Live):
+async def test_the_same_report_is_a_duplicate_whatever_its_formatting(live: Live):
     """Interface 3; decisions 7.4: the same canonical JSON of `sdk` and `signals`."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
@@ -155,7 +156,7 @@ async def test_another_report_is_a_conflict_and_the_first_stays(live: Live):
     assert (await read(live, request_id))["deferred_signals"] == DEFERRED
 
 
-async def test_of_two_reports_at_once_one_is_accepted(live: Live):
+async def test_of_two_concurrent_reports_one_is_accepted(live: Live):
     _, key = live.issue()
     request_id, token = await identified(live, key)
     answers: list[httpx.Response] = []
@@ -169,7 +170,7 @@ async def test_of_two_reports_at_once_one_is_accepted(live: Live):
     assert sorted(answer.status_code for answer in answers) == [202, 409, 409, 409, 409]
 
 
-async def test_a_token_holds_for_24_hours(live: Live):
+async def test_a_token_is_valid_for_24_hours(live: Live):
     """Interface 8."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
@@ -183,7 +184,7 @@ async def test_a_token_holds_for_24_hours(live: Live):
     assert_error(with_report, 422, "invalid_supplement", ("token", "invalid_value", "body"))
 
 
-async def test_a_token_holds_for_its_request_key_and_origin_alone(live: Live):
+async def test_a_token_is_valid_only_for_its_request_key_and_origin(live: Live):
     """Decisions 7.4; and for this installation, unchanged."""
     both = {"allowed_origins": (ORIGIN, OTHER_ORIGIN), "platforms": ("web", "ios")}
     _, key = live.issue(**both)
@@ -226,7 +227,7 @@ async def test_an_app_without_an_origin_sends_its_deferred_report(live: Live):
     assert_error(await live.client.post(path, json=body, headers={"x-api-key": key}), 401, "unauthorized")
 
 
-async def test_behind_a_proxy_the_token_belongs_to_the_visitors_public_key(live: Live):
+async def test_behind_a_proxy_the_token_belongs_to_the_public_key_of_the_visitor(live: Live):
     """Decisions 2.9, 7.4: the key and origin that applied to the identification."""
     _, proxy = live.issue("proxy")
     _, key = live.issue()
@@ -236,7 +237,7 @@ async def test_behind_a_proxy_the_token_belongs_to_the_visitors_public_key(live:
 
 
 @pytest.mark.parametrize("tier", ["immediate", None, ["deferred"], "Deferred", ...])
-async def test_a_report_that_is_no_deferred_one_is_refused(live: Live, tier: Any):
+async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, tier: Any):
     """Interface 7, decisions 7.4."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
@@ -257,7 +258,7 @@ async def test_a_report_that_is_no_deferred_one_is_refused(live: Live, tier: Any
         ({"tag": "x"}, "tag", "unknown_field"),
     ],
 )
-async def test_a_body_that_is_none_is_a_validation_error(live: Live, members: dict[str, Any], wrong: str, issue: str):
+async def test_an_invalid_body_is_a_validation_error(live: Live, members: dict[str, Any], wrong: str, issue: str):
     """Decisions 1.4, 1.5."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
@@ -273,7 +274,7 @@ async def test_token_sdk_and_signals_are_required(live: Live, missing: str):
     assert_invalid(await send_bytes(live, key, UNKNOWN, json.dumps(body).encode()), missing, "required")
 
 
-async def test_a_path_that_names_no_request_id_is_refused(live: Live):
+async def test_a_path_that_is_not_a_request_id_is_refused(live: Live):
     """Interface 4.1."""
     _, key = live.issue()
     _, token = await identified(live, key)
@@ -325,7 +326,7 @@ async def test_deferred_reports_come_from_the_origin_and_key_that_identified(liv
         assert_error(await send(live, key, request_id, token, origin="https://evil.example"), 401, "unauthorized")
 
 
-async def test_pages_may_send_and_read_it(live: Live):
+async def test_pages_may_send_it_and_read_the_response(live: Live):
     """Decisions 3.11: the client API speaks CORS, errors included."""
     _, key = live.issue()
     request_id, token = await identified(live, key)
@@ -350,7 +351,7 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
         assert_error(await send(live, key, request_id, token), 422, "invalid_supplement")
 
 
-async def test_an_answer_waits_until_the_report_is_on_disk(tmp_path: Path):
+async def test_a_response_waits_until_the_report_is_on_disk(tmp_path: Path):
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
         _, key = live.issue()
@@ -367,14 +368,14 @@ async def test_an_answer_waits_until_the_report_is_on_disk(tmp_path: Path):
             with trio.fail_after(60):
                 while not threads.waiting:
                     await trio.lowlevel.checkpoint()
-            await trio.testing.wait_all_tasks_blocked()
+            await at_rest()
             assert live.contents()[DEFERRED_REPORTS.name] == []
             assert not answered.is_set()
             threads.release()
         assert answered.is_set()
 
 
-async def test_where_there_is_no_room_it_may_be_sent_again(tmp_path: Path):
+async def test_a_report_refused_by_a_full_store_can_be_sent_again(tmp_path: Path):
     """Interface 4.1: `503`, and nothing stored."""
     async with live_service(tmp_path, map_bytes=1 << 20) as live:
         _, key = live.issue()

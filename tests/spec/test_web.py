@@ -52,7 +52,7 @@ async def trying(tmp_path: Path) -> AsyncGenerator[Trying, None]:
         yield Trying(live, key, secret)
 
 
-async def test_the_start_page_leads_on_and_asks_nothing_of_other_hosts(live: Live, trying: Trying):
+async def test_the_start_page_links_onward_and_uses_no_other_host(live: Live, trying: Trying):
     off, on = await live.client.get("/", headers=HTML), await trying.live.client.get("/", headers=HTML)
     for page in (off, on):
         assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -77,7 +77,7 @@ async def test_the_page_is_off_unless_the_operator_turns_it_on(live: Live):
 @pytest.mark.parametrize(
     ("kind", "environment"), [("public", "production"), ("secret", "development"), ("proxy", "development")]
 )
-async def test_the_page_takes_a_public_development_key_alone(tmp_path: Path, kind: str, environment: str):
+async def test_the_page_accepts_only_a_public_development_key(tmp_path: Path, kind: str, environment: str):
     async with live_service(tmp_path) as live:
         _, secret = live.issue(kind, environment)
     with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="public development key alone")):
@@ -85,7 +85,7 @@ async def test_the_page_takes_a_public_development_key_alone(tmp_path: Path, kin
             pass
 
 
-async def test_the_page_takes_no_key_that_is_revoked_or_unknown(tmp_path: Path):
+async def test_the_page_rejects_a_revoked_or_unknown_key(tmp_path: Path):
     async with live_service(tmp_path) as live:
         key, secret = live.issue()
         live.revoke(key)
@@ -96,7 +96,7 @@ async def test_the_page_takes_no_key_that_is_revoked_or_unknown(tmp_path: Path):
 
 
 @built
-async def test_the_page_and_what_it_is_made_of_are_served_under_a_strict_policy(trying: Trying):
+async def test_the_page_and_its_files_are_served_under_a_strict_policy(trying: Trying):
     client = trying.live.client
     page = await client.get("/try", headers=HTML)
     assert page.status_code == 200
@@ -108,7 +108,7 @@ async def test_the_page_and_what_it_is_made_of_are_served_under_a_strict_policy(
     assert (await client.get("/try/config.json")).json() == {"api_key": trying.key}
 
 
-async def test_the_pages_have_words_for_every_signal_and_for_what_gave_it_away(trying: Trying):
+async def test_the_pages_have_texts_for_every_signal_and_its_evidence(trying: Trying):
     texts = (await trying.live.client.get("/pages/texts.json")).json()
     assert set(texts["signals"]) == set(CATALOGUE)
     _, asked = await trying.visited(report() | DRIVEN)
@@ -118,7 +118,7 @@ async def test_the_pages_have_words_for_every_signal_and_for_what_gave_it_away(t
 
 
 @pytest.mark.parametrize("environment", ["development", "production"])
-async def test_development_keys_are_answered_with_the_time_that_the_server_took(live: Live, environment: str):
+async def test_responses_to_development_keys_include_the_server_time(live: Live, environment: str):
     _, key = live.issue(environment=environment)
     response = await visit(live, key)
     timing = response.headers.get("server-timing", "")
@@ -149,7 +149,7 @@ async def test_at_most_two_dozen_visits_are_shown(trying: Trying):
 
 
 @pytest.mark.parametrize("path", ["/try/event", "/try/forget"])
-async def test_nobody_reads_or_erases_what_another_browser_made(trying: Trying, path: str):
+async def test_a_browser_can_neither_read_nor_erase_the_visits_of_another(trying: Trying, path: str):
     answer, asked = await trying.visited()
     other, _ = await trying.visited(report(2))
     _, another_key = trying.live.issue()
@@ -174,7 +174,7 @@ async def test_nobody_reads_or_erases_what_another_browser_made(trying: Trying, 
     assert trying.live.contents() == before
 
 
-async def test_a_browser_may_have_its_own_visitor_erased(trying: Trying):
+async def test_a_browser_may_erase_its_own_visitor(trying: Trying):
     _, first = await trying.visited()
     answer, asked = await trying.visited()
     other, _ = await trying.visited(report(2))
@@ -186,6 +186,24 @@ async def test_a_browser_may_have_its_own_visitor_erased(trying: Trying):
     again, _ = await trying.visited()
     assert again["visitor_is_new"]
     assert again["visitor_id"] != answer["visitor_id"]
+
+
+@pytest.mark.parametrize("environment", ["production", "staging"])
+async def test_the_page_erases_no_visitor_with_events_outside_development(trying: Trying, environment: str):
+    """A visitor has one id in all environments: else a browser that looks like it could have its production events
+    erased, and a fraudster its own.
+    """
+    _, page_key = trying.live.issue("public", environment)
+    elsewhere = (await visit(trying.live, page_key)).json()
+    answer, asked = await trying.visited()
+    assert answer["visitor_id"] == elsewhere["visitor_id"]
+    before = trying.live.contents()
+    refused = await trying.post("/try/forget", asked)
+    assert_error(refused, 403, "insufficient_role")
+    assert "eraseVisitor" in refused.json()["error"]["message"]
+    assert trying.live.contents() == before
+    shown = (await trying.post("/try/event", asked)).json()
+    assert [row["request_id"] for row in shown["visits"]] == [answer["request_id"]]
 
 
 @built
@@ -203,7 +221,7 @@ async def test_the_sdk_is_served_to_pages_of_every_origin(live: Live):
 
 
 @built
-async def test_a_version_of_the_sdk_that_is_not_here_leads_to_the_newest(live: Live):
+async def test_a_missing_version_of_the_sdk_redirects_to_the_newest(live: Live):
     """So that pages which name one go on after an upgrade."""
     moved = await live.client.get("/sdk/0.0.1/svc.js")
     assert (moved.status_code, moved.headers["location"]) == (307, "../v1/svc.js")
@@ -220,7 +238,7 @@ async def test_nothing_else_is_served_beside_the_sdk(live: Live, path: str):
     assert_error(await live.client.get(f"/sdk/{path}"), 404, "not_found")
 
 
-async def test_without_the_web_build_the_service_says_how_to_make_it(
+async def test_without_the_web_build_the_service_shows_how_to_build_it(
     trying: Trying, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     empty = web.Folder(tmp_path / "nothing")

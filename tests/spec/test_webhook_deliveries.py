@@ -21,6 +21,7 @@ from tests.spec.automation import Automation
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, answer, read_request, receiver
+from tests.support.serving_postgresql import at_rest
 
 OTHER_URL = f"https://{PUBLIC_ADDRESS}/other"
 DELIVERIES = "/webhook-deliveries"
@@ -73,7 +74,7 @@ async def test_production_goes_to_live_endpoints_and_all_other_traffic_to_test_o
     }
 
 
-async def test_a_change_of_url_environment_or_types_counts_from_the_next_event_on(hooks: Subscriber):
+async def test_a_change_of_url_environment_or_types_applies_from_the_next_event(hooks: Subscriber):
     """Interface 4.4."""
     endpoint_id, _ = await hooks.create()
     await hooks.patch(endpoint_id, url=OTHER_URL)
@@ -86,7 +87,7 @@ async def test_a_change_of_url_environment_or_types_counts_from_the_next_event_o
     assert len(await hooks.happen()) == 1
 
 
-async def test_a_rotation_lets_the_previous_secret_sign_along_and_a_second_one_replaces_it(hooks: Subscriber):
+async def test_after_a_rotation_both_secrets_sign_and_a_second_rotation_replaces_the_older(hooks: Subscriber):
     """Interface 6, rule 5; decisions 8.1."""
     endpoint_id, first = await hooks.create()
 
@@ -112,7 +113,7 @@ async def test_a_rotation_lets_the_previous_secret_sign_along_and_a_second_one_r
 # Paused, deleted
 
 
-async def test_a_paused_endpoint_is_told_of_nothing_new_and_gets_what_was_queued_on_resume(hooks: Subscriber):
+async def test_a_paused_endpoint_gets_no_new_events_and_receives_its_queue_on_resume(hooks: Subscriber):
     """Interface 3 and 6, rule 7; decisions 8.4."""
     endpoint_id, _ = await hooks.create()
     hooks.receivers.answer(DOWN)
@@ -122,20 +123,20 @@ async def test_a_paused_endpoint_is_told_of_nothing_new_and_gets_what_was_queued
     assert await hooks.happen() == []
     assert await hooks.wait(hours=9) == []
     await hooks.patch(endpoint_id, paused=False)
-    await trio.testing.wait_all_tasks_blocked()
+    await at_rest()
     (again,) = hooks.receivers.take()
     assert (again.body, again.headers["webhook-id"]) == (first.body, first.headers["webhook-id"])
     assert await hooks.wait(hours=9) == []
 
 
-async def test_deleting_an_endpoint_cuts_off_what_is_in_flight(hooks: Subscriber):
+async def test_deleting_an_endpoint_cancels_deliveries_in_flight(hooks: Subscriber):
     """Interface 3: deliveries stop at once; what was sent stays listed."""
     endpoint_id, _ = await hooks.create()
     kept, _ = await hooks.create(url=OTHER_URL)
     hooks.receivers.hold(URL, OTHER_URL)
     assert len(await hooks.happen(3)) == 4  # two slots each
     assert (await hooks("DELETE", f"{HOOKS}/{endpoint_id}")).status_code == 204
-    await trio.testing.wait_all_tasks_blocked()
+    await at_rest()
     assert hooks.receivers.take() == []
     cut_off = await hooks.deliveries()
     assert [(one["endpoint_id"], one["status"], one["error"]) for one in cut_off] == [
@@ -150,7 +151,7 @@ async def test_deleting_an_endpoint_cuts_off_what_is_in_flight(hooks: Subscriber
 # Test and redelivery
 
 
-async def test_a_test_is_one_signed_delivery_whatever_the_endpoint_subscribes_to(hooks: Subscriber):
+async def test_a_test_is_one_signed_delivery_regardless_of_subscriptions(hooks: Subscriber):
     """Interface 4.4 and 6, decisions 8.5 and 8.10."""
     endpoint_id, secret = await hooks.create(environment="test", events=[])
     response = await hooks.do(endpoint_id, "test")
@@ -170,9 +171,7 @@ async def test_a_test_is_one_signed_delivery_whatever_the_endpoint_subscribes_to
 
 
 @pytest.mark.parametrize("answer", [DOWN, GONE])
-async def test_a_test_that_fails_is_not_tried_again_and_does_not_make_an_endpoint_failing(
-    hooks: Subscriber, answer: Attempted
-):
+async def test_a_failed_test_is_not_retried_and_does_not_make_an_endpoint_failing(hooks: Subscriber, answer: Attempted):
     """Decisions 8.4, 8.5: nor does a redelivery; a success of either heals an endpoint."""
     endpoint_id, _ = await hooks.create()
     (post,) = await hooks.happen()
@@ -220,7 +219,7 @@ async def test_a_paused_endpoint_takes_no_test_and_no_redelivery(hooks: Subscrib
     assert hooks.receivers.take() == []
 
 
-async def test_a_redelivery_is_the_same_event_once_more(hooks: Subscriber):
+async def test_a_redelivery_repeats_the_same_event(hooks: Subscriber):
     """Interface 4.4 and 6: the same `id`, byte for byte, signed afresh; of one that failed as well, and tried once."""
     endpoint_id, secret = await hooks.create()
     (first,) = await hooks.happen()
@@ -237,7 +236,7 @@ async def test_a_redelivery_is_the_same_event_once_more(hooks: Subscriber):
     assert await hooks.wait(hours=9) == []
 
 
-async def test_a_test_event_can_be_delivered_again(hooks: Subscriber):
+async def test_a_test_event_can_be_redelivered(hooks: Subscriber):
     """Decisions 8.5: this endpoint received it."""
     endpoint_id, _ = await hooks.create()
     event_id = (await hooks.do(endpoint_id, "test")).json()["event_id"]
@@ -275,7 +274,7 @@ async def test_an_event_that_this_endpoint_never_received_is_not_found(hooks: Su
         ({"event_id": "019b76da-a800-7000-8000-000000000000", "times": 2}, "times", "unknown_field"),
     ],
 )
-async def test_a_redelivery_names_one_event(hooks: Subscriber, body: Any, field: str, issue: str):
+async def test_a_redelivery_must_name_one_event(hooks: Subscriber, body: Any, field: str, issue: str):
     """Interface 4.4; decisions 1.8: also where there is no such endpoint."""
     endpoint_id, _ = await hooks.create()
     with nothing_stored(hooks.live):
@@ -286,7 +285,7 @@ async def test_a_redelivery_names_one_event(hooks: Subscriber, body: Any, field:
 # The list of attempts
 
 
-async def test_an_attempt_is_listed_with_what_came_of_it(hooks: Subscriber):
+async def test_an_attempt_is_listed_with_its_outcome(hooks: Subscriber):
     """Interface 2.10, decisions 8.3."""
     endpoint_id, _ = await hooks.create()
     hooks.receivers.answer(TIMEOUT)
@@ -321,7 +320,7 @@ async def test_an_attempt_is_listed_with_what_came_of_it(hooks: Subscriber):
         assert_request_id(attempt["id"])
 
 
-async def test_nine_attempts_in_about_seven_hours_and_the_last_is_failed(hooks: Subscriber):
+async def test_nine_attempts_take_about_seven_hours_and_the_last_one_fails_the_delivery(hooks: Subscriber):
     """Interface 6, rule 6; decisions 8.2 and 8.3: the same id and bytes each time."""
     endpoint_id, _ = await hooks.create()
     hooks.receivers.answer(DOWN)
@@ -342,7 +341,7 @@ async def test_nine_attempts_in_about_seven_hours_and_the_last_is_failed(hooks: 
     assert (await hooks.shown(endpoint_id))["status"] == "failing"
 
 
-async def test_attempts_are_listed_in_the_order_in_which_they_began(hooks: Subscriber):
+async def test_attempts_are_listed_in_the_order_of_their_start(hooks: Subscriber):
     """Interface 4.4: newest first, also when an earlier one ends later."""
     slow, _ = await hooks.create()
     quick, _ = await hooks.create(url=OTHER_URL)
@@ -363,7 +362,7 @@ async def page(hooks: Subscriber, query: str) -> tuple[list[str], str | None]:
     return [one["id"] for one in answer["deliveries"]], answer.get("next_cursor")
 
 
-async def test_pages_follow_one_another_while_new_attempts_arrive(hooks: Subscriber):
+async def test_pages_are_consecutive_while_new_attempts_arrive(hooks: Subscriber):
     """Interface 4.4: `next_cursor` is left out on the last page, also when that is full."""
     await hooks.create()
     await hooks.happen(6)
@@ -379,7 +378,7 @@ async def test_pages_follow_one_another_while_new_attempts_arrive(hooks: Subscri
 
 
 @pytest.mark.slow
-async def test_a_page_has_50_attempts_unless_told_otherwise_and_200_at_most(hooks: Subscriber):
+async def test_a_page_has_50_attempts_by_default_and_at_most_200(hooks: Subscriber):
     """Interface 4.4 and 8, decisions 8.6."""
     for _ in range(5):
         await hooks.create()
@@ -436,13 +435,13 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
         ("?cursor=019b76da-a800-7000-8000-000000000000", "cursor", "invalid_cursor"),
     ],
 )
-async def test_a_query_that_cannot_be_is_named(hooks: Subscriber, query: str, field: str, issue: str):
+async def test_an_invalid_query_parameter_is_named(hooks: Subscriber, query: str, field: str, issue: str):
     """Decisions 1.6 and 8.6."""
     assert_invalid(await hooks("GET", DELIVERIES + query), field, issue, "query")
 
 
 @pytest.mark.slow
-async def test_a_cursor_is_good_as_it_was_made_and_for_whom(hooks: Subscriber):
+async def test_a_cursor_is_valid_only_unmodified_and_for_its_owner(hooks: Subscriber):
     """Decisions 8.6: not one that this service did not make."""
     await hooks.create()
     await hooks.happen(2)
@@ -459,7 +458,7 @@ async def test_a_cursor_is_good_as_it_was_made_and_for_whom(hooks: Subscriber):
 # Counters and status
 
 
-async def test_counters_are_of_attempts_in_the_last_24_hours(hooks: Subscriber):
+async def test_counters_cover_attempts_of_the_last_24_hours(hooks: Subscriber):
     """Interface 2.9, decisions 8.6."""
     endpoint_id, _ = await hooks.create()
     hooks.receivers.answer(DOWN)
@@ -480,7 +479,7 @@ async def test_counters_are_of_attempts_in_the_last_24_hours(hooks: Subscriber):
     assert shown["last_delivery_at"] == "2026-01-01T12:00:00.000Z"
 
 
-async def test_five_failures_in_a_row_over_ten_minutes_make_an_endpoint_failing_and_a_2xx_active(hooks: Subscriber):
+async def test_five_failures_over_ten_minutes_make_an_endpoint_failing_and_a_2xx_active(hooks: Subscriber):
     """Decisions 8.4: it keeps receiving, and loses nothing."""
     endpoint_id, _ = await hooks.create()
 
@@ -502,7 +501,7 @@ async def test_five_failures_in_a_row_over_ten_minutes_make_an_endpoint_failing_
 
 
 @pytest.mark.parametrize("change", [{"url": OTHER_URL}, {"paused": False}])
-async def test_a_410_ends_the_delivery_and_another_url_or_a_resume_is_a_new_start(
+async def test_a_410_ends_the_delivery_and_another_url_or_a_resume_starts_again(
     hooks: Subscriber, change: dict[str, Any]
 ):
     """Decisions 8.2 and 8.4; when it was last sent to is still known."""
@@ -543,7 +542,7 @@ class Heard:
             return await self._kept.receive()
 
 
-async def test_a_registered_receiver_hears_over_tls(tmp_path: Path):
+async def test_a_registered_receiver_gets_deliveries_over_tls(tmp_path: Path):
     """Interface 6, rules 1 and 2, through the real transport: the operator's own network and authority are opened."""
     authority, heard = trustme.CA(), Heard()
     ca_file, tls = tmp_path / "ca.pem", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

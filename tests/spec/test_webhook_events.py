@@ -63,7 +63,7 @@ def suspect_everything(live: Live) -> None:
     live.found.store.write_now([lambda txn: save_weights(txn, number, None, "web", change, live.clock.now_ms)])
 
 
-async def test_a_suspicious_identification_is_told_twice_over_in_the_words_of_the_event(tmp_path: Path):
+async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(tmp_path: Path):
     receiver = Receiver()
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")
@@ -84,7 +84,7 @@ async def test_a_suspicious_identification_is_told_twice_over_in_the_words_of_th
         assert suspect["data"] == {**data, "suspect_threshold": 1}
 
 
-async def test_an_unsuspicious_identification_is_told_once_and_a_duplicate_not_at_all(tmp_path: Path):
+async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(tmp_path: Path):
     receiver = Receiver()
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")
@@ -124,7 +124,7 @@ async def refused_twice_over(live: Live, receiver: Receiver, key: str, **sent: A
     return events[-1]
 
 
-async def test_refusals_of_a_recognised_key_are_told_and_others_are_not(tmp_path: Path):
+async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_path: Path):
     receiver = Receiver()
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")
@@ -152,7 +152,7 @@ async def test_refusals_of_a_recognised_key_are_told_and_others_are_not(tmp_path
         ({}, "billing_blocked"),
     ],
 )
-async def test_each_kind_of_refusal_is_told(tmp_path: Path, sent: dict[str, Any], code: str):
+async def test_each_kind_of_refusal_is_notified(tmp_path: Path, sent: dict[str, Any], code: str):
     receiver = Receiver()
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")

@@ -27,6 +27,8 @@ from svc.domain.webhooks.records import EVENT_TYPES
 from svc.world import World
 from tests.spec.commands import PROGRAM, ROOT, Run
 
+pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
+
 PATIENCE_S = 30
 _, BUSY = CATALOGUE["webhook_busy"]
 
@@ -135,7 +137,7 @@ def trigger(run: Run, dev: Dev, event_type: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow(5)
-def test_every_type_is_triggered_forwarded_as_it_came_and_printed(run: Run, dev: Dev, application: Application):
+def test_every_type_is_triggered_forwarded_unchanged_and_printed(run: Run, dev: Dev, application: Application):
     with listening(dev, application) as (process, secret):
         got: dict[str, Received] = {}
         for event_type in EVENT_TYPES:
@@ -161,7 +163,7 @@ def test_every_type_is_triggered_forwarded_as_it_came_and_printed(run: Run, dev:
 
 
 @pytest.mark.slow(5)
-def test_a_session_has_the_secret_of_the_one_before_and_is_alone(run: Run, dev: Dev, application: Application):
+def test_sessions_share_the_secret_and_only_one_runs_at_a_time(run: Run, dev: Dev, application: Application):
     with listening(dev, application) as (_, first):
         again = run("webhook", "listen", "--forward-to", "http://localhost:1/", *dev.options())
         again.assert_refused("another `svc webhook listen`")
@@ -171,7 +173,7 @@ def test_a_session_has_the_secret_of_the_one_before_and_is_alone(run: Run, dev: 
 
 
 @pytest.mark.slow(5)
-def test_what_the_application_refuses_is_retried_and_what_is_not_there_is_said(
+def test_a_delivery_refused_by_the_application_is_retried_and_a_missing_target_reported(
     run: Run, dev: Dev, application: Application
 ):
     application.status = 500
@@ -192,7 +194,7 @@ def test_what_the_application_refuses_is_retried_and_what_is_not_there_is_said(
 
 
 @pytest.mark.slow(5)
-def test_only_what_the_service_has_signed_is_forwarded(dev: Dev, application: Application):
+def test_only_deliveries_signed_by_the_service_are_forwarded(dev: Dev, application: Application):
     folder = dev.data / "webhook-listen"
     with listening(dev, application):
         kept = json.loads((folder / "endpoint.json").read_bytes())
@@ -204,7 +206,8 @@ def test_only_what_the_service_has_signed_is_forwarded(dev: Dev, application: Ap
     assert {(folder / name).stat().st_mode & 0o777 for name in ("endpoint.json", "key.pem")} == {0o600}
 
 
-def test_mistakes_are_named(run: Run, tmp_path: Path, dev: Dev):
+@pytest.mark.slow
+def test_invalid_options_are_reported(run: Run, tmp_path: Path, dev: Dev):
     options = dev.options()
     run("webhook", "listen", "--forward-to", "localhost:3000", *options).assert_refused("http://localhost:3000/hook")
     run("webhook", "listen", "--forward-to", "http://localhost:3000", "--plain", *options).assert_usage()
@@ -216,7 +219,7 @@ def test_mistakes_are_named(run: Run, tmp_path: Path, dev: Dev):
 
 
 @pytest.mark.slow(5)
-def test_a_made_up_event_is_on_record(run: Run, dev: Dev, application: Application):
+def test_a_triggered_event_is_in_the_audit_log(run: Run, dev: Dev, application: Application):
     """Decisions 10, docs/audit.md: it is a change that a command makes in the store."""
     with listening(dev, application):
         done = trigger(run, dev, "usage.daily_settled")

@@ -14,15 +14,14 @@ from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.schedule import Result
 from svc.domain.webhooks.transport_types import Attempted
-from svc.store.directory import open_directory
 from svc.store.store import Store
 from svc.store.tables import DELIVERIES
 from svc.store.transactions.webhook_endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
 from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
 from svc.store.webhook_views import ClaimedDelivery, next_delivery
 from svc.world import World
-from tests.spec.commands import Run, run_beside
-from tests.support.live import live_service
+from tests.spec.commands import Run, place_of, run_beside
+from tests.support.live import live_service, opened
 from tests.support.outbox import EVENT
 from tests.support.receivers import Receivers, always
 
@@ -40,7 +39,7 @@ def failed_at(run: Run, tmp_path: Path) -> int:
     run("org", "create", "Shop")
     world = World.real()
     now_ms = world.now_ms()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     store = found.store
     store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=now_ms)])
     for fact in range(3):
@@ -60,7 +59,7 @@ def states(store: Store) -> list[str]:
         return [delivery.state for _, delivery in snapshot.scan(DELIVERIES)]
 
 
-def test_it_says_how_many_deliveries_it_has_queued_and_queues_none_twice(run: Run, failed_at: int):
+def test_the_number_of_recovered_deliveries_is_reported_and_none_is_queued_twice(run: Run, failed_at: int):
     """Decisions 8.4: nothing is lost; what ended `failed` is sent again when the operator says so."""
     first = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--json").json
     assert first["recovered"] == 3
@@ -75,7 +74,7 @@ def test_it_says_how_many_deliveries_it_has_queued_and_queues_none_twice(run: Ru
     )
 
 
-def test_it_speaks_to_people_too(run: Run, failed_at: int):
+def test_the_output_for_people_shows_the_result(run: Run, failed_at: int):
     """Decisions 10."""
     ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO)
     assert ran.status == 0
@@ -83,7 +82,7 @@ def test_it_speaks_to_people_too(run: Run, failed_at: int):
     assert "recovered" not in ran.err
 
 
-def test_a_window_that_holds_no_failure_recovers_nothing(run: Run, failed_at: int):
+def test_a_window_without_a_failure_recovers_nothing(run: Run, failed_at: int):
     """The end of the window is not in it."""
     ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--until", timestamp(failed_at), "--json")
     assert ran.json["recovered"] == 0
@@ -95,12 +94,12 @@ def test_a_window_that_holds_no_failure_recovers_nothing(run: Run, failed_at: in
     assert ran.json["until"] < "2999", "what fails from now on is not what is recovered now"
 
 
-def test_deliveries_to_a_paused_endpoint_wait_and_whoever_recovers_them_is_told(
+def test_deliveries_recovered_for_a_paused_endpoint_wait_and_the_output_says_so(
     run: Run, failed_at: int, tmp_path: Path
 ):
     """Decisions 8.4: queued ones wait and go out on resume."""
     world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     pause = partial(change_endpoint, number=1, endpoint_id=ENDPOINT, change=EndpointChange(paused=True))
     found.store.write_now([pause])
     found.store.close()
@@ -108,9 +107,7 @@ def test_deliveries_to_a_paused_endpoint_wait_and_whoever_recovers_them_is_told(
     assert "paused: they are sent when it is resumed" in ran.out
 
 
-def test_what_cannot_be_recovered_is_refused_with_one_clear_line_and_changes_nothing(
-    run: Run, failed_at: int, tmp_path: Path
-):
+def test_an_impossible_recovery_is_rejected_with_one_line_and_changes_nothing(run: Run, failed_at: int, tmp_path: Path):
     """Decisions 10: status 1 refused, 2 usage."""
     run("webhook", "recover", "whk_nobody", "--since", LONG_AGO).assert_refused("whk_nobody")
     for arguments in (
@@ -124,23 +121,25 @@ def test_what_cannot_be_recovered_is_refused_with_one_clear_line_and_changes_not
         ("--since", LONG_AGO, "--until", "0001-01-01T00:00:00+23:59"),
     ):
         run("webhook", "recover", ENDPOINT, *arguments).assert_usage()
-    run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path / "none").assert_refused("none")
+    run("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path / "none").assert_refused(
+        place_of(tmp_path / "none")
+    )
     world = World.real()
-    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    found = opened(tmp_path / "data", world)
     assert states(found.store) == ["failed"] * 3
     found.store.close()
 
 
 @pytest.mark.slow
-async def test_a_running_service_sends_what_the_command_line_has_recovered(
+async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
     monkeypatch.setattr(outbox, "POLL_INTERVAL_MS", 100)
     receivers = Receivers()
     receivers.scripts[URL] = always(GONE, 0)
-    beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, "--data", tmp_path, "--json")
     async with live_service(tmp_path, transport=receivers, now_ms=World.real().now_ms()) as live:
+        beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, *live.options, "--json")
         live.found.store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=0)])
         _, secret = live.issue(environment="production")
         for device in range(2):

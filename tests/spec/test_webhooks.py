@@ -65,11 +65,11 @@ async def test_a_created_endpoint_is_active_and_its_secret_shown_once(
     assert re.fullmatch(r"whk_[0-9A-Za-z]{20}", endpoint["id"])
     assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", secret)
     assert await hooks.listed() == [endpoint]
-    everything = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
+    everything = hooks.live.stored_bytes()
     assert secret.removeprefix("svc_whsec_").encode() not in everything
 
 
-async def test_endpoints_are_listed_newest_first_and_each_organization_sees_its_own(hooks: Subscriber):
+async def test_endpoints_are_listed_newest_first_within_their_organization(hooks: Subscriber):
     """Interface 4.4."""
     ids: list[str] = []
     for place in range(3):
@@ -80,7 +80,7 @@ async def test_endpoints_are_listed_newest_first_and_each_organization_sees_its_
     assert (await stranger("GET", HOOKS)).json() == {"endpoints": []}
 
 
-async def test_an_endpoint_subscribes_to_any_types_each_once(hooks: Subscriber):
+async def test_an_endpoint_subscribes_to_each_type_at_most_once(hooks: Subscriber):
     """Interface 6: all there are, in the order of the interface; to none, which leaves tests and redeliveries."""
     endpoint_id, _ = await hooks.create(events=[*reversed(EVENT_TYPES), COMPLETED])
     assert (await hooks.shown(endpoint_id))["events"] == EVENT_TYPES
@@ -88,7 +88,7 @@ async def test_an_endpoint_subscribes_to_any_types_each_once(hooks: Subscriber):
     assert (await hooks.shown(muted))["events"] == []
 
 
-async def test_a_type_of_a_later_version_is_subscribed_to_without_a_migration_and_kept_by_an_older_program(
+async def test_an_unknown_type_of_a_later_version_is_accepted_and_kept_by_an_older_program(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 1.10: enumerations in responses are open. The older program lists and keeps what it does not know."""
@@ -122,7 +122,7 @@ async def test_an_eleventh_endpoint_is_refused_until_one_is_deleted(hooks: Subsc
     assert (await other("POST", HOOKS, body)).status_code == 201
 
 
-async def test_of_two_created_at_once_at_the_limit_one_is_refused(hooks: Subscriber):
+async def test_of_two_concurrent_creations_at_the_limit_one_is_refused(hooks: Subscriber):
     """Interface 8: the limit holds whoever comes at once."""
     for _ in range(9):
         await hooks.create()
@@ -188,7 +188,7 @@ def know_hosts(hooks: Subscriber) -> None:
 
 
 @pytest.mark.parametrize(("fields", "field", "issue"), FAULTS)
-async def test_a_field_that_cannot_be_is_named_and_changes_nothing(
+async def test_an_invalid_field_is_named_and_changes_nothing(
     hooks: Subscriber, fields: dict[str, Any], field: str, issue: str
 ):
     """Decisions 1.4, 1.5 and 8.7, of a new endpoint and of a change alike."""
@@ -201,13 +201,13 @@ async def test_a_field_that_cannot_be_is_named_and_changes_nothing(
         assert_invalid(await hooks.patch(NOBODY, **fields), field, issue)
 
 
-async def test_a_new_endpoint_is_not_paused_from_the_start(hooks: Subscriber):
+async def test_a_new_endpoint_cannot_be_created_paused(hooks: Subscriber):
     """Interface 4.4: `paused` is a field of changes alone."""
     with nothing_stored(hooks.live):
         assert_invalid(await hooks.post(paused=True), "paused", "unknown_field")
 
 
-async def test_the_network_that_the_operator_opens_may_be_registered(tmp_path: Path):
+async def test_a_network_opened_by_the_operator_may_be_registered(tmp_path: Path):
     """Decisions 8.7."""
     async with subscribing(tmp_path, webhook_allow_networks=("10.0.0.0/24",)) as hooks:
         know_hosts(hooks)
@@ -215,7 +215,7 @@ async def test_the_network_that_the_operator_opens_may_be_registered(tmp_path: P
         assert_invalid(await hooks.post(url="https://rebound.example/"), "url", "not_public_address")
 
 
-async def test_no_host_is_looked_up_for_a_request_that_is_refused_anyway(hooks: Subscriber):
+async def test_no_host_is_resolved_for_a_request_that_is_refused_anyway(hooks: Subscriber):
     """Decisions 1.8; nobody makes the service resolve names without a key."""
     know_hosts(hooks)
     url = "https://shop.example/"
@@ -242,7 +242,7 @@ async def test_no_host_is_looked_up_for_a_request_that_is_refused_anyway(hooks: 
         {},
     ],
 )
-async def test_only_what_is_named_changes(hooks: Subscriber, fields: dict[str, Any]):
+async def test_a_change_affects_only_the_named_fields(hooks: Subscriber, fields: dict[str, Any]):
     """Interface 4.4: answers with the endpoint; a change of nothing changes nothing."""
     know_hosts(hooks)
     endpoint_id, _ = await hooks.create(description="orders")
@@ -253,7 +253,7 @@ async def test_only_what_is_named_changes(hooks: Subscriber, fields: dict[str, A
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null"])
-async def test_a_change_needs_a_body(hooks: Subscriber, body: bytes):
+async def test_a_change_requires_a_body(hooks: Subscriber, body: bytes):
     """Decisions 1.4."""
     endpoint_id, _ = await hooks.create()
     response = await hooks.live.client.patch(
@@ -276,7 +276,7 @@ async def test_an_endpoint_of_billing_events_stays_live(hooks: Subscriber):
     assert (await hooks.patch(both, events=[], environment="test")).status_code == 200
 
 
-async def test_only_another_url_is_looked_up(hooks: Subscriber):
+async def test_only_a_changed_url_is_resolved(hooks: Subscriber):
     """Decisions 8.7: a host that does not resolve today is in nobody's way who changes something else."""
     know_hosts(hooks)
     endpoint_id, _ = await hooks.create(url="https://shop.example/")
@@ -299,7 +299,7 @@ async def test_an_endpoint_is_paused_and_resumed(hooks: Subscriber):
 # Delete
 
 
-async def test_a_deleted_endpoint_is_gone(hooks: Subscriber):
+async def test_a_deleted_endpoint_is_not_found(hooks: Subscriber):
     """Interface 3 and 4.4."""
     endpoint_id, _ = await hooks.create()
     kept, _ = await hooks.create()
@@ -319,7 +319,7 @@ ACTIONS: list[Any] = [
 
 
 @pytest.mark.parametrize(("method", "action", "body"), ACTIONS)
-async def test_what_is_not_the_organizations_own_is_not_found(hooks: Subscriber, method: str, action: str, body: Any):
+async def test_objects_of_another_organization_are_not_found(hooks: Subscriber, method: str, action: str, body: Any):
     """Interface 7: another organization's endpoint is as absent as one that never was."""
     endpoint_id, _ = await hooks.create()
     stranger = Automation(hooks.live, organization=hooks.live.new_organization())
@@ -343,7 +343,7 @@ async def test_what_is_not_the_organizations_own_is_not_found(hooks: Subscriber,
         ({"previous_secret_valid_hours": 0}, None),
     ],
 )
-async def test_a_rotation_shows_the_new_secret_and_until_when_the_old_one_signs(
+async def test_a_rotation_shows_the_new_secret_and_the_expiry_of_the_old_one(
     hooks: Subscriber, body: Any, until: str | None
 ):
     """Interface 4.4 and 8: 24 hours unless told otherwise."""
@@ -378,7 +378,7 @@ async def test_an_overlap_is_0_to_168_whole_hours(hooks: Subscriber, hours: Any,
         assert_invalid(await hooks.do(endpoint_id, "rotate-secret", {"hours": 1}), "hours", "unknown_field")
 
 
-async def test_the_end_of_a_rotation_is_not_shown_when_it_is_over(hooks: Subscriber):
+async def test_the_end_of_a_rotation_is_not_shown_afterwards(hooks: Subscriber):
     """Interface 2.9: during a rotation."""
     endpoint_id, _ = await hooks.create()
     await hooks.do(endpoint_id, "rotate-secret", {"previous_secret_valid_hours": 2})
@@ -398,7 +398,7 @@ async def test_the_end_of_a_rotation_is_not_shown_when_it_is_over(hooks: Subscri
         ("https://shop.example/#part", "without user information"),
     ],
 )
-async def test_a_refused_url_is_told_what_to_do(hooks: Subscriber, url: str, says: str):
+async def test_a_refused_url_is_reported_with_what_to_fix(hooks: Subscriber, url: str, says: str):
     """Interface 7: `error.message` says what to fix."""
     know_hosts(hooks)
     assert says in (await hooks.post(url=url)).json()["error"]["message"]

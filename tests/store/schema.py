@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from svc.domain.listing import FACETS
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
 from svc.store.codec import Flattened, Layout, Record
@@ -32,7 +31,6 @@ def schema() -> dict[str, Any]:
             "platforms": PLATFORMS,
             "webhook environments": WEBHOOK_ENVIRONMENTS,
             "delivery kinds": DELIVERY_KINDS,
-            "facets": FACETS,
         },
     }
 

@@ -67,7 +67,7 @@ def read(segment: Segment) -> tuple[list[int], Torn | None]:
 # Segments
 
 
-def test_a_segment_gives_its_batches_back(tmp_path: Path):
+def test_a_segment_returns_its_batches(tmp_path: Path):
     (segment,) = written(tmp_path)
     assert segment.path.name == f"operations-{TIMELINE.hex()}-0000000000000001.log"
     assert stat.S_IMODE(segment.path.stat().st_mode) == 0o600
@@ -87,7 +87,7 @@ def test_the_bytes_of_a_segment_are_pinned(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_wherever_the_last_record_is_torn_the_others_are_read_and_following_goes_on(tmp_path: Path):
+def test_a_torn_last_record_is_skipped_and_following_continues(tmp_path: Path):
     (segment,) = written(tmp_path / "whole")
     whole = segment.path.read_bytes()
     begins = [record.end for record in records(segment, last=True)][-2]
@@ -106,7 +106,7 @@ def test_wherever_the_last_record_is_torn_the_others_are_read_and_following_goes
         torn.rmdir()
 
 
-def test_zeros_that_a_power_cut_left_are_torn_too(tmp_path: Path):
+def test_zeros_left_by_a_power_cut_are_torn_too(tmp_path: Path):
     (segment,) = written(tmp_path)
     size = segment.path.stat().st_size
     with segment.path.open("ab") as file:
@@ -114,7 +114,7 @@ def test_zeros_that_a_power_cut_left_are_torn_too(tmp_path: Path):
     assert read(segment) == ([1, 2, 3, 4], Torn(segment.path, size, 5000))
 
 
-def test_a_head_that_was_not_written_to_its_end_is_replaced(tmp_path: Path):
+def test_an_incomplete_segment_header_is_replaced(tmp_path: Path):
     (segment,) = written(tmp_path, 1)
     segment.path.write_bytes(segment.path.read_bytes()[:20])
     assert read(segment) == ([], Torn(segment.path, 0, 20))
@@ -126,7 +126,7 @@ def test_a_head_that_was_not_written_to_its_end_is_replaced(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_flipped_bit_before_the_last_record_is_refused_with_file_and_place(tmp_path: Path):
+def test_a_bit_flip_before_the_last_record_is_reported_with_file_and_position(tmp_path: Path):
     (segment,) = written(tmp_path)
     whole = segment.path.read_bytes()
     ends = [0, 33, *(record.end for record in records(segment, last=True))]
@@ -146,7 +146,7 @@ def test_only_the_last_segment_of_a_timeline_may_be_torn(tmp_path: Path):
         list(records(first, last=False))
 
 
-def test_segments_are_begun_anew_each_hour(tmp_path: Path):
+def test_a_new_segment_is_started_each_hour(tmp_path: Path):
     found = written(tmp_path, 5, apart_ms=HOUR_MS // 2)
     assert [segment.first for segment in found] == [1, 3, 5]
     writer, _ = segments.resume(tmp_path, TIMELINE)
@@ -157,7 +157,7 @@ def test_segments_are_begun_anew_each_hour(tmp_path: Path):
 # The follower
 
 
-def test_a_follower_copies_what_is_committed_and_the_log_is_cut_off(world: BackedUp):
+def test_a_follower_copies_committed_batches_and_the_log_is_truncated(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         world.commit(store, 3)
@@ -171,7 +171,7 @@ def test_a_follower_copies_what_is_committed_and_the_log_is_cut_off(world: Backe
         assert (follower.batches, follower.bytes > 100) == (3, True)
 
 
-def test_a_follower_that_was_killed_goes_on_where_its_segments_end(world: BackedUp):
+def test_a_killed_follower_continues_where_its_segments_end(world: BackedUp):
     world.follow()
     with world.opened() as store:
         world.commit(store, 2)
@@ -189,7 +189,7 @@ def test_a_follower_that_was_killed_goes_on_where_its_segments_end(world: Backed
     assert world.restore(world.data.with_name("new")).batches == 4
 
 
-def test_following_begins_anew_where_it_cannot_go_on(world: BackedUp, tmp_path: Path):
+def test_a_new_timeline_begins_where_following_cannot_continue(world: BackedUp, tmp_path: Path):
     def reason(folder: Path = world.folder) -> str:
         with world.opened() as store:
             resumed = resume(store, folder)
@@ -224,7 +224,7 @@ def test_following_begins_anew_where_it_cannot_go_on(world: BackedUp, tmp_path: 
     assert reason() == "the operation log was dropped: it was too large"
 
 
-def test_a_follower_whose_timeline_has_ended_says_so(world: BackedUp):
+def test_a_follower_reports_that_its_timeline_has_ended(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         assert follower.step()
@@ -239,7 +239,7 @@ def test_a_follower_whose_timeline_has_ended_says_so(world: BackedUp):
 # Snapshots
 
 
-def test_a_snapshot_says_what_it_holds_and_is_for_its_owner_only(world: BackedUp):
+def test_a_snapshot_describes_its_contents_and_is_readable_by_its_owner_only(world: BackedUp):
     with world.opened() as store:
         world.commit(store, 3)
     taken = world.snapshot()
@@ -252,7 +252,7 @@ def test_a_snapshot_says_what_it_holds_and_is_for_its_owner_only(world: BackedUp
     assert snapshots.listed(world.folder) == [taken]
 
 
-def test_a_snapshot_of_a_broken_store_is_not_kept(world: BackedUp):
+def test_a_snapshot_of_a_corrupt_store_is_not_kept(world: BackedUp):
     with world.opened() as store:
         store.write_now([put(BALANCES, 1, value=5)])
     with pytest.raises(
@@ -262,7 +262,7 @@ def test_a_snapshot_of_a_broken_store_is_not_kept(world: BackedUp):
     assert [path.name for path in world.folder.iterdir()] == [".lock"]
 
 
-def test_checksums_alone_let_the_rules_between_rows_be(world: BackedUp, tmp_path: Path):
+def test_checksum_verification_does_not_check_the_rules_between_rows(world: BackedUp, tmp_path: Path):
     """A faithful copy of a store that breaks a rule is better than none; the manifest says how it was verified."""
     with world.opened() as store:
         store.write_now([put(BALANCES, 1, value=5)])
@@ -287,7 +287,7 @@ def garble(store: Store, table: Table[Any]) -> None:
 
 @pytest.mark.parametrize("how", Verification)
 @pytest.mark.parametrize("table", [BALANCES, LEDGER, ORGANIZATIONS, META])
-def test_a_row_that_is_not_what_was_written_makes_no_snapshot(world: BackedUp, table: Table[Any], how: Verification):
+def test_a_corrupt_row_makes_no_snapshot(world: BackedUp, table: Table[Any], how: Verification):
     with world.opened() as store:
         world.commit(store, 3)
         garble(store, table)
@@ -296,14 +296,14 @@ def test_a_row_that_is_not_what_was_written_makes_no_snapshot(world: BackedUp, t
     assert not list(world.folder.glob("snapshot-*"))
 
 
-def test_what_an_interrupted_backup_left_is_swept_away(world: BackedUp):
+def test_the_remains_of_an_interrupted_backup_are_removed(world: BackedUp):
     (world.folder / ".snapshot.partial").mkdir(parents=True)
     (world.folder / ".snapshot.partial" / "data.mdb").write_bytes(b"half")
     taken = world.snapshot()
     assert sorted(path.name for path in world.folder.iterdir()) == [".lock", taken.path.name]
 
 
-def test_a_link_in_the_place_of_a_backup_is_named_and_left_alone(world: BackedUp, tmp_path: Path):
+def test_a_symbolic_link_in_place_of_a_backup_is_rejected_and_not_followed(world: BackedUp, tmp_path: Path):
     world.folder.mkdir(parents=True)
     (tmp_path / "target").mkdir()
     (world.folder / ".snapshot.partial").symlink_to(tmp_path / "target")
@@ -312,7 +312,7 @@ def test_a_link_in_the_place_of_a_backup_is_named_and_left_alone(world: BackedUp
     assert list((tmp_path / "target").iterdir()) == []
 
 
-def test_two_backups_at_once_and_two_stores_in_one_folder_are_refused(world: BackedUp, tmp_path: Path):
+def test_two_concurrent_backups_and_two_stores_in_one_folder_are_rejected(world: BackedUp, tmp_path: Path):
     world.snapshot()
     with (
         exclusive(world.folder / ".lock", "held by this test"),
@@ -346,7 +346,7 @@ def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(worl
     assert world.rows(world.data.with_name("new")) == before
 
 
-def test_pruning_spares_the_segment_that_is_being_written(world: BackedUp):
+def test_pruning_keeps_the_segment_being_written(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         world.commit(store)
@@ -366,7 +366,7 @@ def test_pruning_spares_the_segment_that_is_being_written(world: BackedUp):
 
 
 @pytest.mark.slow
-def test_a_store_comes_back_as_it_was_at_every_moment(world: BackedUp, tmp_path: Path):
+def test_a_store_can_be_restored_to_every_moment(world: BackedUp, tmp_path: Path):
     states = {}
     with world.opened() as store:
         world.commit(store, 2)
@@ -389,7 +389,7 @@ def test_a_store_comes_back_as_it_was_at_every_moment(world: BackedUp, tmp_path:
     assert world.rows(tmp_path / "last") == rows
 
 
-def test_a_snapshot_that_is_named_itself_is_restored_as_it_was_or_carried_on(world: BackedUp, tmp_path: Path):
+def test_a_named_snapshot_is_restored_as_taken_or_rolled_forward(world: BackedUp, tmp_path: Path):
     first = world.follow()
     with world.opened() as store, world.following(store) as follower:
         world.commit(store, 2)
@@ -398,7 +398,7 @@ def test_a_snapshot_that_is_named_itself_is_restored_as_it_was_or_carried_on(wor
     assert world.restore(tmp_path / "on", source=first.path, to_ms=world.clock.now_ms).batches == 2
 
 
-def test_who_is_restored_is_not_followed_and_its_log_is_empty(world: BackedUp, tmp_path: Path):
+def test_a_restored_store_is_not_followed_and_its_log_is_empty(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store:
         world.commit(store, 2)
@@ -459,7 +459,7 @@ def sign_in(world: BackedUp, store: Store, name: str) -> None:
     assert store.write_now([job]) == [None]
 
 
-def test_a_torn_end_is_left_out_and_told(world: BackedUp, tmp_path: Path):
+def test_a_torn_end_is_omitted_and_reported(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         world.commit(store, 3)
@@ -472,7 +472,7 @@ def test_a_torn_end_is_left_out_and_told(world: BackedUp, tmp_path: Path):
     assert restored.torn == Torn(segment.path, whole[1], whole[2] - whole[1] - 1)
 
 
-def test_a_damaged_middle_is_refused_and_what_is_before_it_can_be_had(world: BackedUp, tmp_path: Path):
+def test_corruption_in_the_middle_is_rejected_and_what_precedes_it_can_be_restored(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         world.commit(store, 1)
@@ -493,7 +493,7 @@ def test_a_damaged_middle_is_refused_and_what_is_before_it_can_be_had(world: Bac
     assert world.rows(tmp_path / "new") == before
 
 
-def test_a_segment_that_is_missing_is_refused(world: BackedUp, tmp_path: Path):
+def test_a_missing_segment_is_rejected(world: BackedUp, tmp_path: Path):
     world.follow()
     for _ in range(3):
         with world.opened() as store, world.following(store) as follower:
@@ -505,7 +505,7 @@ def test_a_segment_that_is_missing_is_refused(world: BackedUp, tmp_path: Path):
         world.restore(tmp_path / "new")
 
 
-def test_batches_of_another_timeline_never_continue_a_snapshot(world: BackedUp, tmp_path: Path):
+def test_batches_of_another_timeline_are_never_applied_to_a_snapshot(world: BackedUp, tmp_path: Path):
     first = world.follow()
     with world.opened() as store:
         world.commit(store, 2)  # lost: nobody copied them before following began again
@@ -563,7 +563,7 @@ def no_snapshot(world: BackedUp) -> None:
         (no_snapshot, DirectoryError, "holds no snapshot"),
     ],
 )
-def test_what_cannot_be_restored_is_refused_and_leaves_nothing(
+def test_an_impossible_restore_is_rejected_and_leaves_nothing(
     world: BackedUp, spoil: Callable[[BackedUp], None], kind: type[Exception], says: str
 ):
     world.snapshot()
@@ -574,14 +574,14 @@ def test_what_cannot_be_restored_is_refused_and_leaves_nothing(
     assert sorted(world.data.parent.rglob("*")) == before
 
 
-def test_a_moment_before_the_oldest_snapshot_is_refused(world: BackedUp, tmp_path: Path):
+def test_a_moment_before_the_oldest_snapshot_is_rejected(world: BackedUp, tmp_path: Path):
     taken = world.snapshot()
     for source in (world.folder, taken.path):
         with pytest.raises(DirectoryError, match=r"was taken at 2026-01-01T00:00:01\.000Z"):
             world.restore(tmp_path / "new", source=source, to_ms=world.clock.now_ms - 1)
 
 
-def test_a_log_that_leads_to_a_newer_store_is_refused(world: BackedUp, tmp_path: Path):
+def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         store.write_now([put(META, "version", value=len(MIGRATIONS) + 1)])
@@ -591,7 +591,7 @@ def test_a_log_that_leads_to_a_newer_store_is_refused(world: BackedUp, tmp_path:
     assert not (tmp_path / "new").exists()
 
 
-def test_an_older_snapshot_is_brought_up_to_date(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = world.snapshot()
     later = (*MIGRATIONS, lambda transaction: None)
     for module in ("svc.store.store", "svc.store.reading", "svc.store.backup.restore"):
@@ -607,7 +607,7 @@ def test_an_older_snapshot_is_brought_up_to_date(world: BackedUp, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_large_log_is_carried_on_in_several_commits(world: BackedUp, tmp_path: Path):
+def test_a_large_log_is_applied_in_several_commits(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
         for number in range(2, 60):

@@ -14,7 +14,8 @@ from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.weights import StoredWeights
 from svc.store.codec import CorruptionError, Flattened, Key, Part, Record, Signed, UnknownValueError
 from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
-from svc.store.tables import BALANCES, BLOCKS, EVENTS_BY_LEVEL, IDEMPOTENCY, META, PAST_DUE, Table
+from svc.store.segments import Digests
+from svc.store.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
 from tests.domain.test_webhooks import EVENT
 
 WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
@@ -28,12 +29,12 @@ parts = st.tuples(
 
 
 @given(parts, parts)
-def test_byte_order_is_value_order(one: tuple[int, int, int, bytes, str], other: tuple[int, int, int, bytes, str]):
+def test_byte_order_equals_value_order(one: tuple[int, int, int, bytes, str], other: tuple[int, int, int, bytes, str]):
     assert (WHOLE.pack(*one) < WHOLE.pack(*other)) == (one < other)
 
 
 @given(parts)
-def test_a_key_unpacks_to_what_was_packed(values: tuple[int, int, int, bytes, str]):
+def test_a_key_unpacks_to_the_packed_values(values: tuple[int, int, int, bytes, str]):
     assert WHOLE.unpack(WHOLE.pack(*values)) == values
 
 
@@ -54,7 +55,7 @@ def test_the_parts_of_a_key_are_read_by_their_names():
     assert (key.organization, key.environment, key.arrival, key.id, key.name) == key == (7, 1, 5, key.id, "x")
 
 
-def test_a_key_beyond_what_lmdb_holds_is_a_mistake_that_is_told():
+def test_a_key_over_the_size_limit_raises_an_error():
     with pytest.raises(ValueError, match="511"):
         Key(name=TEXT).pack("x" * 512)
     with pytest.raises(ValueError, match="1 to 511"):
@@ -105,13 +106,13 @@ ROWS: list[tuple[Table[Any], tuple[Any, ...], Any]] = [
     (IDEMPOTENCY, (1, b"0123456789abcdef"), Idempotency(b"0123456789abcdef", 5)),
     (BALANCES, (7,), -(2**63)),
     (BLOCKS, (1, b"A12345678"), Block(2.5, (3, 4))),
-    (EVENTS_BY_LEVEL, (1, 0, 2, 5, b"0123456789abcdef"), b""),
+    (EVENT_TAIL, (1, 0, 5, b"0123456789abcdef"), Digests((1, 2))),
     (META, ("version",), 1),
 ]
 
 
 @pytest.mark.parametrize(("table", "key", "value"), ROWS, ids=[table.name for table, _, _ in ROWS])
-def test_a_row_reads_as_it_was_written_and_a_flipped_bit_of_its_key_or_value_is_seen(
+def test_a_row_is_read_as_written_and_a_bit_flip_in_key_or_value_is_detected(
     table: Table[Any], key: tuple[Any, ...], value: Any
 ):
     packed = table.key.pack(*key)
@@ -123,7 +124,7 @@ def test_a_row_reads_as_it_was_written_and_a_flipped_bit_of_its_key_or_value_is_
             table.decode(flipped[: len(packed)], flipped[len(packed) :])
 
 
-def test_a_row_of_another_table_is_none_of_this_one():
+def test_a_row_of_another_table_is_rejected():
     packed = BALANCES.key.pack(1)
     with pytest.raises(CorruptionError, match="past_due"):
         PAST_DUE.decode(packed, BALANCES.encode(packed, 5))
@@ -135,11 +136,11 @@ def test_the_bytes_of_a_row_are_pinned():
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_numbers_come_back(value: int):
+def test_numbers_survive_encoding(value: int):
     assert Signed("n").decode(Signed("n").encode(value)) == value
 
 
-def test_a_record_without_its_newest_fields_reads_with_their_defaults():
+def test_a_record_without_its_newest_fields_gets_their_defaults():
     class Older(msgspec.Struct, array_like=True):
         id: str
         number: int
@@ -150,7 +151,7 @@ def test_a_record_without_its_newest_fields_reads_with_their_defaults():
     assert Record(Organization).decode(raw) == Organization("org_x", 1, "old", 5)
 
 
-def test_a_value_that_only_a_later_version_knows_is_told_apart_from_damage():
+def test_a_value_of_a_later_version_is_distinguished_from_corruption():
     known = Organization("org_x", 1, "new", 5)
     raw = Record(Organization).encode(known).replace(b"dfree", b"dgone")
     with pytest.raises(UnknownValueError, match=r"Organization .*'gone'.* run the version that wrote it"):
@@ -165,7 +166,7 @@ def test_no_bytes_decode_to_a_wrong_record(raw: bytes):
         BALANCES.decode(BALANCES.key.pack(1), raw)
 
 
-def test_an_event_without_its_newest_fields_reads_with_their_defaults_in_the_verdict_too():
+def test_an_old_event_gets_defaults_for_its_newest_fields_also_in_the_verdict():
     """As 0.1.0 wrote it, which ends before `signals`, and as a later version may, which goes on."""
     table = Flattened(Event, EVENT_FIELDS)
     raw = table.encode(EVENT)
@@ -180,6 +181,6 @@ def test_an_event_without_its_newest_fields_reads_with_their_defaults_in_the_ver
 
 
 @pytest.mark.parametrize("stored", [EVENT_FIELDS[:-1], EVENT_FIELDS[::-1], (*EVENT_FIELDS, "mark")])
-def test_a_field_of_an_event_that_has_no_place_on_disk_is_refused(stored: tuple[str, ...]):
+def test_an_event_field_without_a_place_on_disk_is_rejected(stored: tuple[str, ...]):
     with pytest.raises(ValueError, match="the fields of Event are to be stored each once, and in their order"):
         Flattened(Event, stored)

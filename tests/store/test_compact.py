@@ -116,7 +116,7 @@ class Stop(Steps):
 
 
 @pytest.mark.parametrize("stage", range(3))
-def test_a_failure_at_any_stage_leaves_the_store_as_it_was(store: Path, stage: int):
+def test_a_failure_at_any_stage_leaves_the_store_unchanged(store: Path, stage: int):
     before = (store / "data.mdb").read_bytes()
     with pytest.raises(DirectoryError, match="No space left on device; the store is as it was"):
         compact(store, Stop(stage))
@@ -125,7 +125,7 @@ def test_a_failure_at_any_stage_leaves_the_store_as_it_was(store: Path, stage: i
     assert_good(store)
 
 
-def test_a_crash_while_copying_or_before_the_rename_leaves_a_good_store_and_the_next_run_ends_it(store: Path):
+def test_a_crash_while_copying_or_before_the_rename_leaves_a_valid_store_and_is_completed(store: Path):
     whole = (store / "data.mdb").read_bytes()
     for left in (whole[:9000], whole):
         (store / PARTIAL).mkdir()
@@ -136,7 +136,7 @@ def test_a_crash_while_copying_or_before_the_rename_leaves_a_good_store_and_the_
         assert_good(store)
 
 
-def test_nobody_may_have_the_store_open(store: Path):
+def test_compaction_requires_exclusive_access(store: Path):
     inside, leave = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:  # locks of one process don't keep it from itself
@@ -156,7 +156,7 @@ def test_nobody_may_have_the_store_open(store: Path):
     assert compact(store, QUIET).rows == 51
 
 
-def test_too_little_room_is_refused_with_what_it_needs(store: Path, monkeypatch: pytest.MonkeyPatch):
+def test_too_little_space_is_reported_with_the_required_amount(store: Path, monkeypatch: pytest.MonkeyPatch):
     usage = namedtuple("usage", "free")  # noqa: PYI024  as the library answers
     monkeypatch.setattr(compacting.shutil, "disk_usage", lambda _: usage(1000))
     with pytest.raises(DirectoryError, match=r"has 0 MiB left, and the copy beside the store may take \d+ MiB"):
@@ -164,7 +164,7 @@ def test_too_little_room_is_refused_with_what_it_needs(store: Path, monkeypatch:
     assert_good(store)
 
 
-def test_a_damaged_store_is_not_compacted(store: Path):
+def test_a_corrupt_store_is_not_compacted(store: Path):
     file = store / "data.mdb"
     image = bytearray(file.read_bytes())
     image[144] ^= 64  # the number of a commit
@@ -175,7 +175,7 @@ def test_a_damaged_store_is_not_compacted(store: Path):
 
 
 @pytest.mark.slow
-def test_the_command_says_what_it_came_to(tmp_path: Path):
+def test_the_command_reports_its_result(tmp_path: Path):
     world = World.real()
     open_directory(tmp_path, world.run_sync, world.entropy).store.close()
     done = run_json("store", "compact", "--data", str(tmp_path))

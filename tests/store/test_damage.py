@@ -1,6 +1,6 @@
 """Damage to what leads to the rows, which the rows themselves cannot show: names, roots, numbers of pages, commits.
 
-Bits are turned over in the files of small stores. Whether such a file is refused is asked of the real check; what the
+Bits are flipped in the files of small stores. Whether such a file is refused is asked of the real check; what the
 rest of the program makes of it is in `tests/crash/test_rot.py`.
 """
 
@@ -97,7 +97,7 @@ class DamagedBackupError:
         self.path.write_bytes(self.image)
 
     def each(self, places: Iterable[tuple[str, int]], bits: int) -> Iterator[str]:
-        """The file has one bit turned over while the loop's body runs: each of so many from each place on."""
+        """The file has one flipped bit while the loop's body runs: each of so many from each place on."""
         with self.path.open("r+b", buffering=0) as file:
             for kind, place in places:
                 for bit in range(bits):
@@ -120,7 +120,7 @@ def leads(image: bytes, *kinds: str) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_a_bit_in_any_number_of_a_page_is_told_wherever_it_leads(intact: Path, tmp_path: Path):
+def test_a_bit_flip_in_any_page_number_is_detected(intact: Path, tmp_path: Path):
     damaged = DamagedBackupError(intact, tmp_path)
     for kind in ("root of", "branch in", "large value in"):
         places = list(leads(damaged.image, kind))
@@ -130,13 +130,13 @@ def test_a_bit_in_any_number_of_a_page_is_told_wherever_it_leads(intact: Path, t
     assert refusal(damaged.path) is None
 
 
-def test_at_the_start_every_number_is_looked_at_where_no_value_is_large(tmp_path: Path):
+def test_the_startup_check_verifies_every_page_number_if_no_value_is_large(tmp_path: Path):
     damaged = DamagedBackupError(made(tmp_path / "store", SIZES[:-1]), tmp_path)
     for place in damaged.each(leads(damaged.image, "root of", "branch in"), damaged.number_bits):
         assert refusal(damaged.path, CheckDepth.BRANCHES), place
 
 
-def test_a_page_in_use_that_is_listed_as_free_is_told_before_anything_is_written_over_it(intact: Path, tmp_path: Path):
+def test_a_page_in_use_that_is_listed_as_free_is_detected_before_it_is_overwritten(intact: Path, tmp_path: Path):
     damaged = DamagedBackupError(intact, tmp_path)
     listed = [
         ("free page", at + 8 * number)
@@ -148,7 +148,7 @@ def test_a_page_in_use_that_is_listed_as_free_is_told_before_anything_is_written
         assert refusal(damaged.path), place
 
 
-def test_a_bit_in_the_number_of_a_commit_never_brings_the_one_before_it_back(tmp_path: Path):
+def test_a_bit_flip_in_a_commit_number_never_restores_the_previous_commit(tmp_path: Path):
     store = opened(tmp_path / "store")
     for number in range(9):
         store.write_now([put(number, 10, random.Random(number))])
@@ -183,7 +183,7 @@ def _commits(file: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_store_is_whole_after_every_commit_and_while_others_write(tmp_path: Path):
+def test_a_store_is_valid_after_every_commit_and_while_others_write(tmp_path: Path):
     store = opened(tmp_path)
     store.check_pages(CheckDepth.EVERYTHING)
     for seed in range(60):
@@ -220,7 +220,9 @@ class Interrupted:
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
 @pytest.mark.parametrize("reach", list(CheckDepth))
-def test_commits_between_the_snapshot_and_its_meta_page_are_no_damage(tmp_path: Path, reach: CheckDepth, commits: int):
+def test_commits_between_the_snapshot_and_its_meta_page_are_not_corruption(
+    tmp_path: Path, reach: CheckDepth, commits: int
+):
     store = opened(tmp_path)
     chance = random.Random(1)
     busy = Interrupted(store.engine.environment, lambda: change(store, chance, commits), times=20)
@@ -235,7 +237,7 @@ def write_at(file: Path, place: int, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("reach", list(CheckDepth))
-def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path: Path, reach: CheckDepth):
+def test_a_half_written_meta_page_is_not_corruption_once_complete(tmp_path: Path, reach: CheckDepth):
     store, file = opened(tmp_path), tmp_path / "data.mdb"
     change(store, random.Random(1), 40)
     metas = {place: file.read_bytes()[place : place + PAGE] for place in (0, PAGE)}
@@ -248,7 +250,7 @@ def test_a_meta_page_that_is_half_written_is_no_damage_once_it_is_whole(tmp_path
     store.close()
 
 
-def test_a_copy_without_free_pages_is_whole_and_stays_so(intact: Path, tmp_path: Path):
+def test_a_copy_without_free_pages_is_valid_and_stays_so(intact: Path, tmp_path: Path):
     with read_only(intact.parent, live=True) as store:
         store.copy(tmp_path, lambda: 0)
     assert refusal(tmp_path / "data.mdb") is None
@@ -285,7 +287,7 @@ def renamed(intact: Path, tmp_path: Path) -> Callable[[str, str], Path]:
         (META.name, "metb", "nothing says of which version"),
     ],
 )
-def test_a_table_whose_name_is_damaged_does_not_come_back_empty(renamed, name: str, other: str, sentence: str):
+def test_a_table_with_a_corrupt_name_is_not_replaced_by_an_empty_one(renamed, name: str, other: str, sentence: str):
     directory = renamed(name, other)
     before = (directory / "data.mdb").read_bytes()
     with pytest.raises(CorruptionError, match=sentence):
@@ -295,7 +297,7 @@ def test_a_table_whose_name_is_damaged_does_not_come_back_empty(renamed, name: s
         pass
 
 
-def test_a_store_in_which_a_name_is_hidden_by_another_is_not_opened(intact: Path, tmp_path: Path):
+def test_a_store_with_a_hidden_table_name_is_not_opened(intact: Path, tmp_path: Path):
     image = bytearray(intact.read_bytes())
     ((at, size),) = structure(bytes(image))["places in a page of the tables"]
     image[at : at + 2] = image[at + 2 : at + 4]
@@ -304,7 +306,7 @@ def test_a_store_in_which_a_name_is_hidden_by_another_is_not_opened(intact: Path
         opened(tmp_path)
 
 
-def test_a_store_that_was_given_up_while_its_tables_were_made_is_made_to_its_end(tmp_path: Path):
+def test_an_interrupted_table_creation_is_completed(tmp_path: Path):
     environment = lmdb.open(str(tmp_path), map_size=MAP_BYTES, max_dbs=64)
     for name in (STATISTICS.name, BALANCES.name):
         environment.open_db(name.encode())
@@ -319,7 +321,7 @@ def test_a_store_that_was_given_up_while_its_tables_were_made_is_made_to_its_end
 
 
 @pytest.mark.slow
-def test_a_damaged_store_is_neither_served_nor_copied_and_the_check_says_why(tmp_path: Path):
+def test_a_corrupt_store_is_neither_served_nor_copied_and_the_check_gives_the_reason(tmp_path: Path):
     data = tmp_path / "data"
     run("org", "create", "shop", "--credit-usd", "5", "--data", str(data))
     file = data / "store" / "data.mdb"

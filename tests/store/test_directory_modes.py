@@ -23,7 +23,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_a_pepper_has_its_name_only_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_pepper_gets_its_name_only_when_it_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def killed(source: Path, target: Path) -> None:
         raise KeyboardInterrupt(f"{source} has no second name {target} yet")
 
@@ -37,7 +37,7 @@ def test_a_pepper_has_its_name_only_when_it_is_whole(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["", "store", "pepper"])
-def test_what_everybody_can_write_is_refused_with_the_command_that_closes_it(data: Path, name: str):
+def test_a_world_writable_path_is_rejected_with_the_command_that_fixes_it(data: Path, name: str):
     path = data / name
     mode = path.stat().st_mode & 0o777
     path.chmod(mode | 0o002)
@@ -57,7 +57,7 @@ def test_what_everybody_can_write_is_refused_with_the_command_that_closes_it(dat
         ("pepper", 0o644, "chmod 600 {}"),
     ],
 )
-def test_what_a_volume_may_come_with_is_warned_of(data: Path, name: str, mode: int, hint: str):
+def test_risky_modes_of_a_volume_are_warned_about(data: Path, name: str, mode: int, hint: str):
     path = data / name
     path.chmod(mode)
     opened(data).store.close()
@@ -65,7 +65,7 @@ def test_what_a_volume_may_come_with_is_warned_of(data: Path, name: str, mode: i
     assert risk.endswith(hint.format(path))
 
 
-def test_a_pepper_in_the_data_directory_is_no_link(data: Path, tmp_path: Path):
+def test_a_pepper_in_the_data_directory_is_not_a_link(data: Path, tmp_path: Path):
     (data / "pepper").rename(tmp_path / "elsewhere")
     (data / "pepper").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DirectoryError, match="pepper is a symbolic link: put the file itself there, or name it with"):
@@ -73,7 +73,7 @@ def test_a_pepper_in_the_data_directory_is_no_link(data: Path, tmp_path: Path):
     opened(data, tmp_path / "elsewhere").store.close()
 
 
-def test_a_secret_as_an_orchestrator_mounts_it_is_taken(tmp_path: Path):
+def test_a_secret_mounted_by_an_orchestrator_is_accepted(tmp_path: Path):
     """Kubernetes: `pepper -> ..data/pepper`, `..data -> ..2026_...`, mode 0444."""
     mounted = tmp_path / "secret"
     (mounted / "..2026_05_28").mkdir(parents=True)

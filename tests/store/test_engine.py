@@ -218,7 +218,7 @@ class EngineMachine(RuleBasedStateMachine):
 
 @pytest.mark.slow(6)
 @every_engine
-def test_an_engine_and_a_dict_say_the_same(open_at: OpenAt, request: pytest.FixtureRequest):
+def test_an_engine_and_a_dict_behave_the_same(open_at: OpenAt, request: pytest.FixtureRequest):
     run_state_machine_as_test(
         lambda: EngineMachine(open_at),
         settings=settings(
@@ -242,7 +242,7 @@ def opened(open_at: OpenAt, directory: Path, *names: str) -> Iterator[Engine]:
 
 
 @every_engine
-def test_a_table_is_there_once_it_was_created(open_at: OpenAt, tmp_path: Path):
+def test_a_table_exists_after_it_was_created(open_at: OpenAt, tmp_path: Path):
     with opened(open_at, tmp_path) as engine:
         assert engine.tables() == set()
         with pytest.raises(MissingTableError):
@@ -259,7 +259,7 @@ def test_a_table_is_there_once_it_was_created(open_at: OpenAt, tmp_path: Path):
 
 
 @every_engine
-def test_many_rows_are_read_in_both_directions_from_any_place(open_at: OpenAt, tmp_path: Path):
+def test_many_rows_are_read_in_both_directions_from_any_position(open_at: OpenAt, tmp_path: Path):
     """More than fit on a page, so that ranges begin and end in the middle of a tree."""
     rows = {number.to_bytes(4): number.to_bytes(8) * 20 for number in range(0, 4_000, 2)}
     with opened(open_at, tmp_path, "visits") as engine:
@@ -281,7 +281,7 @@ def test_many_rows_are_read_in_both_directions_from_any_place(open_at: OpenAt, t
 
 
 @every_engine
-def test_an_engine_says_how_large_it_is_and_checks_itself(open_at: OpenAt, tmp_path: Path):
+def test_an_engine_reports_its_size_and_checks_itself(open_at: OpenAt, tmp_path: Path):
     with opened(open_at, tmp_path, "visits") as engine:
         before = engine.space()
         engine.write(lambda writer: [writer.put("visits", bytes([number]), bytes(9_000)) for number in range(100)])
@@ -295,7 +295,7 @@ def test_an_engine_says_how_large_it_is_and_checks_itself(open_at: OpenAt, tmp_p
 
 
 @every_engine
-def test_states_of_one_commit_have_its_number_and_no_others(open_at: OpenAt, tmp_path: Path):
+def test_a_commit_number_identifies_one_state(open_at: OpenAt, tmp_path: Path):
     """Whichever process committed: a group trusts its snapshot where the number is still the same."""
     with opened(open_at, tmp_path, "visits") as engine:
 
@@ -328,7 +328,7 @@ def undo() -> None:
 
 
 @pytest.mark.parametrize("open_at", [lmdb], indirect=True)
-def test_an_older_state_that_is_read_is_told(open_at: OpenAt, tmp_path: Path):
+def test_the_lag_of_an_old_reader_is_reported(open_at: OpenAt, tmp_path: Path):
     """By LMDB, whose file grows meanwhile."""
     with opened(open_at, tmp_path, "visits") as engine, closing(engine.read()):
         assert engine.space().readers == 1

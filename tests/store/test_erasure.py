@@ -38,12 +38,12 @@ def names_somebody(transaction: Transaction) -> None:
         ),
     ],
 )
-def test_what_disagrees_is_told(tmp_path: Path, job: Job, sentence: str):
+def test_an_inconsistency_is_reported(tmp_path: Path, job: Job, sentence: str):
     (violation,) = found_in(tmp_path, job)
     assert sentence in violation
 
 
-def test_a_block_may_name_a_deleted_visitor_and_a_key_an_event_that_was_erased(tmp_path: Path):
+def test_blocks_and_keys_may_refer_to_erased_visitors_and_events(tmp_path: Path):
     def departed(transaction: Transaction) -> None:
         transaction.put(DELETED_VISITORS, (1, 7), 5)
         transaction.put(ERASED_EVENTS, (1,), 1)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,11 +17,12 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.domain.verdict import EventSignal, Verdict
 from svc.store.directory import open_directory
-from svc.store.events import EventMatch, event_by_request, event_page, index_keys, put_event
+from svc.store.event_index import digests
+from svc.store.events import EventMatch, event_by_request, event_page, put_event
 from svc.store.invariants import violations
-from svc.store.snapshot import Snapshot, Transaction
+from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, EVENTS_BY_LEVEL, EVENTS_BY_VISITOR, WEIGHTS_SNAPSHOTS
+from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import counted, keep
 from svc.world import World
@@ -108,23 +108,6 @@ def count_again(transaction: Transaction) -> None:
         keep(transaction, number, counted(transaction, number))
 
 
-class Counted(Snapshot):
-    """A snapshot that counts the keys it steps over and the rows it reads."""
-
-    def __init__(self, of: Snapshot) -> None:
-        super().__init__(of.reader)
-        self.touched: Counter[str] = Counter()
-
-    def get(self, table: Any, *key: Any) -> Any:
-        self.touched[table.name] += 1
-        return super().get(table, *key)
-
-    def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys_reverse(table, start, end):
-            self.touched[table.name] += 1
-            yield key
-
-
 def fits(listing: Listing, environment: str, given: Event) -> bool:
     return (
         given.environment == environment
@@ -134,7 +117,7 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
     )
 
 
-def test_a_page_is_what_a_look_at_every_event_says(tmp_path: Path):
+def test_a_page_equals_a_scan_of_every_event(tmp_path: Path):
     """Every filter, over windows whose ends are on events, between them and outside; many share a millisecond."""
     chance = random.Random(11)
     numbers = [chance.getrandbits(128) for _ in range(1500)]
@@ -167,35 +150,7 @@ def test_a_page_is_what_a_look_at_every_event_says(tmp_path: Path):
         assert list(violations(snapshot)) == []
 
 
-def test_a_page_reads_the_keys_before_it_and_no_event_that_it_does_not_show(tmp_path: Path):
-    chance = random.Random(12)
-    events = [(1, uuid(number), event(chance, EPOCH_MS + number, environment="staging")) for number in range(3000)]
-    with filled_store(tmp_path, *events) as store, store.read() as snapshot:
-        for visitor_id, table in ((None, EVENTS_BY_LEVEL), (VISITORS[0], EVENTS_BY_VISITOR)):
-            for level, streams in ((None, 4), ("high", 1)):
-                for offset in (0, 100):
-                    counted = Counted(snapshot)
-                    listing = Listing(
-                        EPOCH_MS, EPOCH_MS + 5000, Filters(visitor_id=visitor_id, level=level), offset, 20
-                    )
-                    assert len(event_page(counted, 1, "staging", listing).events) == 20
-                    assert counted.touched[EVENTS.name] == 20
-                    assert offset + 20 < counted.touched[table.name] <= offset + 20 + streams
-                    assert set(counted.touched) == {EVENTS.name, table.name}
-
-
-def test_what_nobody_has_is_looked_for_in_no_event(tmp_path: Path):
-    chance = random.Random(13)
-    events = [(1, uuid(number), event(chance, EPOCH_MS + number, suspect_level="low")) for number in range(500)]
-    with filled_store(tmp_path, *events) as store, store.read() as snapshot:
-        for organization, visitor_id, level in ((1, "z" * 20, None), (1, None, "high"), (2, None, None)):
-            counted = Counted(snapshot)
-            listing = Listing(EPOCH_MS, EPOCH_MS + 5000, Filters(visitor_id=visitor_id, level=level), 0, 20)
-            assert event_page(counted, organization, "staging", listing) == ([], None)
-            assert counted.touched == Counter()
-
-
-def test_one_event_is_its_own_organizations_and_environments_for_30_days(tmp_path: Path):
+def test_one_event_belongs_to_its_organization_and_environment_for_30_days(tmp_path: Path):
     given = event(random.Random(1), EPOCH_MS, environment="staging")
     with filled_store(tmp_path, (1, uuid(7), given)) as store, store.read() as snapshot:
         last_ms = EPOCH_MS + RETENTION_MS
@@ -210,24 +165,28 @@ GIVEN = event(
     random.Random(1), EPOCH_MS, environment="staging", visitor_id="a" * 20, suspect_level="high", tag="cart",
     ip_address="81.2.69.160", country_code="GB", visitor_kind="human", signals=fired("headless", "automation"),
 )  # fmt: skip
-KEYS = index_keys(1, uuid(7).bytes, GIVEN)
+KEY = (1, 1, EPOCH_MS, uuid(7).bytes)
 
 
-def test_the_bytes_of_the_index_keys_are_pinned():
-    visitor, tail = "61" * 20, "0000019b76daa80000000000000000000000000000000007"
-    keys = [(table.name, table.key.pack(*key).hex()) for table, key in index_keys(258, uuid(7).bytes, GIVEN)]
-    assert keys == [
-        ("events_by_level", "0000010201" + "03" + tail),
-        ("events_by_visitor", "0000010201" + visitor + "03" + tail),
-        ("events_by_facet", "0000010201" + "00" + "c200930b493ae896" + tail),
-        ("events_by_facet", "0000010201" + "01" + "528546ab4ab80ee1" + tail),
-        ("events_by_facet", "0000010201" + "02" + "29bd660e02bb9dd4" + tail),
-        ("events_by_facet", "0000010201" + "03" + "bfef581a183ab598" + tail),
-        ("events_by_facet", "0000010201" + "03" + "90ab2300494f82ee" + tail),
-        ("events_by_facet", "0000010201" + "04" + "cbd332ae21717733" + tail),
-    ]
-    levels = [index_keys(1, b"", event(random.Random(1), 0, suspect_level=level))[0][1][2] for level in (None, *LEVELS)]
-    assert levels == [0, 1, 2, 3]
+def test_the_bytes_of_the_index_are_pinned():
+    key = EVENT_TAIL.key.pack(258, *KEY[1:])
+    assert key.hex() == "0000010201" + "0000019b76daa80000000000000000000000000000000007"
+    assert digests(GIVEN).pack().hex() == PINNED
+    given = [event(random.Random(1), 0, suspect_level=level) for level in (None, *LEVELS)]
+    assert len({digests(one) for one in given}) == 4
+
+
+PINNED = (
+    "41f17de4fcdd6008"
+    "e935f843bde27808"
+    "b810a6b06c909232"
+    "34ae42682941ff42"
+    "3530f64791e6d678"
+    "c65499bd52c71c89"
+    "99af558a90b5e2a8"
+    "2dce62b8a44bf6d7"
+)
+"""The digests of `GIVEN`, in ascending order."""
 
 
 REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest=b"d" * 16, received_at_ms=0)
@@ -236,16 +195,19 @@ REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest
 @pytest.mark.parametrize(
     ("job", "sentences"),
     [
-        (lambda txn: txn.delete(KEYS[0][0], *KEYS[0][1]), [f"request {uuid(7)} is not found in events_by_level"]),
-        (lambda txn: txn.delete(KEYS[1][0], *KEYS[1][1]), [f"request {uuid(7)} is not found in events_by_visitor"]),
+        (lambda txn: txn.delete(EVENT_TAIL, *KEY), [f"request {uuid(7)} is not found in the index"]),
         (
-            lambda txn: txn.put(EVENTS_BY_LEVEL, (1, 1, 2, EPOCH_MS, uuid(7).bytes), b""),
-            [f"events_by_level has request {uuid(7)} where it does not belong"],
+            lambda txn: txn.put(EVENT_TAIL, (1, 1, EPOCH_MS + 1, uuid(7).bytes), digests(GIVEN)),
+            [f"event_tail has request {uuid(7)} where it does not belong"],
+        ),
+        (
+            lambda txn: txn.put(EVENT_TAIL, KEY, digests(event(random.Random(2), EPOCH_MS))),
+            [f"event_tail has request {uuid(7)} under other values than it has"],
         ),
         (
             lambda txn: txn.delete(EVENTS, 1, uuid(7).bytes) and txn.delete(DOCUMENTS, 1, uuid(7).bytes),
             [
-                *(f"{table.name} names request {uuid(7)}, which has no event" for table, _ in KEYS),
+                f"event_tail names request {uuid(7)}, which has no event",
                 "the counters of organization 1, staging, 2026-01-01T00:00:00.000Z are not what its events add up to",
             ],
         ),
@@ -255,7 +217,7 @@ REPORT = DeferredReport(signals=b"", sdk_platform=None, sdk_version=None, digest
         ),
     ],
 )
-def test_an_index_that_is_wrong_is_told(tmp_path: Path, job: Callable[[Transaction], object], sentences: list[str]):
+def test_a_wrong_index_is_reported(tmp_path: Path, job: Callable[[Transaction], object], sentences: list[str]):
     with filled_store(tmp_path, (1, uuid(7), GIVEN)) as store:
         with store.read() as snapshot:
             assert list(violations(snapshot)) == []

@@ -13,12 +13,16 @@ import msgspec
 import pytest
 
 from svc.domain.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
+from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
-from svc.store import events
-from svc.store.events import EventMatch, event_page, places, read, value_digest
+from svc.store import event_index
+from svc.store.event_index import SEGMENT_KEYS, digest_of
+from svc.store.events import EventMatch, event_page, places, read
 from svc.store.invariants import violations
-from svc.store.snapshot import Snapshot
-from svc.store.tables import EVENTS, EVENTS_BY_FACET
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.store import Store
+from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.store.transactions.indexing import step
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 
@@ -49,10 +53,27 @@ class Counted(Snapshot):
         self.touched[table.name] += 1
         return super().has(table, *key)
 
-    def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys_reverse(table, start, end):
+    def scan(self, table: Any, *prefix: Any, start: tuple[Any, ...] | None = None) -> Iterator[Any]:
+        return self._each(table, super().scan(table, *prefix, start=start))
+
+    def scan_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[Any]:
+        return self._each(table, super().scan_reverse(table, start, end))
+
+    def _each(self, table: Any, rows: Iterator[Any]) -> Iterator[Any]:
+        for row in rows:
             self.touched[table.name] += 1
-            yield key
+            yield row
+
+
+def index(store: Store) -> None:
+    """Put all that there is into segments, but for fewer events than make one."""
+
+    def job(transaction: Transaction) -> None:
+        for environment in range(len(ENVIRONMENTS)):
+            while step(transaction, event_index.Scope(1, environment), 2**64 - 1):
+                pass
+
+    assert store.write_now([job]) == [None]
 
 
 def some_events(chance: random.Random, count: int, span_ms: int) -> list[tuple[int, UUID, Event]]:
@@ -93,13 +114,16 @@ def some_filters(chance: random.Random) -> Filters:
     return Filters(**{name: chance.choice(values) for name, values in CHOICES.items()})  # pyright: ignore[reportArgumentType]
 
 
-def test_any_combination_is_what_a_look_at_every_event_says_page_after_page(tmp_path: Path):
+@pytest.mark.slow
+def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(tmp_path: Path):
     """Whatever bound ends a page early, the pages together are the whole list, each event once and in order."""
     chance = random.Random(21)
     made = some_events(chance, 1200, 60)
     several = 0
-    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
-        for _ in range(300):
+    with filled_store(tmp_path, *made) as store:
+        for turn in range(300):
+            if turn == 150:
+                index(store)
             filters = some_filters(chance)
             from_ms = EPOCH_MS + chance.randrange(-5, 40)
             listing = Listing(
@@ -109,20 +133,23 @@ def test_any_combination_is_what_a_look_at_every_event_says_page_after_page(tmp_
             wanted = expected(made, environment, listing)
             found: list[EventMatch] = []
             left: Listing | None = listing
-            while left is not None:
-                page = places(snapshot, 1, environment, left, most_keys)
-                assert len(page.rows) <= listing.limit
-                found += read(snapshot, page.rows, filters)
-                resume = page.resume
-                left = None if resume is None else left._replace(after=resume.after, offset=resume.offset)
-            assert found == wanted, filters
-            assert event_page(snapshot, 1, environment, listing).events == wanted[: listing.limit]
+            with store.read() as snapshot:
+                while left is not None:
+                    page = places(snapshot, 1, environment, left, most_keys)
+                    assert len(page.rows) <= listing.limit
+                    found += read(snapshot, page.rows, filters)
+                    resume = page.resume
+                    left = None if resume is None else left._replace(after=resume.after, offset=resume.offset)
+                assert found == wanted, filters
+                assert event_page(snapshot, 1, environment, listing).events == wanted[: listing.limit]
             several += len(wanted) > 0 and len(filters.facets()) > 1
         assert several > 20, "combinations found something"
-        assert list(violations(snapshot)) == []
+        with store.read() as snapshot:
+            assert snapshot.count(EVENT_SEGMENTS) > 10
+            assert list(violations(snapshot)) == []
 
 
-def test_matches_is_what_the_fields_say():
+def test_matches_follows_the_fields():
     chance = random.Random(22)
     outcomes: Counter[bool] = Counter()
     for _ in range(3000):
@@ -138,34 +165,49 @@ def test_matches_is_what_the_fields_say():
     assert not Filters(signal="headless").matches(before), "0.1.0 kept no names"
 
 
-@pytest.mark.parametrize("name", FACETS)
-def test_one_filter_costs_its_own_page_however_large_the_store_is(tmp_path: Path, name: str):
+def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> list[tuple[int, UUID, Event]]:
+    """Events a millisecond apart, of which every so many have these fields."""
     chance = random.Random(23)
-    made = [
-        (1, uuid(number), event(chance, EPOCH_MS + number, environment="staging", signals=None))
-        for number in range(2000)
+    return [
+        (1, uuid(number), event(chance, EPOCH_MS + number, environment="staging", **given))
+        for number in range(1, count + 1)
+        for given in [fields if number % every == 0 else of_others]
     ]
-    rare: dict[str, Any] = {
-        "tag": "rare", "ip_address": "81.2.69.199", "country_code": "FR", "visitor_kind": "ai_bot",
-        "signals": fired("tor"),
-    }  # fmt: skip
-    for place in range(0, 2000, 40):
-        made[place] = (1, uuid(place), event(chance, EPOCH_MS + place, environment="staging", **rare))
-    values = {"tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor"}
-    filters = Filters(**{name: values[name]})
-    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
-        for offset, limit in ((0, 10), (20, 10)):
+
+
+RARE: dict[str, Any] = {
+    "tag": "rare", "ip_address": "81.2.69.199", "country_code": "FR", "visitor_kind": "ai_bot", "signals": fired("tor"),
+}  # fmt: skip
+ASKED = {"tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor"}
+
+
+@pytest.mark.parametrize("name", FACETS)
+def test_one_filter_reads_the_events_of_its_page_and_few_segments(tmp_path: Path, name: str):
+    """Two large segments, one small one, and a tail of 44."""
+    made = odd(2 * 4096 + 64 + 44, 100, RARE, signals=None, visitor_kind="human")
+    with filled_store(tmp_path, *made) as store:
+        index(store)
+        with store.read() as snapshot:
+            for offset, limit in ((0, 10), (20, 10), (75, 10)):
+                listing = Listing(EPOCH_MS, LATER, Filters(**{name: ASKED[name]}), offset, limit)
+                counted = Counted(snapshot)
+                page = event_page(counted, 1, "staging", listing)
+                assert page.events == expected(made, "staging", listing)[:limit]
+                assert len(page.events) == min(limit, 83 - offset)
+                assert counted.touched[EVENTS.name] == len(page.events)
+                assert counted.touched[EVENT_TAIL.name] <= 44
+                assert counted.touched[EVENT_SEGMENTS.name] <= 5, "postings and slots of two, and the small one"
             counted = Counted(snapshot)
-            page = event_page(counted, 1, "staging", Listing(EPOCH_MS, LATER, filters, offset, limit))
-            assert len(page.events) == limit
-            assert counted.touched == {EVENTS_BY_FACET.name: offset + limit + 1, EVENTS.name: limit}
-        counted = Counted(snapshot)
-        nothing = Filters(**{name: "??"})
-        assert event_page(counted, 1, "staging", Listing(EPOCH_MS, LATER, nothing)) == ([], None)
-        assert counted.touched == Counter()
+            nothing = Filters(**{name: "??"})
+            assert event_page(counted, 1, "staging", Listing(EPOCH_MS, LATER, nothing)) == ([], None)
+            assert counted.touched[EVENTS.name] == 0
+            assert counted.touched[EVENT_SEGMENTS.name] <= 3
+            counted = Counted(snapshot)
+            assert len(event_page(counted, 1, "staging", Listing(EPOCH_MS, LATER, limit=20)).events) == 20
+            assert counted.touched == {EVENTS.name: 20, EVENT_TAIL.name: 21, EVENT_SEGMENTS.name: 1}
 
 
-def test_what_never_comes_together_is_looked_for_in_a_bounded_number_of_keys(tmp_path: Path):
+def test_values_that_never_occur_together_cost_a_bounded_number_of_keys(tmp_path: Path):
     """The page ends short, says where it goes on, and what it has looked at is not looked at again."""
     chance = random.Random(24)
     made = [
@@ -180,48 +222,51 @@ def test_what_never_comes_together_is_looked_for_in_a_bounded_number_of_keys(tmp
                 country_code=("GB", "DE")[number % 2],
             ),
         )
-        for number in range(1000)
+        for number in range(1, 1000)
     ]
     never = Filters(tag=TAGS[0], country="DE")
-    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
-        left: Listing | None = Listing(EPOCH_MS, LATER, never, 3, 10)
-        looked = pages = 0
-        while left is not None:
-            counted = Counted(snapshot)
-            page = places(counted, 1, "staging", left, 100)
-            assert page.rows == []
-            assert counted.touched.total() <= 103
-            looked += counted.touched.total()
-            pages += 1
-            assert page.resume is None or page.resume.offset == 3, "nothing was passed over"
-            left = None if page.resume is None else left._replace(after=page.resume.after, offset=page.resume.offset)
-        assert pages > 10
-        assert looked <= 3 * 1000, "one step for each event"
-        counted = Counted(snapshot)
-        both = places(counted, 1, "staging", Listing(EPOCH_MS, LATER, Filters(tag=TAGS[0], country="GB"), 0, 10))
-        assert len(both.rows) == 10
-        assert counted.touched.total() <= 22
+    with filled_store(tmp_path, *made) as store:
+        for most, least in ((100, 9), (5, 2)):  # of the tail; and of the segments that are made of it
+            with store.read() as snapshot:
+                left: Listing | None = Listing(EPOCH_MS, LATER, never, 3, 10)
+                looked = pages = 0
+                while left is not None:
+                    counted = Counted(snapshot)
+                    page = places(counted, 1, "staging", left, most)
+                    assert page.rows == []
+                    assert counted.touched.total() <= most + 2
+                    looked += counted.touched.total()
+                    pages += 1
+                    assert page.resume is None or page.resume.offset == 3, "nothing was passed over"
+                    left = None if page.resume is None else left._replace(after=page.resume.after)
+                assert pages >= least
+                assert looked <= snapshot.count(EVENT_TAIL) + 2 * snapshot.count(EVENT_SEGMENTS) + 2 * pages
+                both = places(snapshot, 1, "staging", Listing(EPOCH_MS, LATER, Filters(tag=TAGS[0], country="GB")))
+                assert len(both.rows) == 10
+            index(store)
 
 
-def test_a_rare_value_beside_a_common_one_costs_what_is_rare(tmp_path: Path):
-    chance = random.Random(25)
-    made = [
-        (1, uuid(number), event(chance, EPOCH_MS + number, environment="staging", tag=None, visitor_kind="human"))
-        for number in range(2000)
-    ]
-    for place in (100, 900, 1700):
-        made[place] = (1, uuid(place), msgspec.structs.replace(made[place][2], tag="rare"))
-    with filled_store(tmp_path, *made) as store, store.read() as snapshot:
-        for filters in (Filters(tag="rare", kind="human"), Filters(ip_address=ADDRESSES[0], kind="ai_bot")):
-            counted = Counted(snapshot)
-            found = places(counted, 1, "staging", Listing(EPOCH_MS, LATER, filters))
-            assert len(found.rows) == (3 if filters.tag else 0)
-            assert counted.touched.total() <= 20
+def test_a_search_for_a_rare_value_reads_a_bounded_number_of_segments(tmp_path: Path):
+    made = odd(640, 640, {"tag": "other"}, tag=None)
+    made[0] = (1, made[0][1], msgspec.structs.replace(made[0][2], tag="rare"))
+    with filled_store(tmp_path, *made) as store:
+        index(store)
+        with store.read() as snapshot:
+            listing: Listing | None = Listing(EPOCH_MS, LATER, Filters(tag="rare"), 0, 10)
+            found: list[EventMatch] = []
+            pages = 0
+            while listing is not None:
+                page = places(snapshot, 1, "staging", listing, 2 * SEGMENT_KEYS)
+                found += read(snapshot, page.rows, listing.filters)
+                listing = None if page.resume is None else listing._replace(after=page.resume.after)
+                pages += 1
+            assert [one.request_id for one in found] == [made[0][1]]
+            assert 5 <= pages <= 10, "two segments each, of which one may be that of the page before"
 
 
-def test_values_of_one_digest_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_values_with_equal_digests_are_distinguished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With a digest under which all values are the same."""
-    monkeypatch.setattr(events, "value_digest", lambda value: value_digest(value[:1]))
+    monkeypatch.setattr(event_index, "digest_of", lambda name, value: digest_of(name, value[:1]))
     chance = random.Random(26)
     made = [
         (1, uuid(number), event(chance, EPOCH_MS + number, environment="staging", tag=f"t{number % 3}"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import re
 import struct
 import zlib
@@ -16,6 +18,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
+from svc.domain.listing import LEVELS
 from svc.domain.matching import Visitor
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
@@ -27,7 +30,10 @@ from svc.store.upgrade import upgrade
 from svc.world import World
 from tests.store.format_page import PAGE, written
 from tests.store.release import RELEASED, Released, populate, unpack
+from tests.store.test_events import event, filled_store, uuid
+from tests.store.test_filters import index
 from tests.support.backup import BackedUp
+from tests.support.worlds import EPOCH_MS
 
 TEXT = PAGE.read_text()
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -119,11 +125,11 @@ def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
                 yield from ((table, key, value) for key, value in reader.range(table, b"", None))
 
 
-def test_what_follows_from_the_tables_is_up_to_date():
+def test_the_generated_parts_of_the_page_are_up_to_date():
     assert written(TEXT) == TEXT, "write it anew: python -m tests.store.format_page"
 
 
-async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
+async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):
     await populate(tmp_path)
     tables, records = documented_tables(), documented_records()
     by_name = {table.name: table for table in TABLES}
@@ -146,6 +152,8 @@ async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
                 assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
             case "DeliveryKey":
                 assert (body[:16], DELIVERY_KINDS[body[16]]) == known
+            case "Digests":
+                assert struct.unpack(f"<{len(body) // 8}Q", body) == known.values
             case "HourCounts":
                 assert tuple(msgspec.msgpack.decode(body)) == msgspec.structs.astuple(known)
             case "Event":
@@ -159,7 +167,47 @@ async def test_every_row_can_be_read_by_the_documented_bytes(tmp_path: Path):
     assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "hours", "ledger", "webhook_deliveries"} <= seen
 
 
-def test_the_example_of_a_row_is_one():
+def test_segments_can_be_read_by_the_documented_bytes(tmp_path: Path):
+    """By them, every event is found under its level again."""
+    chance = random.Random(4)
+    made = [(1, uuid(number), event(chance, EPOCH_MS + number, environment="staging")) for number in range(1, 4200)]
+    with filled_store(tmp_path, *made) as store:
+        index(store)
+    parts: dict[tuple[int, bytes], dict[int, bytes]] = {}
+    for name, key, value in rows_of(tmp_path):
+        if name == "event_segments":
+            _, environment, part, arrival, request_id = key_of(documented_tables()[name][0], key)
+            assert environment == 1
+            parts.setdefault((arrival, request_id), {})[part] = body_of(name, key, value)
+    levels: dict[bytes, str] = {}
+    for bodies in parts.values():
+        slots, found = slots_and_places(bodies[0] if 0 in bodies else bodies[1])
+        for level in ("", *LEVELS):
+            digest = int.from_bytes(hashlib.blake2b(f"level {level}".encode(), digest_size=8).digest(), "big")
+            postings = found if 0 in bodies else slots_and_places(bodies[2 + (digest >> 59)])[1]
+            levels |= {slots[place]: level for place in postings[digest]}
+    assert sorted({0 in bodies for bodies in parts.values()}) == [False, True], "a small one and a large one"
+    assert levels == {
+        struct.pack(">Q16s", given.occurred_at_ms, request_id.bytes): given.verdict.suspect_level or ""
+        for _, request_id, given in made[: 4096 + 64]
+    }
+
+
+def slots_and_places(body: bytes) -> tuple[list[bytes], dict[int, tuple[int, ...]]]:
+    (slots,) = struct.unpack_from("<I", body)
+    at = 4 + 24 * slots
+    (count,) = struct.unpack_from("<I", body, at)
+    digests = struct.unpack_from(f"<{count}Q", body, at + 4)
+    ends = struct.unpack_from(f"<{count}I", body, at + 4 + 8 * count)
+    places = struct.unpack_from(f"<{(len(body) - at - 4 - 12 * count) // 2}H", body, at + 4 + 12 * count)
+    starts = (0, *ends)
+    return (
+        [body[4 + 24 * place : 28 + 24 * place] for place in range(slots)],
+        {digest: places[start:end] for digest, start, end in zip(digests, starts, ends, strict=False)},
+    )
+
+
+def test_the_example_of_a_row_is_valid():
     ((key, value),) = re.findall(r"key `version` \(`(\w+)`\) the value `([\w ]+)`", TEXT)
     assert META.key.unpack(bytes.fromhex(key)) == ("version",)
     assert META.decode(bytes.fromhex(key), bytes.fromhex(value)) == 1
@@ -202,7 +250,7 @@ def _pattern(path: str) -> str:
     return pattern
 
 
-def test_a_segment_and_its_batches_can_be_read_by_the_documented_bytes(tmp_path: Path):
+def test_a_segment_and_its_batches_can_be_read_by_the_documented_format(tmp_path: Path):
     backed_up = BackedUp(tmp_path)
     backed_up.follow()
     with backed_up.opened() as store, backed_up.following(store) as follower:

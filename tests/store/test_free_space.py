@@ -50,7 +50,7 @@ def filled(directory: Path, size: int, map_bytes: int = 2 * MIB) -> tuple[Store,
 
 
 @pytest.mark.parametrize("size", [100, 3_000, 50_000])
-def test_whatever_filled_a_store_can_be_deleted_again_row_by_row(tmp_path: Path, size: int):
+def test_a_full_store_can_be_emptied_row_by_row_whatever_filled_it(tmp_path: Path, size: int):
     store, fitted = filled(tmp_path, size)
     assert fitted > 10
     for number in range(fitted):
@@ -59,7 +59,7 @@ def test_whatever_filled_a_store_can_be_deleted_again_row_by_row(tmp_path: Path,
     store.close()
 
 
-def test_the_least_that_can_be_written_is_refused_too_before_it_takes_what_a_delete_needs(tmp_path: Path):
+def test_the_smallest_write_is_refused_before_it_uses_the_reserve_for_deletes(tmp_path: Path):
     store, _ = filled(tmp_path, 50_000)
     until_full(lambda number: store.write_now([put(1_000 + number, 1)]))
     with pytest.raises(StoreFullError):
@@ -68,7 +68,7 @@ def test_the_least_that_can_be_written_is_refused_too_before_it_takes_what_a_del
     store.close()
 
 
-def test_a_store_in_which_something_large_did_not_fit_is_full_until_something_does_or_it_is_tried_again(tmp_path: Path):
+def test_a_store_stays_full_until_a_write_fits_or_the_flag_is_cleared(tmp_path: Path):
     store = Store.open(tmp_path, inline, map_bytes=2 * MIB, durable=False)
     for heal in (lambda: store.write_now([put(1, 10)]), store.clear_full_flag):
         with pytest.raises(StoreFullError):
@@ -103,7 +103,7 @@ def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: P
     store.close()
 
 
-def test_a_job_that_is_refused_for_want_of_room_changes_nothing(tmp_path: Path):
+def test_a_job_refused_by_a_full_store_changes_nothing(tmp_path: Path):
     store, fitted = filled(tmp_path, 3_000)
 
     def both(transaction: Transaction) -> None:

@@ -301,9 +301,7 @@ class WritersMachine(RuleBasedStateMachine):
 
 @pytest.mark.slow(10)
 @every_engine
-def test_groups_that_interleave_come_to_what_they_do_in_the_order_of_their_commits(
-    open_at: OpenAt, request: pytest.FixtureRequest
-):
+def test_interleaved_groups_have_the_result_of_their_commit_order(open_at: OpenAt, request: pytest.FixtureRequest):
     run_state_machine_as_test(
         lambda: WritersMachine(open_at),
         settings=settings(
@@ -361,7 +359,7 @@ def test_rows_that_were_not_read_may_change(engine: Engine):
 
 
 @every_engine
-def test_a_sum_is_added_to_and_its_outcome_shows_what_it_came_to(engine: Engine):
+def test_a_sum_is_added_to_and_its_outcome_shows_the_total(engine: Engine):
     def job(transaction: Transaction) -> Late[int | None]:
         transaction.update(SUMS, (0, 0), lambda number: (number or 0) + 5)
         return Late(lambda snapshot: snapshot.get(SUMS, 0, 0))
@@ -386,7 +384,7 @@ def test_a_sum_that_crosses_the_limit_makes_the_job_run_again(engine: Engine, me
 
 
 @every_engine
-def test_a_row_that_appears_in_a_range_that_was_read_makes_the_job_run_again(engine: Engine):
+def test_a_new_row_in_a_range_that_was_read_makes_the_job_run_again(engine: Engine):
     def job(transaction: Transaction) -> int:
         found = sum(number for _, number in transaction.scan(BOOKS, 1))
         transaction.put(SUMS, (0, 0), found)
@@ -398,7 +396,7 @@ def test_a_row_that_appears_in_a_range_that_was_read_makes_the_job_run_again(eng
 
 
 @every_engine
-def test_of_a_range_only_what_was_read_counts(engine: Engine):
+def test_only_the_part_of_a_range_that_was_read_counts(engine: Engine):
     def first(transaction: Transaction) -> Any:
         return next((number for _, number in transaction.scan(BOOKS, 0)), None)
 
@@ -408,7 +406,7 @@ def test_of_a_range_only_what_was_read_counts(engine: Engine):
 
 
 @every_engine
-def test_only_jobs_that_disagree_run_again_with_those_that_read_their_rows(engine: Engine):
+def test_only_conflicting_jobs_and_those_that_read_their_rows_run_again(engine: Engine):
     def copied(to: int, of: int) -> Job[int]:
         def job(transaction: Transaction) -> int:
             number = transaction.get(BOOKS, 0, of) or 0
@@ -427,7 +425,7 @@ def test_only_jobs_that_disagree_run_again_with_those_that_read_their_rows(engin
 
 
 @every_engine
-def test_a_job_that_failed_over_what_has_changed_since_runs_again(engine: Engine):
+def test_a_job_that_failed_on_data_changed_since_runs_again(engine: Engine):
     def job(transaction: Transaction) -> int:
         found = transaction.get(BOOKS, 0, 0)
         if found is None:
@@ -438,7 +436,7 @@ def test_a_job_that_failed_over_what_has_changed_since_runs_again(engine: Engine
 
 
 @every_engine
-def test_a_late_outcome_that_fails_undoes_its_job(engine: Engine):
+def test_a_late_failing_outcome_rolls_back_its_job(engine: Engine):
     def job(transaction: Transaction) -> Late[int]:
         transaction.put(BOOKS, (0, 0), 3)
         return Late(lambda snapshot: 1 // (snapshot.get(BOOKS, 0, 0) or 0) // 0)

@@ -47,7 +47,7 @@ def test_the_counters_of_a_window_are_those_of_the_hours_that_it_touches(tmp_pat
                     assert ask(EPOCH_MS + first, EPOCH_MS + beyond) == wanted
 
 
-def test_what_is_deleted_is_subtracted_and_the_last_one_takes_the_row(tmp_path: Path):
+def test_deletions_are_subtracted_and_the_last_one_removes_the_row(tmp_path: Path):
     chance = random.Random(32)
     made = [(1, uuid(number), event(chance, EPOCH_MS + number, environment="staging")) for number in range(40)]
     chance.shuffle(made)
@@ -78,7 +78,7 @@ GIVEN = event(random.Random(1), EPOCH_MS, environment="staging", country_code="G
         (lambda txn: txn.put(HOURS, (1, 0, HOUR), NOTHING.plus(GIVEN)), WRONG.replace("staging", "production")),
     ],
 )
-def test_counters_that_are_not_what_the_events_add_up_to_are_found(
+def test_counters_that_differ_from_the_sum_of_the_events_are_found(
     tmp_path: Path, job: Callable[[Transaction], object], sentence: str
 ):
     with filled_store(tmp_path, (1, uuid(7), GIVEN)) as store:

@@ -132,7 +132,7 @@ def shop(tmp_path: Path) -> Generator[Shop]:
 
 
 @pytest.mark.parametrize("environment", ["production", "development"])
-def test_the_same_key_within_a_day_is_the_same_answer_and_changes_nothing(shop: Shop, environment: Any):
+def test_the_same_key_within_a_day_gives_the_same_response_and_changes_nothing(shop: Shop, environment: Any):
     """Decisions 3.2: to the millisecond."""
     shop.credit(10_000)
     first = shop.submission(idempotency=KEY, environment=environment)
@@ -151,7 +151,7 @@ def test_the_same_key_within_a_day_is_the_same_answer_and_changes_nothing(shop: 
     assert row.request_id != first.request_id.bytes
 
 
-def test_without_a_key_or_with_another_it_is_another(shop: Shop):
+def test_a_request_without_a_key_or_with_another_key_is_a_new_identification(shop: Shop):
     shop.credit(20_000)
     for idempotency in (None, None, KEY, b"j" * 16):
         shop.visited(idempotency=idempotency)
@@ -159,7 +159,7 @@ def test_without_a_key_or_with_another_it_is_another(shop: Shop):
     assert len(shop.rows(IDEMPOTENCY)) == 2
 
 
-def test_another_organization_may_have_the_same_key(shop: Shop):
+def test_another_organization_may_use_the_same_key(shop: Shop):
     other = Shop(shop.world)
     for one in (shop, other):
         one.visited(idempotency=KEY, environment="development", request_id=UUID(bytes=first_id(EPOCH_MS + one.number)))
@@ -169,7 +169,7 @@ def test_another_organization_may_have_the_same_key(shop: Shop):
 # Money
 
 
-def test_an_identification_that_cannot_be_paid_is_refused_and_changes_nothing(shop: Shop):
+def test_an_identification_without_enough_credit_is_refused_and_changes_nothing(shop: Shop):
     """Decisions 5.2: by the price of this very report; and its key may be used again."""
     shop.credit(3_499)
     assert balance_after(shop.visit(idempotency=KEY)) == 499
@@ -184,7 +184,7 @@ def test_an_identification_that_cannot_be_paid_is_refused_and_changes_nothing(sh
     assert duplicate.balance_micros == 499
 
 
-def test_only_production_is_entered_on_the_ledger_by_what_the_report_was_worth(shop: Shop):
+def test_only_production_is_entered_in_the_ledger_with_the_price_of_the_report(shop: Shop):
     shop.credit(10_000)
     for signals, environment in ((report(), "production"), (TOO_LITTLE, "production"), (report(), "staging")):
         shop.visited(signals, environment=environment)
@@ -193,7 +193,7 @@ def test_only_production_is_entered_on_the_ledger_by_what_the_report_was_worth(s
     assert shop.balance() == 6_500
 
 
-def test_a_credit_limit_is_how_far_it_may_go_below_zero(shop: Shop):
+def test_the_balance_may_fall_below_zero_by_the_credit_limit(shop: Shop):
     shop.world.do(partial(accounts.set_credit_limit, number=shop.number, micros=3_000))
     assert balance_after(shop.visit()) == -3_000
     assert shop.visit().outcome == Refused(Refusal("no_credit"), -3_000)
@@ -210,7 +210,7 @@ def test_a_blocked_organization_is_refused_in_production(shop: Shop):
 # Whose it is
 
 
-def test_a_visitor_that_comes_again_keeps_its_id_and_another_gets_its_own(shop: Shop):
+def test_a_returning_visitor_keeps_its_id_and_another_gets_its_own(shop: Shop):
     first = shop.visited(report(1), environment="development")
     assert (first.verdict.visitor_id, first.verdict.visitor_is_new, first.verdict.identifiable) == (
         f"{1:020d}",
@@ -231,7 +231,7 @@ def test_a_visitor_that_comes_again_keeps_its_id_and_another_gets_its_own(shop: 
         assert [key for key, _ in snapshot.scan(VISITORS, shop.number)] == [(shop.number, 1), (shop.number, 2)]
 
 
-def test_who_cannot_be_known_again_gets_an_id_that_is_kept_nowhere(shop: Shop):
+def test_an_unidentifiable_visitor_gets_an_id_that_is_not_stored(shop: Shop):
     nobody = shop.visited(TOO_LITTLE, environment="development")
     assert (nobody.verdict.visitor_id, nobody.verdict.visitor_is_new, nobody.verdict.identifiable) == (
         f"{1:020d}",
@@ -243,7 +243,7 @@ def test_who_cannot_be_known_again_gets_an_id_that_is_kept_nowhere(shop: Shop):
     assert shop.visited(TOO_LITTLE, environment="development").verdict.visitor_id == f"{2:020d}"
 
 
-def test_a_token_that_comes_from_another_device_is_an_observation_and_another_visitor(shop: Shop):
+def test_a_token_sent_by_another_device_is_an_observation_and_another_visitor(shop: Shop):
     """Decisions 3.6."""
     token = {"client_token": "t" * 32}
     first = shop.visited(report(1) | token, environment="development")
@@ -280,7 +280,7 @@ def test_a_row_of_the_index_is_read_once(shop: Shop):
 # What is kept
 
 
-def test_an_event_says_what_was_sent_and_what_was_answered(shop: Shop):
+def test_an_event_contains_the_request_and_its_response(shop: Shop):
     shop.credit(3_000)
     recorded = shop.visit()
     answer = recorded.outcome
@@ -309,7 +309,7 @@ def test_an_event_says_what_was_sent_and_what_was_answered(shop: Shop):
     assert (document.sdk_platform, document.sdk_version, document.tag) == ("web", "1.2.3", "a tag")
 
 
-def test_an_sdk_that_says_nothing_of_itself_is_of_the_web_and_unknown(shop: Shop):
+def test_an_unnamed_sdk_is_of_the_web_and_unknown(shop: Shop):
     shop.visited(environment="development", sdk_platform=None, sdk_version=None)
     (event,) = shop.rows(EVENTS)
     (document,) = shop.rows(DOCUMENTS)
@@ -317,7 +317,7 @@ def test_an_sdk_that_says_nothing_of_itself_is_of_the_web_and_unknown(shop: Shop
     assert (document.sdk_platform, document.sdk_version) == (None, None)
 
 
-def test_a_report_that_says_nothing_at_all_is_not_scored(shop: Shop):
+def test_an_empty_report_is_not_scored(shop: Shop):
     """Decisions 3.9."""
     nothing = shop.visited({}, environment="development", facts=RequestFacts(ip="81.2.69.160"))
     assert shop.rows(EVENTS) == [nothing]
@@ -331,7 +331,7 @@ def test_a_report_that_says_nothing_at_all_is_not_scored(shop: Shop):
     assert agent_alone.verdict.suspect_score is not None
 
 
-def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Shop):
+def test_the_effective_weights_are_stored_once_and_referenced_by_each_document(shop: Shop):
     for _ in range(2):
         shop.visited(environment="development")
     assert len(shop.rows(WEIGHTS_SNAPSHOTS)) == 1
@@ -352,7 +352,7 @@ def test_the_weights_in_force_are_kept_once_and_named_by_each_document(shop: Sho
     assert event.visitor_kind == "automation"
 
 
-def test_webhook_endpoints_that_subscribe_are_told(shop: Shop):
+def test_subscribed_webhook_endpoints_are_notified(shop: Shop):
     assert shop.visit(environment="development").queues == ()
     queue = shop.world.endpoint(shop.number, "https://receiver.example/", environment="test").queue
     recorded = shop.visit(environment="development")
@@ -362,14 +362,14 @@ def test_webhook_endpoints_that_subscribe_are_told(shop: Shop):
     assert shop.visit().queues == (), "production is not what it asked for"
 
 
-def test_what_is_archived_is_a_third_of_what_was_sent_at_most(shop: Shop):
+def test_archived_data_is_at_most_a_third_of_the_submission(shop: Shop):
     signals = report() | {"fonts": [f"Font of the {place}th family" for place in range(150)]}
     shop.visited(signals, environment="development")
     (document,) = shop.rows(DOCUMENTS)
     assert len(document.signals) * 3 <= len(msgspec.json.encode(signals))
 
 
-def test_the_use_of_a_key_is_noted_with_the_identification_when_it_is_due(shop: Shop):
+def test_the_last_use_of_a_key_is_written_with_the_identification_when_it_is_due(shop: Shop):
     digest = b"k" * 32
     key = ApiKey("key_1", shop.number, "secret", "", "development", "eu", None, (), (), "sk_", "abcd", 0)
     shop.world.do(partial(issue_key, key=key, digest=digest))
@@ -381,7 +381,7 @@ def test_the_use_of_a_key_is_noted_with_the_identification_when_it_is_due(shop: 
     assert [row.last_used_at_ms for row in shop.rows(KEYS)] == [EPOCH_MS + 7], "it was refused and changed nothing"
 
 
-def test_of_two_devices_that_share_an_id_the_newer_token_loses_its_place(shop: Shop):
+def test_of_two_devices_that_share_an_id_the_one_with_the_newer_token_gets_its_own(shop: Shop):
     """A copied profile: two stored tokens alternate, and with them the network. The older keeps the id."""
 
     def visit(token: str, day: int, ip: str, **fields: Any) -> Event:
@@ -418,7 +418,7 @@ def test_an_attested_report_uses_up_its_challenge(shop: Shop):
     assert told == [{"challenge_unknown"}, set()]
 
 
-def test_an_attested_key_costs_three_reads_and_four_writes_at_most(shop: Shop):
+def test_an_attested_key_costs_at_most_three_reads_and_four_writes(shop: Shop):
     """Also where it changes its visitor, and where the new one has as many keys as are kept."""
 
     def key(name: int, visitor_id: str) -> AttestedKey:
@@ -446,7 +446,7 @@ def test_an_attested_key_costs_three_reads_and_four_writes_at_most(shop: Shop):
         assert {key_id for (_, key_id), _ in snapshot.scan(ATTESTED_KEYS)} == set(listed.key_ids)
 
 
-def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):
+def test_a_block_that_lists_the_visitor_is_not_written_again(shop: Shop):
     shop.visited(environment="development")
     written: list[str] = []
 
@@ -470,7 +470,7 @@ def test_a_block_in_which_the_visitor_stands_is_not_written_again(shop: Shop):
     shop.world.do(post)
 
 
-def test_weights_that_are_kept_are_not_written_again(shop: Shop):
+def test_stored_weights_are_not_written_again(shop: Shop):
     written: list[str] = []
 
     class Noting(Transaction):

@@ -120,7 +120,8 @@ def submission(number: int, chance: random.Random) -> Submission:
     )
 
 
-def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
+@pytest.mark.slow
+def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
 
@@ -151,10 +152,7 @@ def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
         apart = (BLOCKS.name, VISITORS.name, WEIGHTS.name, ENDPOINTS.name, *HISTORY)
         most_beside = max(most_beside, counted.read.total() - sum(counted.read[name] for name in apart))
         assert isinstance(recorded.outcome, Identified)
-        signals = len(recorded.outcome.verdict.signals or ())
-        most_written = max(
-            most_written, counted.written.total() - sum(counted.written[name] for name in HISTORY) - signals
-        )
+        most_written = max(most_written, counted.written.total() - sum(counted.written[name] for name in HISTORY))
     found.store.close()
     assert most_read[BLOCKS.name] <= 9
     assert 8 < most_read[VISITORS.name] <= 20, "look-alikes were there to be read"
@@ -163,10 +161,10 @@ def test_an_identification_touches_no_more_rows_than_it_says(tmp_path: Path):
     assert most_read[WEIGHTS.name] == 2
     assert most_read[ENDPOINTS.name] == 1
     assert most_beside <= 10
-    assert 20 < most_written <= 28
+    assert 15 < most_written <= 22
 
 
-def test_the_history_of_a_visitor_that_is_new_is_not_looked_for(tmp_path: Path):
+def test_the_history_of_a_new_visitor_is_not_read(tmp_path: Path):
     world, chance, statistics = World.real(), random.Random(6), Statistics()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
     read: list[int] = []
@@ -192,7 +190,7 @@ def test_the_history_of_a_visitor_that_is_new_is_not_looked_for(tmp_path: Path):
     assert read == [0, 1, 1]
 
 
-def test_a_crowded_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
+def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
     """Once its day is sampled it is read and never written; a known report is read and never written."""
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)

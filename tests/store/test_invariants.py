@@ -30,9 +30,8 @@ from svc.store.tables import (
     BLOCKS,
     DELETED_VISITORS,
     DOCUMENTS,
+    EVENT_TAIL,
     EVENTS,
-    EVENTS_BY_LEVEL,
-    EVENTS_BY_VISITOR,
     HOLDINGS,
     IDEMPOTENCY,
     LEDGER,
@@ -80,12 +79,12 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
         (lambda txn: txn.put(VISITOR_KEYS, (1, b"v" * 20), VisitorKeys((b"k" * 32,))), "which is no key of it"),
     ],
 )
-def test_what_belongs_to_nobody_is_told(tmp_path: Path, job: Callable[[Transaction], None], sentence: str):
+def test_orphaned_rows_are_reported(tmp_path: Path, job: Callable[[Transaction], None], sentence: str):
     (violation,) = found_in(tmp_path, job)
     assert sentence in violation
 
 
-def test_an_organizations_own_weights_break_nothing_and_leave_nothing_behind(tmp_path: Path):
+def test_weights_of_an_organization_violate_no_rule_and_leave_nothing_behind(tmp_path: Path):
     seen: list[int] = []
 
     def save(transaction: Transaction) -> None:
@@ -114,7 +113,7 @@ class Heard(Steps):
 
 
 @pytest.mark.slow
-def test_progress_is_told_by_rows_that_are_known_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_progress_is_measured_by_rows_counted_in_advance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A rule that reads more or fewer tables than it says would leave the bar short, or run past its end."""
     monkeypatch.setattr("svc.store.snapshot.ROWS_A_STEP", 1)
     months, heard = Months(tmp_path, visits_an_hour=1), Heard()
@@ -128,7 +127,7 @@ def test_progress_is_told_by_rows_that_are_known_before(tmp_path: Path, monkeypa
         assert length == told > 300
 
 
-def test_ids_that_come_again_are_found_in_however_many_runs(tmp_path: Path):
+def test_duplicate_ids_are_found_in_any_number_of_runs(tmp_path: Path):
     chance = random.Random(3)
     ids = [chance.randbytes(16) for _ in range(500)]
     again = sorted([ids[3], ids[77], ids[77], ids[499]])
@@ -200,8 +199,8 @@ def departed(transaction: Transaction) -> None:
 
 
 def stray(transaction: Transaction) -> None:
-    key, _ = first(transaction, EVENTS_BY_LEVEL)
-    transaction.put(EVENTS_BY_LEVEL, (*key[:3], key[3] + 1, key[4]), b"")
+    key, row = first(transaction, EVENT_TAIL)
+    transaction.put(EVENT_TAIL, (*key[:2], key[2] + 1, key[3]), row)
 
 
 @pytest.mark.parametrize(
@@ -216,9 +215,8 @@ def stray(transaction: Transaction) -> None:
         (drop(EVENTS), "has no event"),
         (drop(DOCUMENTS), "has no document"),
         (change(DOCUMENTS, weights_digest=b"x" * 16), "was scored with weights that are not kept"),
-        (drop(EVENTS_BY_LEVEL), "is not found in events_by_level"),
-        (drop(EVENTS_BY_VISITOR), "is not found in events_by_visitor"),
-        (stray, "events_by_level has request"),
+        (drop(EVENT_TAIL), "is not found in the index"),
+        (stray, "event_tail has request"),
         (twice, "belongs to two idempotency keys"),
         (change(IDEMPOTENCY, request_id=b"x" * 16), "an idempotency key leads to request"),
         (drop(VISITORS), "leads to no visitor"),
@@ -231,12 +229,12 @@ def stray(transaction: Transaction) -> None:
         (put(BLOCKS, 1, b"123456789", value=EMPTY_BLOCK.with_posting(999, 1)), "names visitor 999, who is not known"),
     ],
 )
-def test_what_is_broken_is_named(traffic: Store, job: Callable[[Transaction], object], sentence: str):
+def test_each_violation_is_named(traffic: Store, job: Callable[[Transaction], object], sentence: str):
     assert broken_by(traffic, lambda txn: None) == []
     assert any(sentence in violation for violation in broken_by(traffic, job))
 
 
-def test_an_event_of_production_without_its_line_is_named(traffic: Store):
+def test_a_production_event_without_its_ledger_line_is_named(traffic: Store):
     def job(transaction: Transaction) -> None:
         raw_id = first(transaction, EVENTS)[0][1]
         transaction.delete(LEDGER, 1, raw_id)

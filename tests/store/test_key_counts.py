@@ -61,8 +61,9 @@ def opened(path: Path, versions: int = len(MIGRATIONS)) -> Store:
     return Store.open(path, World.real().run_sync, durable=False, map_bytes=16 << 20, migrations=MIGRATIONS[:versions])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_happens_to_keys_the_count_is_that_of_a_look_at_all(tmp_path: Path, seed: int):
+def test_the_key_count_always_equals_a_full_count(tmp_path: Path, seed: int):
     """Issued, revoked, expired, deleted; with a clock that also goes back."""
     chance, store, now_ms = random.Random(seed), opened(tmp_path), EPOCH_MS
     places = iter(range(10_000))
@@ -130,7 +131,7 @@ def test_keys_of_version_1_are_counted(tmp_path: Path):
     store.close()
 
 
-def test_a_refused_key_changes_nothing_and_the_count_of_a_day_ends_with_it(tmp_path: Path):
+def test_a_refused_key_changes_nothing_and_the_daily_count_ends_with_its_day(tmp_path: Path):
     """Decisions 2.5."""
     store = opened(tmp_path)
     assert store.write_now([create]) == [None]

@@ -104,7 +104,7 @@ def books(tmp_path: Path) -> Generator[Books]:
 # Organizations and their money
 
 
-def test_organizations_are_numbered_from_one_and_begin_free_without_credit(books: Books):
+def test_organizations_are_numbered_from_one_and_start_free_without_credit(books: Books):
     second = books.world.organization()
     assert (books.number, second) == (1, 2)
     account = books.account()
@@ -131,7 +131,7 @@ def test_credit_is_a_line_and_the_balance_its_sum(books: Books):
     ]
 
 
-def test_a_limit_changes_and_nothing_else(books: Books):
+def test_a_limit_change_affects_nothing_else(books: Books):
     before = books.account()
     limited = books.do(accounts.set_rate_limit, per_s=7)
     assert books.account() == limited
@@ -141,7 +141,7 @@ def test_a_limit_changes_and_nothing_else(books: Books):
     assert (credited.id, credited.number, credited.billing_status) == (before.id, before.number, before.billing_status)
 
 
-def test_an_organization_that_is_not_there_cannot_be_changed(books: Books):
+def test_an_unknown_organization_cannot_be_changed(books: Books):
     with pytest.raises(LookupError, match="number 5"):
         books.world.do(partial(accounts.set_rate_limit, number=5, per_s=1))
 
@@ -150,7 +150,7 @@ def test_an_organization_that_is_not_there_cannot_be_changed(books: Books):
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(BILLING_STATUSES, BILLING_STATUSES)))
-def test_a_status_follows_the_table_and_is_written_down_and_told(books: Books, before: str, after: str):
+def test_a_status_change_follows_the_table_and_is_recorded_and_notified(books: Books, before: str, after: str):
     """Decisions 5.3, 8.9: every pair."""
     for place, step in enumerate({"free": (), "past_due": ("active", "past_due")}.get(before, (before,))):
         books.set_status(step, EPOCH_MS + place)
@@ -196,7 +196,7 @@ def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books:
 # Days
 
 
-def test_a_day_is_due_five_minutes_after_it_is_over(books: Books):
+def test_a_day_is_due_five_minutes_after_its_end(books: Books):
     over_ms = EPOCH_MS + DAY_MS
     assert books.due_day(over_ms + DAY_MS) is None, "without traffic there is nothing to settle"
     books.credit(70, EPOCH_MS - DAY_MS)
@@ -207,7 +207,7 @@ def test_a_day_is_due_five_minutes_after_it_is_over(books: Books):
     assert books.usage(due) == SettlementStep(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
 
 
-def test_a_day_is_settled_once_and_the_next_goes_on_from_its_balance(books: Books):
+def test_a_day_is_settled_once_and_the_next_continues_from_its_balance(books: Books):
     books.subscribe()
     books.credit(10_000, EPOCH_MS)
     books.visits(EPOCH_MS + 1, EPOCH_MS + DAY_MS - 1)
@@ -232,7 +232,7 @@ def test_a_day_is_settled_once_and_the_next_goes_on_from_its_balance(books: Book
     assert sorted(told) == [("2026-01-01", 2, 6_000), ("2026-01-02", 2, 500)]
 
 
-def test_organizations_are_settled_apart(books: Books):
+def test_organizations_are_settled_independently(books: Books):
     other = Books(books.world)
     for one in (books, other):
         one.visits(EPOCH_MS)
@@ -244,7 +244,7 @@ def test_organizations_are_settled_apart(books: Books):
     assert books.statement(FIRST_DAY, FIRST_DAY + 1).days == other.statement(FIRST_DAY, FIRST_DAY + 1).days
 
 
-def test_a_step_has_so_many_lines_and_says_where_the_next_begins(books: Books):
+def test_a_step_has_a_bounded_number_of_lines_and_returns_where_to_continue(books: Books):
     books.visits(*range(EPOCH_MS, EPOCH_MS + LINES_A_STEP))
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due is not None
@@ -257,7 +257,7 @@ def test_a_step_has_so_many_lines_and_says_where_the_next_begins(books: Books):
     assert rest == SettlementStep(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
 
 
-def test_a_statement_has_the_lines_from_its_first_midnight_on_and_before_the_last(books: Books):
+def test_a_statement_has_the_lines_from_its_first_midnight_until_before_the_last(books: Books):
     first, beyond = EPOCH_MS + DAY_MS, EPOCH_MS + 2 * DAY_MS
     books.credit(10_000, EPOCH_MS)
     books.visits(first - 1, first + 1, beyond - 1, beyond + 1)

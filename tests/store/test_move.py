@@ -78,7 +78,7 @@ class Stopping(Wrapped):
         return super().write(group, may_use_reserve=may_use_reserve)
 
 
-def test_a_store_goes_to_a_database_and_back_and_is_the_same(source: Engine, target: Engine, tmp_path: Path):
+def test_a_store_moved_to_a_database_and_back_is_identical(source: Engine, target: Engine, tmp_path: Path):
     before = rows_of(source)
     there = move(source, target)
     assert there.tables == {name: len(rows) for name, rows in before.items()}
@@ -93,7 +93,7 @@ def test_a_store_goes_to_a_database_and_back_and_is_the_same(source: Engine, tar
 
 
 @pytest.mark.slow(4)
-def test_a_move_that_was_stopped_at_any_commit_goes_on_where_it_stopped(source: Engine, target: Engine):
+def test_a_move_stopped_at_any_commit_continues_where_it_stopped(source: Engine, target: Engine):
     """And nothing opens what is half there. Few rows a commit, so that tables are cut in two."""
     before = rows_of(source)
     stops, resumed = 0, list[int]()
@@ -113,7 +113,7 @@ def test_a_move_that_was_stopped_at_any_commit_goes_on_where_it_stopped(source: 
     assert rows_of(target) == before
 
 
-def test_nothing_opens_a_store_that_is_half_there(source: Engine, cluster: Cluster, database: str):
+def test_a_half_moved_store_cannot_be_opened(source: Engine, cluster: Cluster, database: str):
     url = cluster.url(database)
     with closing(PostgresqlEngine.open(url)) as target, pytest.raises(Stopped):
         move(source, Stopping(target, 3))  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def put(table: str, key: bytes, value: bytes) -> Callable[[Writer], None]:
     return lambda writer: writer.put(table, key, value)
 
 
-def test_a_target_with_rows_of_anything_else_is_refused(source: Engine, target: Engine, tmp_path: Path):
+def test_a_target_with_other_rows_is_rejected(source: Engine, target: Engine, tmp_path: Path):
     move(source, target)
     with pytest.raises(MoveError, match="holds a store already"):
         move(source, target)
@@ -141,7 +141,7 @@ def test_a_target_with_rows_of_anything_else_is_refused(source: Engine, target: 
             move(source, foreign)
 
 
-def test_a_part_of_another_state_is_not_taken_for_this_one(source: Engine, target: Engine, tmp_path: Path):
+def test_a_partial_copy_of_another_state_is_rejected(source: Engine, target: Engine, tmp_path: Path):
     with in_file(tmp_path) as copy:
         move(source, copy)
         with pytest.raises(Stopped):
@@ -151,7 +151,7 @@ def test_a_part_of_another_state_is_not_taken_for_this_one(source: Engine, targe
             move(copy, target)
 
 
-def test_a_source_that_is_written_to_meanwhile_is_noticed(source: Engine, target: Engine, tmp_path: Path):
+def test_a_source_written_during_the_move_is_detected(source: Engine, target: Engine, tmp_path: Path):
     with in_file(tmp_path) as copy:
         move(source, copy)
 
@@ -178,7 +178,7 @@ class NotedMany(Watched):
 
 
 @pytest.mark.parametrize("table", ["events", "meta"])
-def test_a_row_that_did_not_arrive_is_found(source: Engine, target: Engine, table: str):
+def test_a_missing_row_in_the_target_is_found(source: Engine, target: Engine, table: str):
     lost = rows_of(source)[table][0][0]
     losing = NotedMany(target, lambda _, name, key, value: (name, key) != (table, lost))
     with pytest.raises(MoveError, match=f"{table} has .* rows in the source"):
@@ -187,7 +187,7 @@ def test_a_row_that_did_not_arrive_is_found(source: Engine, target: Engine, tabl
         assert not Snapshot(reader).has(META, "version")
 
 
-def test_a_damaged_row_is_not_moved(source: Engine, target: Engine, tmp_path: Path):
+def test_a_corrupt_row_is_not_moved(source: Engine, target: Engine, tmp_path: Path):
     with in_file(tmp_path) as copy:
         move(source, copy)
         key, value = rows_of(copy)[VISITORS.name][0]
@@ -196,7 +196,7 @@ def test_a_damaged_row_is_not_moved(source: Engine, target: Engine, tmp_path: Pa
             move(copy, target)
 
 
-def test_the_operation_log_stays_behind(source: Engine, target: Engine, tmp_path: Path):
+def test_the_operation_log_is_not_moved(source: Engine, target: Engine, tmp_path: Path):
     with in_file(tmp_path) as copy:
         move(source, copy)
         with closing(Store(copy, inline, lambda: 0)) as store:

@@ -60,7 +60,7 @@ def test_the_bytes_of_a_batch_are_pinned():
     st.integers(0, 2**64 - 1),
     st.data(),
 )
-def test_a_batch_comes_back_and_a_flipped_bit_is_seen(changes: Changes, at_ms: int, data: st.DataObject):
+def test_a_batch_is_read_as_written_and_a_bit_flip_is_detected(changes: Changes, at_ms: int, data: st.DataObject):
     packed = bytearray(pack_batch(Batch(at_ms, changes)))
     assert unpack_batch(bytes(packed)) == Batch(at_ms, changes)
     packed[data.draw(st.integers(0, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -69,12 +69,12 @@ def test_a_batch_comes_back_and_a_flipped_bit_is_seen(changes: Changes, at_ms: i
 
 
 @pytest.mark.parametrize("body", [b"", b"\x00" * 8, b"\x00" * 8 + b"\xc1", b"\x00" * 8 + b"\x81\xa1a\x81\xc4\x01k\x05"])
-def test_what_is_no_batch_is_a_value_error_though_its_check_holds(body: bytes):
+def test_a_malformed_batch_with_a_valid_checksum_raises_a_value_error(body: bytes):
     with pytest.raises(ValueError, match=r".+"):
         unpack_batch(blake3(body).digest(16) + body)
 
 
-def test_nothing_is_written_down_while_nobody_follows(tmp_path: Path):
+def test_nothing_is_logged_without_a_follower(tmp_path: Path):
     store = opened(tmp_path, follow=None)
     store.write_now([put(BALANCES, 1, value=5)])
     assert recorded(store) == []
@@ -83,7 +83,7 @@ def test_nothing_is_written_down_while_nobody_follows(tmp_path: Path):
     store.close()
 
 
-def test_a_commit_is_one_batch_with_its_moment_and_what_it_left_of_each_row(tmp_path: Path):
+def test_a_commit_is_one_batch_with_its_time_and_the_resulting_rows(tmp_path: Path):
     store = opened(tmp_path)
     store.write_now([put(BALANCES, 1, value=5), put(BALANCES, 2, value=6), put(BALANCES, 1, value=7)])
     store.write_now([lambda transaction: transaction.delete(BALANCES, 2)])
@@ -94,7 +94,7 @@ def test_a_commit_is_one_batch_with_its_moment_and_what_it_left_of_each_row(tmp_
     store.close()
 
 
-def test_a_job_that_raises_and_a_commit_that_changes_nothing_leave_no_trace(tmp_path: Path):
+def test_a_job_that_raises_and_an_empty_commit_leave_no_trace(tmp_path: Path):
     def fail(transaction: Transaction) -> None:
         transaction.put(BALANCES, (9,), 1)
         raise LookupError
@@ -119,7 +119,7 @@ def test_a_job_that_raises_and_a_commit_that_changes_nothing_leave_no_trace(tmp_
         max_size=6,
     )
 )
-def test_batches_make_of_an_older_state_what_the_store_became(
+def test_applying_the_batches_to_an_older_state_gives_the_current_store(
     tmp_path_factory: pytest.TempPathFactory, commits: list[list[tuple[str, int, bytes]]]
 ):
     def job(step: tuple[str, int, bytes], transaction: Transaction) -> None:
@@ -150,7 +150,7 @@ def test_batches_make_of_an_older_state_what_the_store_became(
     store.close()
 
 
-def test_a_batch_of_many_pages_comes_back_whole(tmp_path: Path):
+def test_a_batch_of_many_pages_is_read_completely(tmp_path: Path):
     store = opened(tmp_path)
     big = bytes(range(256)) * 400
     store.write_now([put(STATISTICS, 1, 0, 0, value=big)])
@@ -164,7 +164,7 @@ def test_a_batch_of_many_pages_comes_back_whole(tmp_path: Path):
     store.close()
 
 
-def test_migrations_are_written_down_too(tmp_path: Path):
+def test_migrations_are_logged_too(tmp_path: Path):
     opened(tmp_path).close()
     later = (*MIGRATIONS, put(BALANCES, 1, value=5))
     store = Store.open(tmp_path, inline, migrations=later, now_ms=lambda: 99)
@@ -173,7 +173,7 @@ def test_migrations_are_written_down_too(tmp_path: Path):
     store.close()
 
 
-def test_what_was_copied_is_cut_off_and_the_numbers_go_on(tmp_path: Path):
+def test_copied_batches_are_removed_and_the_numbering_continues(tmp_path: Path):
     store = opened(tmp_path)
     for number in range(5):
         store.write_now([put(BALANCES, number, value=5)])
@@ -187,7 +187,7 @@ def test_what_was_copied_is_cut_off_and_the_numbers_go_on(tmp_path: Path):
     store.close()
 
 
-def test_the_log_is_dropped_when_its_follower_stays_away_too_long(tmp_path: Path):
+def test_the_log_is_dropped_when_its_follower_is_absent_too_long(tmp_path: Path):
     store = opened(tmp_path)
     written = 0
     with store.read() as snapshot:
@@ -210,10 +210,10 @@ def test_the_log_is_dropped_when_its_follower_stays_away_too_long(tmp_path: Path
     store.close()
 
 
-def test_a_full_store_gives_up_the_log_before_it_refuses_identifications_for_long(tmp_path: Path):
+def test_a_full_store_drops_the_log_before_it_refuses_identifications_for_long(tmp_path: Path):
     store = opened(tmp_path, map_bytes=2 << 20, follow=Following(b"t" * 16, 5, "/backup", 1 << 30))
     refused = 0
-    for _ in range(60):  # the same row again and again: without the log it would always fit
+    for _ in range(60):  # the same row repeatedly: without the log it would always fit
         try:
             store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(64 << 10))])
         except StoreFullError:
@@ -226,7 +226,7 @@ def test_a_full_store_gives_up_the_log_before_it_refuses_identifications_for_lon
     store.close()
 
 
-def test_who_stops_following_leaves_nothing_behind(tmp_path: Path):
+def test_a_follower_that_stops_leaves_nothing_behind(tmp_path: Path):
     store = opened(tmp_path)
     store.write_now([put(BALANCES, 1, value=5)])
     store.change_log(operations.end)
@@ -237,7 +237,7 @@ def test_who_stops_following_leaves_nothing_behind(tmp_path: Path):
     store.close()
 
 
-def test_check_tells_of_a_log_that_is_not_whole(tmp_path: Path):
+def test_check_reports_an_incomplete_log(tmp_path: Path):
     store = opened(tmp_path)
     for number in range(4):
         store.write_now([put(BALANCES, number, value=5)])

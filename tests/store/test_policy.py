@@ -44,7 +44,7 @@ class Note(msgspec.Struct, array_like=True):
     ip_address: str
 
 
-def test_a_table_that_does_not_say_how_long_it_keeps_and_of_whom_is_refused():
+def test_a_table_without_retention_and_erasure_policy_is_rejected():
     with pytest.raises(TypeError, match="'keep' and 'personal'"):
         Table("notes", Key(organization=U32), Opaque())  # pyright: ignore[reportCallIssue]  what is tested
     with pytest.raises(TypeError, match="'personal'"):
@@ -82,7 +82,7 @@ BY_REQUEST = Key(organization=U32, request_id=UUID_V7)
         (Key(organization=U32, number=U32), Opaque(), LastTwoPeriods(), NOT_PERSONAL, "LastTwoPeriods needs"),
     ],
 )
-def test_what_retention_or_erasure_could_not_follow_is_refused(
+def test_a_policy_that_retention_or_erasure_cannot_apply_is_rejected(
     key: Key, value: Any, keep: Any, personal: Any, message: str
 ):
     with pytest.raises(PolicyError, match=f"table notes: {message}"):
@@ -90,7 +90,7 @@ def test_what_retention_or_erasure_could_not_follow_is_refused(
     assert Table("notes", key, value, FOR_EVER, NotPersonal("a reason")).keep == FOR_EVER
 
 
-def test_tables_are_collected_in_their_order_and_refused_where_one_belongs_to_none():
+def test_tables_are_collected_in_order_and_invalid_references_are_rejected():
     notes = Table("notes", Key(organization=U32), Opaque(), With("events"), NOT_PERSONAL)
     assert declared({"A": EVENTS, "other": 5, "B": notes}) == (EVENTS, notes)
     with pytest.raises(PolicyError, match="table notes: there is no table events"):
@@ -100,15 +100,13 @@ def test_tables_are_collected_in_their_order_and_refused_where_one_belongs_to_no
 
 
 @pytest.mark.parametrize("function", ["nobody", "forget_report"])
-def test_a_table_whose_rows_no_function_of_erasure_finds_is_refused(function: str):
+def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str):
     notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
     with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):
         erasure.by_key((*TABLES, notes))
 
 
-async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_it_is_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Decisions 7.6: a declaration is all that a table with a key of its own needs."""
     added = [
         Table("notes", BY_REQUEST, Opaque(), With("events"), ErasedByKey("request_id")),
@@ -143,7 +141,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_it_is_declared(
     ]
 
 
-def test_what_is_kept_by_age_is_kept_as_long_as_is_promised():
+def test_rows_kept_by_age_are_kept_for_the_promised_time():
     """Interface 8, decisions 3.2: events for 30 days, the audit log for 400, history for its period and the last."""
     bounds = {table.name: retention.bound_of_age(table, NOW_MS) for table in retention.BY_AGE}
     month, day = first_id(NOW_MS - 30 * DAY_MS), NOW_MS // DAY_MS
@@ -159,17 +157,17 @@ def test_what_is_kept_by_age_is_kept_as_long_as_is_promised():
     }
 
 
-def test_every_table_that_is_swept_has_a_pass():
+def test_every_swept_table_has_a_cleanup_pass():
     duties = {duty.name for duty in retention.full_scans(1, NOW_MS, 365)} | {"blocks"}
     assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == duties
 
 
-def test_the_rules_that_tables_name_are_those_that_there_are():
+def test_the_rules_named_by_tables_exist():
     rules = {rule.__name__.strip("_") for rule in (*invariants.STORE_RULES, *invariants.RULES)}
     assert {name for table in TABLES for name in table.rules} == {*rules, "organizations"}
 
 
-def test_every_constant_of_the_page_is_a_table_of_the_store():
+def test_every_constant_of_the_module_is_a_table_of_the_store():
     constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
-    assert len(constants) == len(TABLES) == 55
+    assert len(constants) == len(TABLES) == 54
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

@@ -15,17 +15,16 @@ from svc.domain.operations import Following
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import CorruptionError
-from svc.store.events import INDEXES
 from svc.store.invariants import violations
-from svc.store.rebuilding import Rebuilt, rebuild
+from svc.store.rebuilding import INDEX, Rebuilt, rebuild
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import EVENTS, EVENTS_BY_VISITOR, HOURS
+from svc.store.tables import EVENT_TAIL, EVENTS, HOURS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS
 
-DERIVED = (*INDEXES, HOURS)
+DERIVED = (*INDEX, HOURS)
 
 
 def events(count: int) -> list[tuple[int, UUID, Event]]:
@@ -71,19 +70,21 @@ def add(transaction: Transaction) -> None:
 
 
 @pytest.mark.parametrize("job", [lose, garble, add, lambda txn: [txn.clear(table) for table in DERIVED]])
-def test_what_follows_from_the_events_is_made_again(tmp_path: Path, job: Any):
-    with filled_store(tmp_path, *events(300)) as store:
+def test_data_derived_from_the_events_is_rebuilt(tmp_path: Path, job: Any):
+    with filled_store(tmp_path, *events(800)) as store:
+        store.change_log(partial(rebuild, now_ms=0))
         before = rows(store)
+        assert all(before.values())
         assert broken(store) == []
         store.change_log(job)
         assert broken(store) != []
         done = store.change_log(partial(rebuild, now_ms=0))
         assert rows(store) == before
         assert broken(store) == []
-        assert done == Rebuilt(300, sum(len(before[table.name]) for table in INDEXES), len(before["hours"]))
+        assert done == Rebuilt(800, sum(len(before[table.name]) for table in INDEX), len(before["hours"]))
 
 
-def test_a_sound_store_stays_as_it_is_and_so_does_one_whose_events_cannot_be_read(tmp_path: Path):
+def test_a_rebuild_leaves_a_valid_store_and_one_with_unreadable_events_unchanged(tmp_path: Path):
     with filled_store(tmp_path, *events(50)) as store:
         before = rows(store)
         store.change_log(partial(rebuild, now_ms=0))
@@ -94,7 +95,7 @@ def test_a_sound_store_stays_as_it_is_and_so_does_one_whose_events_cannot_be_rea
         assert rows(store) == before
 
 
-def test_a_follower_is_told_to_begin_again(tmp_path: Path):
+def test_after_a_rebuild_a_follower_must_start_again(tmp_path: Path):
     with filled_store(tmp_path, *events(20)) as store:
         following = Following(b"t" * 16, EPOCH_MS, "/backups", 1 << 20)
         store.change_log(partial(operations.begin, following=following))
@@ -107,12 +108,12 @@ def test_a_follower_is_told_to_begin_again(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_command_repairs_a_store_that_the_check_finds_wrong(tmp_path: Path):
+def test_the_command_repairs_a_store_that_fails_the_check(tmp_path: Path):
     with filled_store(tmp_path, *events(100)) as store:
         store.write_now([count_again])
-        store.change_log(partial(Transaction.clear, table=EVENTS_BY_VISITOR))
+        store.change_log(partial(Transaction.clear, table=EVENT_TAIL))
     data = ("--data", str(tmp_path))
-    assert "is not found in events_by_visitor" in run("check", *data, status=1).stdout
+    assert "is not found in the index" in run("check", *data, status=1).stdout
     done = run_json("store", "rebuild-indexes", *data)
     assert done["events"] == 100
     assert run("check", *data).returncode == 0

@@ -31,7 +31,7 @@ async def test_the_jobs_of_one_write_are_one_commit(tmp_path: Path):
     store.close()
 
 
-async def test_a_job_that_raises_undoes_only_itself(tmp_path: Path):
+async def test_a_job_that_raises_rolls_back_only_itself(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     outcomes = await store.write([partial(put, number=1, balance=1), fail, partial(put, number=2, balance=2)])
     assert outcomes[0] == 1
@@ -42,14 +42,14 @@ async def test_a_job_that_raises_undoes_only_itself(tmp_path: Path):
     store.close()
 
 
-async def test_a_later_job_sees_what_an_earlier_one_of_the_batch_did(tmp_path: Path):
+async def test_a_later_job_sees_the_changes_of_earlier_ones_in_the_batch(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     seen = lambda transaction: transaction.get(BALANCES, 1)  # noqa: E731
     assert await store.write([partial(put, number=1, balance=7), seen]) == [7, 7]
     store.close()
 
 
-async def test_a_snapshot_does_not_move_while_it_is_read(tmp_path: Path):
+async def test_a_snapshot_does_not_change_while_it_is_read(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     store.write_now([partial(put, number=1, balance=1)])
     with store.read() as snapshot:
@@ -60,7 +60,7 @@ async def test_a_snapshot_does_not_move_while_it_is_read(tmp_path: Path):
     store.close()
 
 
-async def test_one_write_waits_for_the_other(tmp_path: Path):
+async def test_concurrent_writes_are_serialized(tmp_path: Path):
     threads = HeldThreads()
     store = Store.open(tmp_path, threads)
     threads.hold()
@@ -93,7 +93,7 @@ async def test_a_full_map_refuses_the_whole_batch_and_recovers_when_there_is_fre
     store.close()
 
 
-async def test_what_was_committed_is_there_after_reopening(tmp_path: Path):
+async def test_committed_data_persists_after_reopening(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     await store.write([partial(put, number=1, balance=5)])
     store.close()
@@ -104,7 +104,7 @@ async def test_what_was_committed_is_there_after_reopening(tmp_path: Path):
     again.close()
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path):
+def test_a_store_of_a_newer_version_is_rejected_and_not_changed(tmp_path: Path):
     later = (*MIGRATIONS, lambda transaction: transaction.put(BALANCES, (1,), 1))
     Store.open(tmp_path, inline, migrations=later).close()
     with pytest.raises(NewerStoreError, match="newer program"):
@@ -121,7 +121,7 @@ def test_migrations_run_in_order_and_only_once(tmp_path: Path):
     assert ran == ["second", "third"]
 
 
-def test_a_migration_that_fails_leaves_the_version_before_it(tmp_path: Path):
+def test_a_failed_migration_leaves_the_previous_version(tmp_path: Path):
     Store.open(tmp_path, inline).close()
 
     def breaks(transaction: Transaction) -> None:
@@ -137,7 +137,7 @@ def test_a_migration_that_fails_leaves_the_version_before_it(tmp_path: Path):
     store.close()
 
 
-def test_the_files_of_a_store_are_for_their_owner_only(tmp_path: Path):
+def test_the_files_of_a_store_are_accessible_by_their_owner_only(tmp_path: Path):
     Store.open(tmp_path / "store", inline).close()
     assert (tmp_path / "store").stat().st_mode & 0o077 == 0
     assert (tmp_path / "store" / "data.mdb").stat().st_mode & 0o077 == 0
@@ -159,7 +159,7 @@ async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, 
     store.close()
 
 
-async def test_a_snapshot_that_is_kept_shows_how_many_commits_old_it_is(tmp_path: Path):
+async def test_an_open_snapshot_reports_its_lag_in_commits(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     assert store.space().reader_lag == 0
     with store.read():

@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 from svc.store.turn import WriteTurn
 
 
-async def test_the_urgent_write_before_others_that_wait_and_nobody_is_forgotten():
+async def test_an_urgent_write_goes_first_and_no_write_starves():
     turn, wrote, go_on = WriteTurn(), [], trio.Event()
 
     async def write(name: str, *, urgent: bool) -> None:

@@ -118,7 +118,7 @@ def balances(outcomes: list[Any]) -> list[int]:
 
 
 @every_place
-async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left(place: Place):
+async def test_sums_are_corrected_and_each_response_shows_its_resulting_balance(place: Place):
     async with writers(place) as two:
         two.second.write_now([job(visit(device)) for device in range(4)])  # known from now on
         first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(3))])
@@ -128,7 +128,7 @@ async def test_sums_are_corrected_and_each_answer_shows_the_balance_that_it_left
 
 
 @every_place
-async def test_a_balance_that_another_writer_used_up_refuses_the_visit(place: Place):
+async def test_a_balance_used_up_by_another_writer_refuses_the_visit(place: Place):
     async with writers(place, credit=6 * PRICE) as two:
         two.second.write_now([job(visit(device)) for device in range(3)])
         first, second = await two.interleaved([job(visit(0)), job(visit(1))], [job(visit(2)), job(visit(2))])
@@ -144,7 +144,7 @@ async def test_a_balance_that_another_writer_used_up_refuses_the_visit(place: Pl
 
 
 @every_place
-async def test_a_quota_that_another_writer_used_up_refuses_the_visit(place: Place):
+async def test_a_quota_used_up_by_another_writer_refuses_the_visit(place: Place):
     quotas = Quotas(nonproduction_per_day=3)
     async with writers(place) as two:
         two.second.write_now([job(visit(device, environment="development"), quotas) for device in (0, 1)])
@@ -155,7 +155,7 @@ async def test_a_quota_that_another_writer_used_up_refuses_the_visit(place: Plac
 
 
 @every_place
-async def test_an_idempotency_key_is_answered_by_one_of_two_writers(place: Place):
+async def test_an_idempotency_key_gets_a_response_from_one_of_two_writers(place: Place):
     async with writers(place) as two:
         first, second = await two.interleaved([job(visit(0, key=bytes(16)))], [job(visit(0, key=bytes(16)))])
         assert isinstance(second[0].outcome, Identified)
@@ -175,7 +175,7 @@ async def test_two_writers_give_a_new_device_one_visitor_and_new_devices_one_eac
 
 
 @every_place
-async def test_first_visits_of_two_writers_with_numbers_in_hand_do_not_run_again(place: Place):
+async def test_first_visits_of_two_writers_with_reserved_numbers_do_not_run_again(place: Place):
     hands = VisitorNumbers(at_once=4), VisitorNumbers(at_once=4)
 
     def first_visits(of: int, devices: range) -> tuple[list[NextNumber], list[Any]]:
@@ -198,7 +198,7 @@ async def test_first_visits_of_two_writers_with_numbers_in_hand_do_not_run_again
 
 
 @every_place
-async def test_the_operation_log_of_two_writers_makes_a_copy_what_the_store_became(place: Place):
+async def test_the_operation_log_of_two_writers_reproduces_the_store(place: Place):
     async with writers(place) as two:
         with two.second.read() as snapshot:
             copy = raw_rows(snapshot)
@@ -230,7 +230,7 @@ def raw_rows(snapshot: Snapshot) -> dict[tuple[str, bytes], bytes]:
 
 
 @pytest.mark.slow
-def test_two_processes_under_load_leave_every_sum_exact():
+def test_two_processes_under_load_keep_every_sum_exact():
     """Each with its own loop and threads, on one file, for one organization; the sums are among the invariants."""
     groups = 6
     found = measure(argparse.Namespace(processes=2, groups=groups, organizations=1, new=0.3, numbers_at_once=32))
@@ -242,7 +242,7 @@ PAGE_BYTES, COMMIT_AT = 4096, 144
 """Where LMDB has the number of a commit on a meta page."""
 
 
-def test_a_commit_that_never_ended_is_no_damage_and_the_next_takes_its_place(tmp_path: Path):
+def test_an_unfinished_commit_is_not_corruption_and_the_next_replaces_it(tmp_path: Path):
     """A process that is killed in the last moment of a commit leaves its meta page; others see the one before."""
     with opened_engine(tmp_path) as engine:
         for number in range(20):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,8 @@ import pytest
 from svc.domain.listing import Filters
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import EVENTS, EVENTS_BY_FACET, VISITOR_IDS, VISITORS
+from svc.store.snapshot import Transaction
+from svc.store.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
 from svc.store.visitor_views import (
     MOST_LOOKED_AT,
     Sighting,
@@ -24,28 +22,11 @@ from svc.store.visitor_views import (
 )
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS
+from tests.store.test_filters import Counted
 from tests.support.worlds import EPOCH_MS
 
 
-class Counted(Snapshot):
-    """A snapshot that counts its seeks and the keys it steps over."""
-
-    def __init__(self, of: Snapshot) -> None:
-        super().__init__(of.reader)
-        self.touched: Counter[str] = Counter()
-
-    def scan(self, table: Any, *prefix: Any, start: Any = None) -> Iterator[Any]:
-        for row in super().scan(table, *prefix, start=start):
-            self.touched[table.name] += 1
-            yield row
-
-    def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys_reverse(table, start, end):
-            self.touched[table.name] += 1
-            yield key
-
-
-def test_visitors_by_tag_or_address_are_what_a_look_at_every_event_says(tmp_path: Path):
+def test_visitors_by_tag_or_address_equal_a_scan_of_every_event(tmp_path: Path):
     chance = random.Random(41)
     made = [
         (chance.choice((1, 2)), uuid(number), event(chance, EPOCH_MS + chance.randrange(500))) for number in range(800)
@@ -80,7 +61,7 @@ def test_visitors_by_tag_or_address_are_what_a_look_at_every_event_says(tmp_path
 
 
 @pytest.mark.parametrize("filters", [Filters(tag="cart"), Filters(ip_address=ADDRESSES[0])])
-def test_of_a_busy_tag_or_address_the_newest_events_are_read(tmp_path: Path, filters: Filters):
+def test_for_a_busy_tag_or_address_the_newest_events_are_read(tmp_path: Path, filters: Filters):
     chance = random.Random(42)
     count = MOST_LOOKED_AT + 200
     given: dict[str, Any] = {"environment": "staging", "tag": "cart", "visitor_id": IDS[0], "ip_address": ADDRESSES[0]}
@@ -90,11 +71,11 @@ def test_of_a_busy_tag_or_address_the_newest_events_are_read(tmp_path: Path, fil
         assert visitors_with(counted, 1, "staging", filters, None, 10) == [
             Sighting(IDS[0], EPOCH_MS + count - MOST_LOOKED_AT, EPOCH_MS + count - 1, MOST_LOOKED_AT)
         ]
-        assert counted.touched == {EVENTS_BY_FACET.name: MOST_LOOKED_AT}
+        assert counted.touched == {EVENTS.name: MOST_LOOKED_AT, EVENT_TAIL.name: MOST_LOOKED_AT}
         assert snapshot.count(EVENTS) == count
 
 
-def test_visitors_are_listed_the_most_recently_created_first(tmp_path: Path):
+def test_visitors_are_listed_newest_first(tmp_path: Path):
     def record(visitor_id: str) -> Visitor:
         return Visitor(
             visitor_id=visitor_id, family=1, collector=1, values=(0,) * 20, browser_version=0, os_release=0,

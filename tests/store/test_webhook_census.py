@@ -25,7 +25,7 @@ def census(world: OutboxWorld, limit: int = 99) -> list:
     return found
 
 
-async def test_endpoints_of_all_organizations_are_found_however_small_the_steps(tmp_path: Path, autojump_clock):
+async def test_endpoints_of_all_organizations_are_found_whatever_the_step_size(tmp_path: Path, autojump_clock):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(3)]
         queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(3)]
@@ -35,7 +35,7 @@ async def test_endpoints_of_all_organizations_are_found_however_small_the_steps(
         assert [standing.due_ms is not None for standing in census(world)] == [False] * 3 + [True] * 3 + [False] * 3
 
 
-async def test_what_waits_for_later_is_not_due(tmp_path: Path, autojump_clock):
+async def test_a_delivery_scheduled_for_later_is_not_due(tmp_path: Path, autojump_clock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         world.endpoint(number, URL)
@@ -48,7 +48,7 @@ async def test_what_waits_for_later_is_not_due(tmp_path: Path, autojump_clock):
         assert earlier.due_ms is None
 
 
-async def test_an_endpoint_that_fails_often_is_sent_to_as_failing_before_its_status_says_so(
+async def test_an_endpoint_with_many_failures_is_treated_as_failing_before_its_status_changes(
     tmp_path: Path, autojump_clock
 ):
     with outbox_world(tmp_path) as world:

@@ -54,7 +54,7 @@ def recover(
     return recovered
 
 
-def test_what_ended_failed_begins_anew_with_the_same_bytes_and_all_its_attempts(tmp_path: Path):
+def test_a_dead_letter_is_sent_again_with_the_same_bytes_and_all_its_attempts(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -86,7 +86,7 @@ def test_recovering_twice_queues_nothing_twice(tmp_path: Path):
         assert recover(world, endpoint) == 1, "one that failed once more can be recovered once more"
 
 
-def test_a_step_reads_a_piece_of_the_log_and_the_pieces_are_the_whole(tmp_path: Path):
+def test_a_step_reads_a_part_of_the_log_and_the_parts_are_complete(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
         event_ids = fail(world, endpoint, 7)
@@ -99,7 +99,7 @@ def test_a_step_reads_a_piece_of_the_log_and_the_pieces_are_the_whole(tmp_path: 
         assert recover(world, endpoint, limit=3) == 7
 
 
-def test_what_is_on_its_way_or_has_arrived_is_left_alone(tmp_path: Path):
+def test_pending_and_delivered_events_are_not_recovered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -111,7 +111,7 @@ def test_what_is_on_its_way_or_has_arrived_is_left_alone(tmp_path: Path):
         assert world.deliveries(endpoint.queue) == before
 
 
-def test_an_event_that_a_redelivery_brought_has_arrived_and_one_that_it_did_not_has_not(tmp_path: Path):
+def test_an_event_delivered_by_a_redelivery_is_not_recovered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -123,7 +123,7 @@ def test_an_event_that_a_redelivery_brought_has_arrived_and_one_that_it_did_not_
             assert recover(world, endpoint) == recovered
 
 
-def test_a_redelivery_that_failed_of_an_event_that_had_arrived_is_not_begun_anew(tmp_path: Path):
+def test_a_failed_redelivery_of_a_delivered_event_is_not_recovered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -136,7 +136,7 @@ def test_a_redelivery_that_failed_of_an_event_that_had_arrived_is_not_begun_anew
         assert world.states(endpoint.queue) == ["delivered", "failed"]
 
 
-def test_only_what_failed_in_the_window_is_recovered(tmp_path: Path):
+def test_only_failures_in_the_window_are_recovered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
         event_ids = [fail(world, endpoint, at_ms=EPOCH_MS + minute * 60_000)[0] for minute in range(4)]
@@ -146,7 +146,7 @@ def test_only_what_failed_in_the_window_is_recovered(tmp_path: Path):
         assert [states[event_id] for event_id in event_ids] == ["failed", "pending", "pending", "failed"]
 
 
-def test_a_failure_is_found_by_its_time_though_ids_run_ahead_of_a_clock_that_was_set_back(tmp_path: Path):
+def test_a_failure_is_found_by_its_time_even_if_ids_are_ahead_of_a_clock_set_back(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
         fail(world, endpoint, at_ms=EPOCH_MS)
@@ -154,7 +154,7 @@ def test_a_failure_is_found_by_its_time_though_ids_run_ahead_of_a_clock_that_was
         assert recover(world, endpoint, range(EPOCH_MS - 3_600_000, EPOCH_MS)) == 1
 
 
-def test_other_endpoints_and_organizations_are_left_alone(tmp_path: Path):
+def test_other_endpoints_and_organizations_are_not_affected(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint, other = world.endpoint(number, URL), world.endpoint(number, "https://other.example/")
@@ -170,7 +170,7 @@ def test_other_endpoints_and_organizations_are_left_alone(tmp_path: Path):
         assert found.queue == elsewhere.queue
 
 
-def test_what_was_erased_or_is_older_than_30_days_is_not_recovered(tmp_path: Path):
+def test_an_erased_event_or_one_older_than_30_days_is_not_recovered(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -180,7 +180,7 @@ def test_what_was_erased_or_is_older_than_30_days_is_not_recovered(tmp_path: Pat
         assert recover(world, endpoint, now_ms=EPOCH_MS + HISTORY_MS) == 1
 
 
-def test_of_a_paused_endpoint_they_wait_and_of_a_removed_one_nothing_is_recovered(tmp_path: Path):
+def test_recovered_deliveries_of_a_paused_endpoint_wait_and_a_removed_one_has_none(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
         event_ids = fail(world, endpoint, 2)

@@ -15,6 +15,8 @@ from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.store.transactions.webhook_endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
 from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
 from svc.store.webhook_views import (
+    LEAP_AFTER,
+    LEAPS,
     ClaimedDelivery,
     NoWork,
     Registered,
@@ -22,9 +24,9 @@ from svc.store.webhook_views import (
     first_removed,
     health,
     is_answering,
-    lanes_with_work,
     manual_delivery,
     next_delivery,
+    queues_with_work,
 )
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
@@ -62,7 +64,7 @@ def queued_test(world: OutboxWorld, endpoint: Registered) -> Queued:
 # What is handed out
 
 
-def test_the_first_due_is_handed_out_and_what_is_in_flight_is_passed_over(tmp_path: Path):
+def test_the_earliest_due_delivery_is_handed_out_and_those_in_flight_are_skipped(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -80,7 +82,9 @@ def test_the_first_due_is_handed_out_and_what_is_in_flight_is_passed_over(tmp_pa
 
 
 @pytest.mark.parametrize(("waiting", "backlogged"), [(100, False), (101, True)])
-def test_more_than_a_hundred_due_are_a_backlog_where_the_endpoint_fails(tmp_path: Path, waiting: int, backlogged: bool):
+def test_more_than_a_hundred_due_deliveries_of_a_failing_endpoint_are_a_backlog(
+    tmp_path: Path, waiting: int, backlogged: bool
+):
     """Decisions 8.8."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -106,7 +110,7 @@ def test_more_than_a_hundred_due_are_a_backlog_where_the_endpoint_fails(tmp_path
         assert (asked_for.key.kind, asked_for.failing, asked_for.backlogged) == ("test", True, False)
 
 
-def test_what_is_due_later_is_no_backlog(tmp_path: Path):
+def test_deliveries_due_later_are_not_a_backlog(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -124,7 +128,7 @@ def test_what_is_due_later_is_no_backlog(tmp_path: Path):
         assert later.backlogged
 
 
-def test_endpoint_queues_with_work_come_some_at_a_time_with_the_time_of_their_first(tmp_path: Path):
+def test_endpoint_queues_with_work_are_paged_with_their_earliest_due_time(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         numbers = [world.organization() for _ in range(2)]
         queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(2)]
@@ -134,7 +138,7 @@ def test_endpoint_queues_with_work_come_some_at_a_time_with_the_time_of_their_fi
             world.enqueue(number)
 
         def page(after: EndpointKey, limit: int) -> list[tuple[EndpointKey, int]]:
-            return world.read(partial(lanes_with_work, after=after, limit=limit))
+            return world.read(partial(queues_with_work, after=after, limit=limit)).queues
 
         everything = [(queue, EPOCH_MS) for queue in queues]
         assert idle not in queues
@@ -146,7 +150,22 @@ def test_endpoint_queues_with_work_come_some_at_a_time_with_the_time_of_their_fi
         assert page(EndpointKey(0, 0), 0) == []
 
 
-def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_path: Path):
+def test_long_queues_are_skipped_and_the_next_call_continues(tmp_path: Path):
+    with outbox_world(tmp_path) as world:
+        numbers = [world.organization() for _ in range(LEAPS + 4)]
+        queues = [world.endpoint(number, URL).queue for number in numbers]
+        for number in numbers:
+            for _ in range(LEAP_AFTER + 2):
+                world.enqueue(number)
+        first = world.read(partial(queues_with_work, after=EndpointKey(0, 0), limit=99))
+        assert [queue for queue, _ in first.queues] == queues[:LEAPS]
+        assert first.has_more
+        second = world.read(partial(queues_with_work, after=queues[LEAPS - 1], limit=99))
+        assert [queue for queue, _ in second.queues] == queues[LEAPS:]
+        assert not second.has_more
+
+
+def test_an_endpoint_is_responding_unless_removed_paused_or_failing(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
 
@@ -172,7 +191,7 @@ def test_an_endpoint_answers_while_it_is_there_not_paused_and_not_failing(tmp_pa
 # What is left alone
 
 
-def test_another_description_or_the_same_url_is_no_new_start(tmp_path: Path):
+def test_another_description_or_the_same_url_does_not_reset_the_failures(tmp_path: Path):
     """Decisions 8.4: a changed URL and a resume are; and the time of the last attempt stays."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -193,7 +212,7 @@ def test_another_description_or_the_same_url_is_no_new_start(tmp_path: Path):
         assert state() == Health(last_attempt_at_ms=EPOCH_MS)
 
 
-def test_erasing_the_event_of_an_ended_redelivery_leaves_a_test_that_is_queued(tmp_path: Path):
+def test_erasing_the_event_of_an_ended_redelivery_keeps_a_queued_test(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -216,7 +235,7 @@ def test_erasing_the_event_of_an_ended_redelivery_leaves_a_test_that_is_queued(t
         assert world.read(lambda snapshot: snapshot.count(MANUAL)) == 0
 
 
-def test_a_removed_endpoint_is_counted_no_more(tmp_path: Path):
+def test_a_removed_endpoint_is_no_longer_counted(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -229,7 +248,7 @@ def test_a_removed_endpoint_is_counted_no_more(tmp_path: Path):
         assert world.read(lambda snapshot: snapshot.count(ATTEMPT_COUNTS)) == 0
 
 
-def test_counts_reach_back_a_day_to_the_minute(tmp_path: Path):
+def test_counts_cover_one_day_to_the_minute(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -250,7 +269,7 @@ def test_counts_reach_back_a_day_to_the_minute(tmp_path: Path):
         assert (counted.delivered, counted.failed) == (2, 1), "what is still shown is not forgotten"
 
 
-def test_the_previous_secret_signs_for_as_many_hours_as_were_asked_for(tmp_path: Path):
+def test_the_previous_secret_signs_for_the_requested_number_of_hours(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -262,7 +281,7 @@ def test_the_previous_secret_signs_for_as_many_hours_as_were_asked_for(tmp_path:
         assert rotated.registered.endpoint.generation == 4
 
 
-def test_an_automatic_delivery_that_ends_leaves_a_test_in_line(tmp_path: Path):
+def test_an_automatic_delivery_that_ends_leaves_a_test_queued(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -285,7 +304,7 @@ def test_an_automatic_delivery_that_ends_leaves_a_test_in_line(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("code", "status"), [(200, "delivered"), (500, "failed")])
-def test_an_attempt_whose_event_was_erased_meanwhile_is_logged_as_what_it_came_to(
+def test_an_attempt_whose_event_was_erased_meanwhile_is_recorded_with_its_outcome(
     code: int, status: str, tmp_path: Path
 ):
     with outbox_world(tmp_path) as world:

@@ -109,7 +109,7 @@ def status(world: OutboxWorld, registered: Registered) -> str:
 # Endpoints
 
 
-def test_an_organization_has_ten_endpoints_at_most(tmp_path: Path):
+def test_an_organization_has_at_most_ten_endpoints(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number, other = world.organization(), world.organization()
         issued = [world.issue(number, URL) for _ in range(10)]
@@ -124,7 +124,7 @@ def test_an_organization_has_ten_endpoints_at_most(tmp_path: Path):
         assert again.registered.queue == EndpointKey(number, 11), "numbers are never given twice"
 
 
-def test_a_secret_is_shown_once_and_kept_nowhere(tmp_path: Path):
+def test_a_secret_is_shown_once_and_never_stored(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         issued = world.issue(world.organization(), URL)
         assert isinstance(issued, Issued)
@@ -141,7 +141,7 @@ def test_a_secret_is_shown_once_and_kept_nowhere(tmp_path: Path):
         ({"events": ("billing.status_changed",), "environment": "test"}, invalid("events", "requires_live")),
     ],
 )
-def test_events_that_an_endpoint_cannot_have_are_refused(tmp_path: Path, fields: dict[str, Any], refusal: Refusal):
+def test_events_invalid_for_an_endpoint_are_refused(tmp_path: Path, fields: dict[str, Any], refusal: Refusal):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         assert world.issue(number, URL, **fields) == refusal
@@ -152,7 +152,7 @@ def test_events_that_an_endpoint_cannot_have_are_refused(tmp_path: Path, fields:
         assert world.read(partial(find_endpoint, number=number, endpoint_id=endpoint.endpoint.id)) == endpoint
 
 
-def test_only_what_is_named_changes(tmp_path: Path):
+def test_a_change_affects_only_the_named_fields(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
         changed = world.change(endpoint, description="mine", events=("webhook.test", EVENT, EVENT))
@@ -161,7 +161,7 @@ def test_only_what_is_named_changes(tmp_path: Path):
         assert (changed.endpoint.url, changed.endpoint.status) == (URL, "active")
 
 
-def test_another_organizations_endpoint_is_not_there(tmp_path: Path):
+def test_an_endpoint_of_another_organization_is_not_found(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number, other = world.organization(), world.organization()
         endpoint_id = world.endpoint(number, URL).endpoint.id
@@ -178,7 +178,7 @@ def test_another_organizations_endpoint_is_not_there(tmp_path: Path):
         assert [world.do(job) for job in jobs] == [Refusal("not_found")] * 5
 
 
-def test_a_rotation_lets_the_previous_secret_sign_along_and_a_second_one_replaces_it(tmp_path: Path):
+def test_after_a_rotation_both_secrets_sign_and_a_second_rotation_replaces_the_older(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         issued = world.issue(number, URL)
@@ -221,7 +221,7 @@ def test_a_rotation_lets_the_previous_secret_sign_along_and_a_second_one_replace
 # Enqueueing
 
 
-def test_an_event_goes_to_those_who_subscribe_in_its_environment_and_are_not_paused(tmp_path: Path):
+def test_an_event_goes_to_active_subscribers_in_its_environment(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         live, test, other = (
@@ -253,7 +253,7 @@ def test_the_same_fact_twice_in_a_millisecond_is_two_events(tmp_path: Path):
         assert len(world.bodies(number)) == 3
 
 
-def test_a_fact_that_is_undone_leaves_no_event(tmp_path: Path):
+def test_a_rolled_back_fact_leaves_no_event(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -270,7 +270,7 @@ def test_a_fact_that_is_undone_leaves_no_event(tmp_path: Path):
 # Attempts
 
 
-def test_a_failed_attempt_is_scheduled_again_and_a_delivered_one_is_not(tmp_path: Path):
+def test_a_failed_attempt_is_rescheduled_and_a_delivered_one_is_not(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -304,7 +304,7 @@ def test_the_ninth_failure_ends_a_delivery_and_the_endpoint_recovers_with_the_ne
         assert status(world, endpoint) == "active"
 
 
-def test_a_410_ends_the_delivery_and_the_endpoint_recovers_by_a_changed_url_or_a_resume(tmp_path: Path):
+def test_a_410_ends_the_delivery_and_a_changed_url_or_a_resume_recovers_the_endpoint(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -318,7 +318,7 @@ def test_a_410_ends_the_delivery_and_the_endpoint_recovers_by_a_changed_url_or_a
             assert health == Health(last_attempt_at_ms=EPOCH_MS), "when it was last tried is still known"
 
 
-def test_an_attempt_at_the_old_url_says_nothing_of_the_new_one(tmp_path: Path):
+def test_an_attempt_at_the_old_url_does_not_affect_the_new_one(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -331,7 +331,7 @@ def test_an_attempt_at_the_old_url_says_nothing_of_the_new_one(tmp_path: Path):
         assert world.read(lambda snapshot: snapshot.get(ENDPOINT_HEALTH, *endpoint.queue)) == Health()
 
 
-def test_counters_are_the_sum_of_a_day_and_older_minutes_are_forgotten(tmp_path: Path):
+def test_counters_are_the_sum_of_a_day_and_older_minutes_are_dropped(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -389,7 +389,7 @@ def queued_redelivery(
     return world.do(partial(job, event_id=event_id, now_ms=at_ms))
 
 
-def test_one_test_at_a_time_before_all_that_is_due_and_it_is_not_retried(tmp_path: Path):
+def test_one_test_at_a_time_goes_first_and_is_not_retried(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL, events=(EVENT,))
@@ -404,7 +404,7 @@ def test_one_test_at_a_time_before_all_that_is_due_and_it_is_not_retried(tmp_pat
         assert isinstance(queued_test(world, endpoint), Queued), "busy no more"
 
 
-def test_a_paused_endpoint_takes_no_test_and_one_that_waits_is_handed_out_to_be_ended(tmp_path: Path):
+def test_a_paused_endpoint_takes_no_test_and_a_queued_one_is_ended(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -420,7 +420,7 @@ def test_a_paused_endpoint_takes_no_test_and_one_that_waits_is_handed_out_to_be_
         assert rest == NoWork(None), "what was queued before waits for the resume"
 
 
-def test_a_redelivery_is_of_an_event_that_this_endpoint_received_in_the_last_30_days(tmp_path: Path):
+def test_a_redelivery_requires_an_event_received_by_this_endpoint_in_the_last_30_days(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         one, other = world.endpoint(number, URL), world.endpoint(number, URL, environment="test")
@@ -444,7 +444,7 @@ def test_a_redelivery_is_of_an_event_that_this_endpoint_received_in_the_last_30_
 # Removal and erasure
 
 
-def test_a_removed_endpoint_is_swept_away_in_steps_and_its_log_stays(tmp_path: Path):
+def test_a_removed_endpoint_is_deleted_in_steps_and_its_log_stays(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint, stays = world.endpoint(number, URL), world.endpoint(number, URL)
@@ -469,7 +469,7 @@ def test_a_removed_endpoint_is_swept_away_in_steps_and_its_log_stays(tmp_path: P
         assert len(world.attempts(number)) == 1
 
 
-def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_logged(tmp_path: Path):
+def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_recorded(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -488,7 +488,7 @@ def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_logged(tmp_
         assert (logged.error, logged.status, logged.endpoint_id) == ("removed", "failed", endpoint.endpoint.id)
 
 
-def test_erasing_an_identification_takes_its_events_and_their_deliveries(tmp_path: Path):
+def test_erasing_an_identification_erases_its_events_and_their_deliveries(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue
@@ -512,7 +512,7 @@ def test_erasing_an_identification_takes_its_events_and_their_deliveries(tmp_pat
 # Refusals
 
 
-def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
+def test_refusals_are_notified_at_once_and_then_aggregated(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL, events=("identification.refused",)).queue
@@ -564,7 +564,7 @@ def test_refusals_are_told_at_once_and_then_gathered(tmp_path: Path):
         (lambda txn, queue, _: txn.put(REMOVED_ENDPOINTS, queue, b""), "is there and removed"),
     ],
 )
-def test_what_is_broken_is_told(
+def test_inconsistencies_are_reported(
     tmp_path: Path, breakage: Callable[[Transaction, EndpointKey, bytes], Any], sentence: str
 ):
     world = OutboxWorld(tmp_path, 1)
@@ -593,7 +593,7 @@ def test_the_bytes_of_the_outbox_are_pinned(value: Any, body: str):
     assert record.decode(record.encode(value)) == value
 
 
-def test_an_attempt_reads_as_it_was_written(tmp_path: Path):
+def test_an_attempt_is_read_as_written(tmp_path: Path):
     with outbox_world(tmp_path) as world:
         number = world.organization()
         queue = world.endpoint(number, URL).queue

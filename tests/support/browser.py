@@ -83,7 +83,7 @@ class Page:
         return answer["result"].get("value")
 
     async def wait_for(self, condition: str) -> Any:
-        """The value of the expression, once it is true; the page itself looks again and again."""
+        """The value of the expression, once it is true; the page itself polls."""
         look = f"const look = () => {{ const found = {condition}; found ? done(found) : setTimeout(look, 20) }}; look()"
         return await self.run(f"new Promise(done => {{ {look} }})")
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -40,18 +42,24 @@ class Browser:
         self._node = found.node
         self._environment = {**found.environment, "TMPDIR": str(UNPACKED)}
 
-    def run(self, script: str, *arguments: str, timeout_s: float = 120) -> str:
-        """What the script prints; it must end with status 0."""
-        done = subprocess.run(
+    def run(self, script: str, *arguments: str, timeout_s: float = 300) -> str:
+        """What the script prints; it must end with status 0. At the limit it ends together with its browser."""
+        process = subprocess.Popen(
             [str(self._node), str(BROWSERS / script), *arguments],
             env=self._environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout_s,
-            check=False,
+            start_new_session=True,
         )
-        assert done.returncode == 0, f"{script}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+        assert process.returncode == 0, f"{script}: {process.returncode}\n{out}\n{err}"
+        return out
 
 
 def browser() -> Browser:

@@ -20,9 +20,14 @@ class CuttingProxy:
         self._lock = threading.Lock()
         self._left: dict[Direction, int | None] = {"sent": None, "answered": None}
         self._silent = False
+        self._once = self._at_next = False
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._threads: list[threading.Thread] = []
         self.passed: dict[Direction, int] = {"sent": 0, "answered": 0}
+        self.recorded: dict[Direction, bytearray] = {"sent": bytearray(), "answered": bytearray()}
+        """What has passed since `record`, of all connections."""
+        self.cuts = 0
+        """Connections that came to a limit."""
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -36,10 +41,19 @@ class CuttingProxy:
         for thread in self._threads:
             thread.join(10)
 
-    def cut_after(self, direction: Direction, size: int) -> None:
-        """Cut every connection once `size` more bytes have passed in a direction; those bytes still arrive."""
+    def cut_after(self, direction: Direction, size: int, *, once: bool = False, at_next: bool = False) -> None:
+        """Cut every connection once `size` more bytes have passed in a direction; those bytes still arrive. `once`: the
+        one alone that comes to the limit. `at_next`: not before another byte comes.
+        """
         with self._lock:
             self._left[direction] = size
+            self._once, self._at_next = once, at_next
+
+    def record(self) -> None:
+        """Forget what was recorded."""
+        with self._lock:
+            for recorded in self.recorded.values():
+                recorded.clear()
 
     def mend(self) -> None:
         """New connections pass again."""
@@ -87,10 +101,13 @@ class CuttingProxy:
                     left = self._left[direction]
                     part = data if left is None else data[:left]
                     self.passed[direction] += len(part)
+                    self.recorded[direction] += part
+                    is_at_limit = left is not None and left + self._at_next <= len(data)
                     if left is not None:
-                        self._left[direction] = left - len(part)
+                        self._left[direction] = None if is_at_limit and self._once else left - len(part)
+                    self.cuts += is_at_limit
                 target.sendall(part)
-                if left is not None and left <= len(data):
+                if is_at_limit:
                     break
         self._end(source, target)
 
@@ -98,3 +115,16 @@ class CuttingProxy:
         for one in pair:
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
+
+
+def messages(passed: bytes) -> list[range]:
+    """Where each message of PostgreSQL's protocol begins and ends: a letter, and a length that includes itself. Of a
+    connection that is made.
+    """
+    found, place = list[range](), 0
+    while place < len(passed):
+        end = place + 1 + int.from_bytes(passed[place + 1 : place + 5])
+        found.append(range(place, end))
+        place = end
+    assert place == len(passed), "the recording ends within a message"
+    return found

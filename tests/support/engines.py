@@ -67,34 +67,6 @@ class _WatchedWriter:
         self._inner.put_many(table, [row for row in rows if self._note("put", table, *row)])
 
 
-class NetworkFileError(Wrapped):
-    """An engine that has lost the tables in `missing`, as no engine has: whatever reads them fails."""
-
-    def __init__(self, inner: Engine) -> None:
-        super().__init__(inner)
-        self.missing: set[str] = set()
-
-    def reader(self, inner: Reader) -> Any:
-        return _BrokenReader(inner, self.missing)
-
-    writer = reader
-
-
-class _BrokenReader:
-    def __init__(self, inner: Any, missing: set[str]) -> None:
-        self._inner = inner
-        self._missing = missing
-
-    def __getattr__(self, name: str) -> Any:
-        def call(table: str, *values: Any, **options: Any) -> Any:
-            if table in self._missing:
-                raise KeyError(table)
-            return method(table, *values, **options)
-
-        method = getattr(self._inner, name)
-        return method if name in ("close", "commit") else call
-
-
 def opening(wrap: Callable[[Engine], T]) -> Callable[..., T]:
     """An `OpenEngine` that wraps the real engine."""
 

@@ -1,6 +1,6 @@
-"""A service that is killed again and again under load, ten receivers that fail by seed, and what must come of it.
+"""A service that is killed repeatedly under load, ten receivers that fail by seed, and what must come of it.
 
-What may live here: one run of it and the comparison at its end. How often it is killed, whoever runs it says.
+What may live here: one run of it and the comparison at its end. How often it is killed is up to the caller.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import random
 import ssl
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import product
@@ -45,6 +45,8 @@ DRAIN_S = 600
 PAUSE_S = 0.1
 """Of each client after an answer: ten deliveries for each have to be sent, too."""
 
+_AUTHORITY = "ca.pem"
+
 Answer = Literal["200", "500", "410", "drop"]
 Pair = tuple[int, str]
 """(endpoint number, event id)"""
@@ -61,6 +63,8 @@ class Arrival(NamedTuple):
     counted: bool
     """Whether the attempt counts. Where a connection that was kept dies before it answers, the same attempt comes again
     on a new one."""
+    at_s: float
+    """By the clock of the loop."""
 
 
 class Fickle:
@@ -75,6 +79,8 @@ class Fickle:
         self.faults: list[str] = []
         self.kind = False
         """Answer 200 from now on."""
+        self.last_s = float("-inf")
+        """When the last webhook arrived."""
         self._world = World.real()
 
     async def serve(self, tls: ssl.SSLContext, stream: trio.SocketStream) -> None:
@@ -105,7 +111,8 @@ class Fickle:
             self.faults.append(f"{event_id} to endpoint {place} has other bytes than before")
         before = self.arrivals.setdefault((place, event_id), [])
         chosen = self._choose(place, event_id, len(before))
-        before.append(Arrival(chosen, first or chosen != "drop"))
+        before.append(Arrival(chosen, first or chosen != "drop", trio.current_time()))
+        self.last_s = trio.current_time()
         return chosen
 
     def _choose(self, place: int, event_id: str, before: int) -> Answer:
@@ -153,40 +160,21 @@ class Killed:
         self.faults: list[str] = []
 
     async def run(self, kills: int) -> Outcome:
-        authority = trustme.CA()
-        authority.cert_pem.write_to_path(self._directory / "ca.pem")
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("127.0.0.1").configure_cert(tls)
-        async with trio.open_nursery() as nursery:
-            (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-            nursery.start_soon(trio.serve_listeners, partial(self.fickle.serve, tls), [listener])
-            self._set_up(listener.socket.getsockname()[1])
+        async with receiving(self.fickle, self._directory) as port:
+            self._set_up(port)
             for number in range(kills):
                 await self._kill(number)
-            outcome = await self._end(kills)
-            nursery.cancel_scope.cancel()
-        return outcome
+            return await self._end(kills)
 
     def _set_up(self, port: int) -> None:
         self.api_key = shop(self.data)
         found = self._open()
-        for place in range(1, RECEIVERS + 1):
-            url = f"https://127.0.0.1:{port}/{place}"
-            new = NewEndpoint(id=endpoint_id(place), url=url, description="", environment="live", events=(COMPLETED,))
-            job = partial(create_endpoint, number=1, new=new, secrets_key=secrets_key(found.pepper), now_ms=0)
-            (issued,) = found.store.write_now([job])
-            assert isinstance(issued, Issued)
-            assert issued.registered.queue.endpoint == place
-            self.fickle.secrets[place] = issued.secret
+        register(found, self.fickle, RECEIVERS, port)
         found.store.close()
 
     @asynccontextmanager
     async def _served(self) -> AsyncGenerator[Served]:
-        settings = {
-            "SVC_WORKERS": str(self._workers),
-            "SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
-            "SVC_WEBHOOK_CA_FILE": str(self._directory / "ca.pem"),
-        }
+        settings = {"SVC_WORKERS": str(self._workers), **sending_to(self._directory)}
         server = await trio.to_thread.run_sync(partial(Served, self.data, **settings))
         try:
             yield server
@@ -209,7 +197,7 @@ class Killed:
         await wait_all_tasks_blocked(0.05)  # what it had sent has arrived
         found = self._open()
         with found.store.read() as snapshot:
-            unknown = self._unlogged(snapshot)
+            unknown = unlogged(snapshot, self.fickle)
         found.store.close()
         in_flight, self._unknown = unknown - self._unknown, unknown
         of_one = Counter(place for place, _ in in_flight.elements())
@@ -271,32 +259,73 @@ class Killed:
         return sum(recovered)
 
     def _compared(self, snapshot: Snapshot) -> dict[Pair, str]:
-        stored = [UUID(bytes=request_id) for (_, request_id), _ in snapshot.scan(EVENTS)]
         self.faults += lost_or_billed_twice(snapshot, self.journal)
-        states = {
-            (place, str(UUID(bytes=event_id))): delivery.state
-            for (_, place, event_id, _), delivery in snapshot.scan(DELIVERIES, 1)
-        }
-        attempts = [attempt for _, attempt in snapshot.scan(ATTEMPTS)]
-        listed = {_pair(attempt) for attempt in attempts if attempt.status == "failed"}
-        events = [str(identification_event_id(COMPLETED, request_id)) for request_id in stored]
-        for pair in product(range(1, RECEIVERS + 1), events):
-            answers = {arrival.answer for arrival in self.fickle.arrivals.get(pair, ())}
-            state = states.get(pair, "missing")
-            if not (state == "delivered" and "200" in answers) and not (state == "failed" and pair in listed):
-                self.faults.append(f"{pair[1]} to endpoint {pair[0]} is {state}, and was answered {answers}")
-        again = self._unlogged(snapshot) - self._unknown
+        self.faults += undelivered(snapshot, self.fickle, RECEIVERS)
+        again = unlogged(snapshot, self.fickle) - self._unknown
         self.faults += [f"{event_id} arrived at endpoint {place} again without a kill" for place, event_id in again]
-        return states
-
-    def _unlogged(self, snapshot: Snapshot) -> Counter[Pair]:
-        """Arrivals of attempts that the log does not know."""
-        arrived = {pair: sum(one.counted for one in arrivals) for pair, arrivals in self.fickle.arrivals.items()}
-        return Counter(arrived) - Counter(_pair(attempt) for _, attempt in snapshot.scan(ATTEMPTS))
+        return delivery_states(snapshot)
 
     def _open(self) -> Opened:
         world = World.real()
         return open_directory(self.data, world.run_sync, world.entropy)
+
+
+@asynccontextmanager
+async def receiving(fickle: Fickle, folder: Path) -> AsyncGenerator[int]:
+    """The port of the receivers while the block runs; `folder` is given the certificate of their authority."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / _AUTHORITY)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    async with trio.open_nursery() as nursery:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        nursery.start_soon(trio.serve_listeners, partial(fickle.serve, tls), [listener])
+        yield listener.socket.getsockname()[1]
+        nursery.cancel_scope.cancel()
+
+
+def sending_to(folder: Path) -> dict[str, str]:
+    """The settings with which a service sends to what is `receiving`."""
+    return {"SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8", "SVC_WEBHOOK_CA_FILE": str(folder / _AUTHORITY)}
+
+
+def register(found: Opened, fickle: Fickle, receivers: int, port: int) -> None:
+    """Make an endpoint for each of so many receivers."""
+    for place in range(1, receivers + 1):
+        url = f"https://127.0.0.1:{port}/{place}"
+        new = NewEndpoint(id=endpoint_id(place), url=url, description="", environment="live", events=(COMPLETED,))
+        job = partial(create_endpoint, number=1, new=new, secrets_key=secrets_key(found.pepper), now_ms=0)
+        (issued,) = found.store.write_now([job])
+        assert isinstance(issued, Issued)
+        assert issued.registered.queue.endpoint == place
+        fickle.secrets[place] = issued.secret
+
+
+def unlogged(snapshot: Snapshot, fickle: Fickle) -> Counter[Pair]:
+    """Arrivals of attempts that the log does not know."""
+    arrived = {pair: sum(one.counted for one in arrivals) for pair, arrivals in fickle.arrivals.items()}
+    return Counter(arrived) - Counter(_pair(attempt) for _, attempt in snapshot.scan(ATTEMPTS))
+
+
+def undelivered(snapshot: Snapshot, fickle: Fickle, receivers: int) -> Iterator[str]:
+    """What is neither delivered, and was answered so, nor listed as failed."""
+    stored = [UUID(bytes=request_id) for (_, request_id), _ in snapshot.scan(EVENTS, 1)]
+    states = delivery_states(snapshot)
+    attempts = [attempt for _, attempt in snapshot.scan(ATTEMPTS)]
+    listed = {_pair(attempt) for attempt in attempts if attempt.status == "failed"}
+    events = [str(identification_event_id(COMPLETED, request_id)) for request_id in stored]
+    for pair in product(range(1, receivers + 1), events):
+        answers = {arrival.answer for arrival in fickle.arrivals.get(pair, ())}
+        state = states.get(pair, "missing")
+        if not (state == "delivered" and "200" in answers) and not (state == "failed" and pair in listed):
+            yield f"{pair[1]} to endpoint {pair[0]} is {state}, and was answered {answers}"
+
+
+def delivery_states(snapshot: Snapshot) -> dict[Pair, str]:
+    return {
+        (place, str(UUID(bytes=event_id))): delivery.state
+        for (_, place, event_id, _), delivery in snapshot.scan(DELIVERIES, 1)
+    }
 
 
 def endpoint_id(place: int) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,13 @@ from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.table import Table
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformity
-from tests.support.serving_postgresql import open_served
+from tests.support.serving_postgresql import ROOMY_BYTES, open_served, url_of
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 ORIGIN = "https://shop.example"
@@ -69,6 +69,16 @@ class Live:
             environment, given = None, {"role": "admin"} | given
         return issue_key(self.found, self.world, kind=kind, environment=environment, **given)
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Of a command on the same store."""
+        assert self.found.directory is not None
+        return options_of(self.found.directory)
+
+    def stored_bytes(self) -> bytes:
+        """What is at rest."""
+        return bytes_of(self.found)
+
     def revoke(self, key: ApiKey) -> None:
         self.found.store.write_now([partial(keys.revoke_key, key_id=key.id, now_ms=self.clock.now_ms)])
 
@@ -95,6 +105,17 @@ class Live:
         """Every row that a request could change, for "and nothing changed"."""
         with self.found.store.read() as snapshot:
             return {table.name: list(snapshot.scan(table)) for table in TABLES if table not in (META, STATISTICS, KEYS)}
+
+    @contextmanager
+    def damaged(self, table: Table[Any]) -> Iterator[None]:
+        """Every value of a table fails its check in the block."""
+        engine = self.found.store.engine
+        with closing(engine.read()) as reader:
+            rows = list(reader.range(table.name, b"", None))
+        assert rows
+        engine.write(lambda writer: writer.put_many(table.name, [(key, value + b"?") for key, value in rows]))
+        yield
+        engine.write(lambda writer: writer.put_many(table.name, rows))
 
     async def raw(self, *parts: bytes) -> httpx.Response:
         """Bytes on a socket of their own, and what comes back until the server closes."""
@@ -147,6 +168,9 @@ def report(device: int = 1, **changes: Any) -> dict[str, Any]:
     }
 
 
+ENGINE = "lmdb"
+"""On which stores are opened; tests/spec runs its tests with each."""
+
 USER_AGENT = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36"
 )
@@ -163,12 +187,46 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+def opened(
+    directory: Path,
+    world: World | None = None,
+    map_bytes: int = ROOMY_BYTES,
+    open_engine: OpenEngine = LmdbEngine.open,
+) -> Opened:
+    """A data directory with its store on `ENGINE`, made where there is none; the caller closes it."""
+    assert ENGINE, "this test was not found to open a store: see tests/spec/conftest.py"
+    world = world or World.real()
+    if ENGINE == "postgresql":
+        assert open_engine == LmdbEngine.open
+        return open_served(directory, world, map_bytes=map_bytes)
+    return open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
+
+
+def options_of(directory: Path) -> tuple[str, ...]:
+    """Of a command on the store of a data directory."""
+    return ("--data", str(directory), *(word for url in settings_of(directory).values() for word in ("--store", url)))
+
+
+def settings_of(directory: Path) -> dict[str, str]:
+    """With which a program finds the store of a data directory."""
+    return {"SVC_STORE": str(url_of(directory, has_store=False))} if ENGINE == "postgresql" else {}
+
+
+def bytes_of(found: Opened) -> bytes:
+    """What a store has at rest: LMDB's files, or every key and value in the database."""
+    if not found.store.is_shared:
+        assert found.directory is not None
+        return b"".join(path.read_bytes() for path in (found.directory / "store").iterdir())
+    with closing(found.store.engine.read()) as reader:
+        return b"".join(key + value for table in TABLES for key, value in reader.range(table.name, b"", None))
+
+
 @asynccontextmanager
 async def live_service(
     directory: Path,
     *,
     run_sync: RunSync | None = None,
-    map_bytes: int = 64 << 20,
+    map_bytes: int = ROOMY_BYTES,
     now_ms: int = EPOCH_MS,
     transport: Transport | None = None,
     resolver: Resolver | None = None,
@@ -182,7 +240,7 @@ async def live_service(
     `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
     the time at the start; `transport` and `resolver` take the place of the network for webhooks,
     `open_engine` that of the store's engine.
-    `open_store` opens another store than LMDB; `TEST_STORE=postgresql` in the environment, one on PostgreSQL.
+    `open_store` opens another store than one on `ENGINE`.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
     from svc.store.invariants import violations
@@ -192,12 +250,7 @@ async def live_service(
     world = settable_world(clock)
     if run_sync is not None:
         world = World(world.now_ms, world.entropy, run_sync)
-    if open_store is None and os.environ.get("TEST_STORE") == "postgresql" and open_engine == LmdbEngine.open:
-        open_store = open_served
-    if open_store is not None:
-        found = open_store(directory, world)
-    else:
-        found = open_directory(directory, world.run_sync, world.entropy, map_bytes=map_bytes, open_engine=open_engine)
+    found = opened(directory, world, map_bytes, open_engine) if open_store is None else open_store(directory, world)
     shutdown = trio.Event()
     try:
         async with trio.open_nursery() as nursery:
@@ -210,7 +263,6 @@ async def live_service(
             async with live.client:
                 yield live
             shutdown.set()
-        with found.store.read() as snapshot:
-            assert list(violations(snapshot)) == []
+        assert await found.store.query(lambda snapshot: list(violations(snapshot))) == []
     finally:
         found.store.close()

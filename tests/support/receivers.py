@@ -1,6 +1,6 @@
-"""Receivers of webhooks for tests and benches: what one answers, and the fronts behind which it stands.
+"""Receivers of webhooks for tests and benches: what one answers, and where it listens.
 
-Three fronts, each where no cheaper one shows the same: in memory, in the place of the whole transport (`Receivers`); on
+Three places, each where no cheaper one shows the same: in memory, instead of the whole transport (`Receivers`); on
 a port of loopback, behind the real network (`receiver`); and on the internet of a simulation (`tests.sim.internet`).
 """
 
@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import trio
-import trio.testing
 
 from svc.domain.webhooks.transport_types import Attempted
+from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import EPOCH_MS
 
 OK = Attempted(200, None, 20, None)
@@ -85,7 +85,7 @@ class Receivers:
         """Returns when what was held has been answered and written down."""
         for url in urls:
             self._held.pop(url).set()
-        await trio.testing.wait_all_tasks_blocked()
+        await at_rest()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
         seen = Post(EPOCH_MS + round(trio.current_time() * 1000), url, body, headers)

@@ -1,55 +1,222 @@
-"""A serving store on the test process's PostgreSQL: each data directory has a database of its own."""
+"""Serving stores on the test process's PostgreSQL: each data directory has a database of its own, at first with an
+empty store.
+
+To create a database with a store's tables takes the server 200 ms of CPU, and each session some more. So the database
+of a test that has ended is emptied, in a millisecond, and given to the next one, and so are its idle connections.
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import trio
+from psycopg import pq
+from trio.testing import wait_all_tasks_blocked
+
 from svc.store.directory import Opened, open_directory
-from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.store import PostgresqlStore
+from svc.store.engine import CheckRow
+from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
+from svc.store.postgresql.store import SERVING, PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.wire import Wire
 from svc.store.store import Store
 from svc.world import World
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
-from tests.support.worlds import inline
+from tests.support.worlds import HeldThreads, inline
 
-_databases: dict[Path, str] = {}
+TEMPLATE = "template_of_stores"
+ROOMY_BYTES = 64 << 20
+_LIMIT = """
+create table first.room (bytes int8);
+create function first.take_room() returns trigger language plpgsql as $$ begin
+  update first.room set bytes = bytes - octet_length(new.key) - octet_length(new.value);
+  if (select bytes < 0 from first.room) then raise 'No space left on device' using errcode = 'disk_full'; end if;
+  return new;
+end $$;
+create function first.limit_to(bytes int8) returns void language plpgsql as $$ declare name text; begin
+  insert into first.room values (bytes);
+  for name in select table_name from information_schema.columns where table_schema = 'svc' and column_name = 'value'
+  loop
+    execute format('create trigger room before insert or update on svc.%I for each row'
+      ' execute function first.take_room()', name);
+  end loop;
+end $$
+"""
+
+_numbers = count(1)
+_in_use: dict[Path, _Database] = {}
+_free: list[_Database] = []
+_open: set[_Served] = set()
 
 
-@cache
-def _cluster() -> Cluster:
-    cluster = shared_cluster()
-    assert cluster is not None, MISSING
-    cluster.execute("create database template_of_stores")
-    url = cluster.url("template_of_stores")
-    Store.open(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
-    return cluster
-
-
-def url_of(directory: Path, port: int | None = None) -> StoreUrl:
-    """The database of a data directory: an empty store where it is new; `port` of a proxy, if not the server's own."""
-    cluster = _cluster()
-    name = _databases.get(directory)
-    if name is None:
-        name = _databases[directory] = f"served_{len(_databases)}"
-        cluster.execute(f"create database {name} template template_of_stores")
-    return cluster.url(name, port)
-
-
-def open_served(directory: Path, world: World, serve: StoreUrl | None = None, **how: Any) -> Opened:
-    """A directory with a pepper, and its store on PostgreSQL; what it serves goes over `serve`, if given. Every query
-    sees the newest rows unless `how` says otherwise.
+def url_of(directory: Path, port: int | None = None, *, has_store: bool = True) -> StoreUrl:
+    """The database of a data directory: an empty store where it is new, or none yet; `port` of a proxy, if not the
+    server's own.
     """
-    url = url_of(directory)
+    return _cluster().url(_database_of(directory, has_store=has_store).name, port)
+
+
+def open_served(
+    directory: Path, world: World, serve: StoreUrl | None = None, map_bytes: int = ROOMY_BYTES, **how: Any
+) -> Opened:
+    """A directory with a pepper, and its store on PostgreSQL; what it serves goes over `serve`, if given. Every query
+    sees the newest rows unless `how` says otherwise. Commits wait while the world's threads are held. The disk of a
+    database with fewer than `ROOMY_BYTES` is full when so much was written to it.
+    """
+    database = _database_of(directory)
+    if map_bytes < ROOMY_BYTES:
+        database.limit(map_bytes)
     opened = open_directory(
         directory,
         world.run_sync,
         world.entropy,
+        map_bytes=map_bytes,
         durable=False,
-        open_engine=lambda _, /, **settings: PostgresqlEngine.open(url, **settings),
+        open_engine=database.open_engine,
     )
     engine = opened.store.engine
-    assert isinstance(engine, PostgresqlEngine)
-    return opened._replace(store=PostgresqlStore(engine, serve or url, world, **{"recent_s": 0.0, **how}))
+    assert isinstance(engine, _Engine)
+    return opened._replace(store=_Served(engine, serve, world, {"recent_s": 0.0, **how}))
+
+
+def directories_in_use() -> frozenset[Path]:
+    """Those that have a database."""
+    return frozenset(_in_use)
+
+
+def give_back_databases(but: frozenset[Path] = frozenset()) -> None:
+    """When the directories, all `but` these, will not be opened again."""
+    for directory in _in_use.keys() - but:
+        database = _in_use.pop(directory)
+        if database.is_limited:
+            database.drop()
+        else:
+            _free.append(database)
+
+
+async def analyze(opened: Opened) -> None:
+    """Have the database count the rows of a store, and the store look."""
+    assert isinstance(opened.store, _Served)
+    _cluster().execute("analyze", opened.store.engine.database.name)
+    await opened.store.measured()
+
+
+async def at_rest() -> None:
+    """Wait until every task waits, and none of them for the database."""
+    await wait_all_tasks_blocked()
+    while any(store.is_busy for store in _open):
+        await trio.sleep(0.0005)
+        await wait_all_tasks_blocked()
+
+
+class _Database:
+    """A copy of the template, and the sessions of stores that were closed."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        cluster.execute(f"create database {name} template {TEMPLATE}")
+        self.name, self.url = name, cluster.url(name)
+        self.of_engines: list[Wire] = []
+        self.of_stores: list[Wire] = []
+        self.is_limited = False
+        self._session = pq.PGconn.connect(cluster.conninfo(name))
+
+    def open_engine(self, _: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> PostgresqlEngine:
+        return _Engine(self, map_bytes)
+
+    async def connect(self) -> Wire:
+        return self.of_stores.pop() if self.of_stores else await Wire.connect(self.url, SERVING)
+
+    def empty(self, *, has_store: bool) -> None:
+        """Once every other session has ended: one that was cut off may still be about to commit."""
+        kept = [wire.process for wire in (*self.of_engines, *self.of_stores) if wire.is_open]
+        self._run(
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database()"
+            f" and pid not in ({', '.join(map(str, (*kept, self._session.backend_pid)))})"
+        )
+        self._run("select first.clear()")
+        if has_store:
+            self._run("select first.fill()")
+
+    def limit(self, room_bytes: int) -> None:
+        """For good. A trigger says what the server says of a full disk."""
+        if not self.is_limited:
+            self._run(f"select first.limit_to({room_bytes})")
+            self.is_limited = True
+
+    def drop(self) -> None:
+        for wire in (*self.of_engines, *self.of_stores):
+            wire.close()
+        self._session.finish()
+        _cluster().execute(f"drop database {self.name} with (force)")
+
+    def _run(self, sql: str) -> None:
+        result = self._session.exec_(sql.encode())
+        assert result.status == pq.ExecStatus.TUPLES_OK, result.get_error_message()
+
+
+class _Engine(PostgresqlEngine):
+    def __init__(self, database: _Database, map_bytes: int) -> None:
+        super().__init__(database.url, map_bytes)
+        self.database = database
+        self._give_back(database.of_engines.pop() if database.of_engines else Wire.connect_now(database.url, UNLIMITED))
+
+    def close(self) -> None:
+        self.database.of_engines += self._idle
+        self._idle = []
+
+
+class _Served(PostgresqlStore):
+    def __init__(self, engine: _Engine, serve: StoreUrl | None, world: World, how: dict[str, Any]) -> None:
+        super().__init__(engine, serve or engine.database.url, world, **how)
+        self._database = engine.database if serve is None else None
+        if self._database is not None:
+            self._writers._connect = self._readers._connect = self._database.connect
+        _open.add(self)
+
+    @property
+    def is_busy(self) -> bool:
+        return any(pool._free.borrowed_tokens for pool in (self._writers, self._readers))
+
+    def close(self) -> None:
+        _open.discard(self)
+        if self._database is not None:
+            for pool in (self._writers, self._readers):
+                self._database.of_stores += pool._idle
+                pool._idle = []
+        super().close()
+
+    async def _lent(self, attempt: Any) -> Any:
+        """When `HeldThreads` lets it go, as with LMDB the commit on a thread."""
+        if isinstance(self._run_sync, HeldThreads):
+            await self._run_sync(lambda: None)
+        return await super()._lent(attempt)
+
+
+def _database_of(directory: Path, *, has_store: bool = True) -> _Database:
+    if directory not in _in_use:
+        _in_use[directory] = _free.pop() if _free else _Database(_cluster(), f"served_{next(_numbers)}")
+        _in_use[directory].empty(has_store=has_store)
+    return _in_use[directory]
+
+
+@cache
+def _cluster() -> Cluster:
+    """With the template: the tables of an empty store, and a function that makes them so again."""
+    cluster = shared_cluster()
+    assert cluster is not None, MISSING
+    cluster.execute(f"create database {TEMPLATE}")
+    url = cluster.url(TEMPLATE)
+    Store.open(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
+    tables = [name for (name,) in cluster.execute("select tablename from pg_tables where schemaname = 'svc'", TEMPLATE)]
+    filled = [name for name in tables if cluster.execute(f"select from svc.{name} limit 1", TEMPLATE)]
+    copies = [f"create table first.{name} as table svc.{name}" for name in filled]
+    deletes = [f"delete from svc.{name}" for name in tables]
+    inserts = [f"insert into svc.{name} table first.{name}" for name in filled]
+    steps = ["create schema first", _LIMIT, *copies]
+    for name, statements in (("clear", deletes), ("fill", inserts)):
+        steps.append(f"create function first.{name}() returns void language sql as $$ {'; '.join(statements)} $$")
+    cluster.execute(";".join(steps), TEMPLATE)
+    return cluster

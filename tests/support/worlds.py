@@ -31,7 +31,7 @@ def sim_world(seed: int) -> World:
         return function()
 
     def now_ms() -> int:
-        return EPOCH_MS + round(trio.current_time() * 1000)
+        return EPOCH_MS + (round(trio.current_time() * 1000) if trio.lowlevel.in_trio_run() else 0)
 
     return World(now_ms, chance.randbytes, run_sync)
 

@@ -26,7 +26,7 @@ def npm(folder: Path, script: str) -> Node:
     return Node(Path("/nonexistent/node"), (str(program),))
 
 
-def test_without_node_the_build_says_so_in_one_line_and_is_no_failure(
+def test_without_node_the_build_says_so_in_one_line_and_does_not_fail(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(web, "find_node", lambda: None)
@@ -35,7 +35,7 @@ def test_without_node_the_build_says_so_in_one_line_and_is_no_failure(
     assert line.startswith("The web SDK and the pages are left out: there is no node from version 20 on")
 
 
-def test_without_a_registry_the_build_says_so_in_one_line_and_is_no_failure(
+def test_without_a_registry_the_build_says_so_in_one_line_and_does_not_fail(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     offline = npm(folder, "echo 'npm error code ENOTFOUND' >&2; exit 1")
@@ -47,7 +47,7 @@ def test_without_a_registry_the_build_says_so_in_one_line_and_is_no_failure(
     assert not (folder / "stamp").exists(), "the next build tries again"
 
 
-def test_packages_are_installed_anew_only_where_the_lock_file_changed(folder: Path):
+def test_packages_are_installed_again_only_when_the_lock_file_changed(folder: Path):
     counting = npm(folder, f'echo "$@" >> {folder}/calls')
     stamp = folder / "stamp"
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_packages_are_installed_anew_only_where_the_lock_file_changed(folder: Pa
     assert len((folder / "calls").read_text().splitlines()) == 2
 
 
-def test_an_old_node_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_outdated_node_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch):
     npm(folder, "exit 0")
     old = folder / "node"
     old.write_text("#!/bin/sh\necho v18.20.0\n")

@@ -28,10 +28,10 @@ from svc.domain.webhooks.signature import signed_headers
 from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report
 from tests.support.process import ENVIRONMENT, PROGRAM, read_until
-from tests.test_fronts import free_port
+from tests.test_reverse_proxies import free_port
 from tools.web import WEB, find_node
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(20)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -152,7 +152,7 @@ def used(example: Example, expected: str = "") -> str:
     return found[0]
 
 
-def test_plain_html_sends_the_request_id_along(service: Service, tmp_path: Path):
+def test_plain_html_submits_the_request_id(service: Service, tmp_path: Path):
     built()
     with running(["make", "run"], EXAMPLES / "html", tmp_path / "log", **service.settings) as example:
         assert service.keys["public"] in httpx.get(example.url).text
@@ -172,7 +172,7 @@ def test_a_react_page_identifies(service: Service, tmp_path: Path, name: str, ta
 
 
 @pytest.mark.parametrize("name", ["react", "ssr"])
-def test_an_example_uses_the_versions_that_the_workspace_is_tested_with(name: str):
+def test_an_example_uses_the_versions_tested_in_the_workspace(name: str):
     tested = json.loads((WEB / "package.json").read_text())["devDependencies"]
     described = json.loads((EXAMPLES / name / "package.json").read_text())
     named = {**described["dependencies"], **described.get("devDependencies", {})}
@@ -240,7 +240,7 @@ def serving(service: Service, page: str, log: Path) -> Iterator[Example]:
     ("file", "containing"),
     [("README.md", "identify("), ("docs/frontend.md", "await load("), ("docs/frontend.md", "<form")],
 )
-def test_a_page_that_the_guides_show_identifies(service: Service, tmp_path: Path, file: str, containing: str):
+def test_a_page_shown_in_the_guides_identifies(service: Service, tmp_path: Path, file: str, containing: str):
     built()
     page = shown_page(service, file, containing)
     if "<form" not in page:
@@ -249,7 +249,7 @@ def test_a_page_that_the_guides_show_identifies(service: Service, tmp_path: Path
         assert service.event(used(example))["tag"] == "signup"
 
 
-def test_the_second_endpoint_is_used_where_the_first_is_not_the_service(service: Service, tmp_path: Path):
+def test_the_second_endpoint_is_used_when_the_first_is_not_the_service(service: Service, tmp_path: Path):
     built()
     page = shown_page(service, "docs/frontend.md", "<form")
     assert page.count('load({ apiKey: "') == 1
@@ -332,7 +332,7 @@ def meet(service: Service) -> Generator[Meet]:
 
 
 @django
-def test_the_sign_up_takes_visitors_and_rejects_suspects(shop: Example, meet: Meet):
+def test_the_sign_up_accepts_visitors_and_rejects_suspects(shop: Example, meet: Meet):
     person = meet(shop, report(1))
     assert person.does("/sign-up", "ada@shop.example").status_code == 200
     assert person.does("/sign-up", "ada@shop.example").status_code == 409
@@ -350,7 +350,7 @@ def test_the_sign_up_limits_the_accounts_of_one_visitor(shop: Example, meet: Mee
 
 
 @django
-def test_a_request_id_counts_once_and_for_its_own_session_and_action(shop: Example, meet: Meet):
+def test_a_request_id_is_valid_once_and_only_for_its_own_session_and_action(shop: Example, meet: Meet):
     honest, thief = meet(shop, report(3)), meet(shop, report(4))
     stolen = honest.identified(honest.open("/sign-up"))
     thief.open("/sign-up")
@@ -385,7 +385,7 @@ print(json.dumps([visitors.problem_with(event, **given) for event, given in case
 
 
 @django
-def test_each_check_of_an_event_says_what_is_wrong(shop: Example, service: Service, meet: Meet):
+def test_each_check_of_an_event_names_the_problem(shop: Example, service: Service, meet: Meet):
     request_id = meet(shop, report(5)).identified("a tag")
     done = subprocess.run(
         [sys.executable, "-c", CHECKS, request_id, shop.url],
@@ -403,7 +403,7 @@ def test_each_check_of_an_event_says_what_is_wrong(shop: Example, service: Servi
 
 
 @django
-def test_the_log_in_asks_an_unknown_visitor_for_a_second_factor_once(shop: Example, meet: Meet):
+def test_the_login_asks_an_unknown_visitor_for_a_second_factor_once(shop: Example, meet: Meet):
     email = "six@shop.example"
     at_home, elsewhere = meet(shop, report(6)), meet(shop, report(7))
     at_home.does("/sign-up", email)
@@ -425,7 +425,9 @@ def test_the_log_in_asks_an_unknown_visitor_for_a_second_factor_once(shop: Examp
 
 
 @django
-def test_without_the_service_a_sign_up_waits_and_a_log_in_asks_for_more(service: Service, tmp_path: Path, meet: Meet):
+def test_without_the_service_a_sign_up_is_deferred_and_a_login_asks_for_more(
+    service: Service, tmp_path: Path, meet: Meet
+):
     with shop_of(tmp_path / "log", **{**service.settings, "SVC_URL": "http://127.0.0.1:9"}) as alone:
         person = meet(alone, report(1))
         person.open("/sign-up")
@@ -433,7 +435,7 @@ def test_without_the_service_a_sign_up_waits_and_a_log_in_asks_for_more(service:
 
 
 @django
-def test_a_webhook_is_taken_once_and_only_with_its_signature(shop: Example):
+def test_a_webhook_is_accepted_once_and_only_with_its_signature(shop: Example):
     event_id = UUID(NEVER)
     body = json.dumps({"id": NEVER, "type": "webhook.test"}).encode()
     event = WebhookEvent(type="webhook.test", environment="test", created_at_ms=0, body=body)
@@ -453,7 +455,7 @@ def test_a_webhook_is_taken_once_and_only_with_its_signature(shop: Example):
 
 
 @django
-def test_the_page_of_the_sign_up_identifies_a_real_browser(shop: Example):
+def test_the_sign_up_page_identifies_a_real_browser(shop: Example):
     """A driven, headless one, which it rejects."""
     built()
     seen = json.loads(browser().run("examples.mjs", f"{shop.url}/sign-up"))

@@ -49,14 +49,14 @@ def test_the_unit_tests_of_the_workspace_pass():
     assert re.search(r"Tests +\d{3} passed \(\d{3}\)", shown), shown
 
 
-def test_the_types_hold_and_those_of_the_package_are_enough_for_its_users():
+def test_the_types_compile_and_those_of_the_package_are_enough_for_its_users():
     """The tests and the React package are compiled against the built types; the build has compiled the rest."""
     built()
     npm("run", "check:tests")
 
 
 @pytest.mark.parametrize("package", ["sdk", "react"])
-def test_a_package_holds_what_it_names_and_needs_nothing_else(package: str):
+def test_a_package_contains_its_named_files_and_requires_nothing_else(package: str):
     built()
     described = json.loads((WEB / package / "package.json").read_text())
     (packed,) = json.loads(npm("pack", "--dry-run", "--json", folder=WEB / package))
@@ -73,12 +73,12 @@ def test_a_package_holds_what_it_names_and_needs_nothing_else(package: str):
     assert described["sideEffects"] is False
 
 
-def test_no_file_that_is_served_has_a_name_that_block_lists_look_for():
+def test_no_served_file_has_a_name_on_block_lists():
     names = [file.name for file in built().rglob("*")]
     assert not [name for name in names if re.search(r"fingerprint|collect|analytics|track", name)]
 
 
-def test_the_licences_of_what_is_built_in_are_beside_it():
+def test_the_licenses_of_bundled_code_are_included():
     text = (built() / "sdk" / "LICENSES.txt").read_text()
     assert text.count("Permission is hereby granted") == 2
     assert "preact" in (built() / "pages" / "LICENSES.txt").read_text()
@@ -86,7 +86,7 @@ def test_the_licences_of_what_is_built_in_are_beside_it():
 
 
 @pytest.mark.parametrize("folder", [WEB, WEB / "browsers"], ids=lambda folder: folder.name)
-def test_the_lock_file_has_hashes_and_no_addresses_of_downloads(folder: Path):
+def test_the_lock_file_has_hashes_and_no_download_urls(folder: Path):
     packages = json.loads((folder / "package-lock.json").read_text())["packages"]
     installed = {name: entry for name, entry in packages.items() if "node_modules/" in name and "link" not in entry}
     assert installed
@@ -189,7 +189,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_between_page_and_service_is_survived_or_explained(visits: Visits, name: str):
+def test_a_network_fault_is_survived_or_explained(visits: Visits, name: str):
     code, attempts, arrived, identifications = FAULTS[name]
     visit = visits[name]
     if code is None:
@@ -209,17 +209,17 @@ def test_a_lost_response_is_a_duplicate_with_the_request_id(visits: Visits):
     assert (visit["arrived"], visit["keys"], visit["identifications"]) == (2, 1, 1)
 
 
-def test_a_page_that_is_left_gets_nothing_and_is_identified_once(visits: Visits):
+def test_a_page_left_during_the_request_gets_no_result_and_is_identified_once(visits: Visits):
     visit = visits["navigation"]
     assert "result" not in visit
     assert (visit["arrived"], visit["identifications"]) == (1, 1)
 
 
-def test_a_hidden_page_was_really_hidden(visits: Visits):
+def test_the_hidden_page_reported_hidden_visibility(visits: Visits):
     assert visits["page"]["visibility"] == "hidden"
 
 
-def test_what_is_refused_says_what_to_do(visits: Visits):
+def test_a_refusal_says_what_to_do(visits: Visits):
     message = partial(_message, visits)
     assert "http://elsewhere.example" in message("wrong origin")
     assert "is it whole" in message("wrong key")
@@ -232,14 +232,14 @@ def _message(visits: Visits, name: str) -> str:
     return visits[name]["error"]["message"]
 
 
-def test_a_browser_that_stores_nothing_sends_no_token(visits: Visits):
+def test_a_browser_without_storage_sends_no_token(visits: Visits):
     assert any("No token" in note for note in visits["no storage"]["timing"]["notes"])
 
 
-def test_a_page_whose_script_is_blocked_goes_on(visits: Visits):
+def test_a_page_with_a_blocked_script_continues(visits: Visits):
     assert visits["blocked script"]["result"] is None
     assert visits["blocked script"]["identifications"] == 0
 
 
-def test_a_report_that_was_collected_before_is_sent_at_once(visits: Visits):
+def test_an_earlier_collected_report_is_sent_at_once(visits: Visits):
     assert visits["preloaded"]["timing"]["waitedMs"] < visits["preloaded"]["timing"]["collectMs"]

@@ -39,7 +39,8 @@ def test_there_are_at_least_200_cases():
     assert len(CASES) >= 200
 
 
-async def test_no_address_that_is_not_public_is_dialled_in_any_case(authority: Authority):
+@pytest.mark.slow
+async def test_no_private_address_is_dialed_in_any_case(authority: Authority):
     """The name turns hostile at one stage. All dials are real; those to public addresses lead to loopback."""
     async with receiver(Answering(answer("500 Internal Server Error")), authority.server(NAME)) as port:
         for hostile, records, stage in CASES:
@@ -58,7 +59,7 @@ async def test_no_address_that_is_not_public_is_dialled_in_any_case(authority: A
             assert len(backend.dials) == max(0, turned - 1), case
 
 
-async def test_a_kept_connection_is_no_way_around_a_name_that_turned_hostile(authority: Authority):
+async def test_a_persistent_connection_does_not_bypass_the_check_of_a_rebound_name(authority: Authority):
     names = Names(**{NAME: [(PUBLIC_V4,), ("127.0.0.1",), (PUBLIC_V4,)]})
     hears = Answering(THANKS)
     async with receiver(hears, authority.server(NAME)) as port:
@@ -78,7 +79,7 @@ async def test_a_kept_connection_is_no_way_around_a_name_that_turned_hostile(aut
         "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:0:0:1]", "[::]",
     ],
 )  # fmt: skip
-async def test_odd_spellings_are_resolved_by_the_system_and_judged_after(authority: Authority, host: str):
+async def test_unusual_notations_are_resolved_by_the_system_and_then_checked(authority: Authority, host: str):
     resolver, backend = SystemResolver(), Dialled()
     assert await issue_of(f"https://{host}:8443/x", resolver) == "not_public_address"
     async with sending(authority, resolver, backend, networks=()) as sender:
@@ -98,7 +99,7 @@ async def test_odd_spellings_are_resolved_by_the_system_and_judged_after(authori
         "https://[fe80::1%25eth0]/", "https://[::1/", "https://receiver.test/" + "x" * 2048,
     ],
 )  # fmt: skip
-async def test_what_is_no_target_is_refused_before_it_is_stored_and_never_dialled(authority: Authority, url: str):
+async def test_an_invalid_target_is_refused_before_it_is_stored_and_never_dialed(authority: Authority, url: str):
     backend = Dialled()
     assert await issue_of(url, Names()) == "invalid_url"
     async with sending(authority, Names(), backend) as sender:
@@ -113,15 +114,13 @@ async def test_what_is_no_target_is_refused_before_it_is_stored_and_never_dialle
         "https://receiver.test/\u00fc/" + "x" * 2000,
     ],
 )  # fmt: skip
-async def test_an_https_url_whose_name_leads_to_public_addresses_is_a_target(url: str):
+async def test_an_https_url_whose_name_resolves_to_public_addresses_is_a_valid_target(url: str):
     names = Names(**{NAME: (PUBLIC_V4, PUBLIC_V6)})
     assert await issue_of(url, names) is None
 
 
 @pytest.mark.parametrize("port", [1, 22, 80, 444, 1023])
-async def test_a_port_of_another_service_is_neither_stored_nor_dialled_unless_the_operator_opens_it(
-    authority: Authority, port: int
-):
+async def test_a_port_of_another_service_is_neither_stored_nor_dialed_unless_opened(authority: Authority, port: int):
     """Decisions 8.7."""
     names, url = Names(**{NAME: (PUBLIC_V4,)}), f"https://{NAME}:{port}/"
     backend = Dialled()
@@ -143,7 +142,7 @@ async def test_an_address_of_this_machine_is_not_public(authority: Authority):
     assert await issue_of(f"https://{NAME}/", names, opened, is_own=own.__eq__) is None
 
 
-async def test_a_network_that_the_operator_opened_can_be_reached_and_no_other(authority: Authority):
+async def test_only_a_private_network_opened_by_the_operator_can_be_reached(authority: Authority):
     names = Names(**{NAME: ("10.1.2.3",), "other.test": ("10.2.2.3",)})
     opened = (ip_network("10.1.0.0/16"),)
     async with receiver(Answering(THANKS), authority.server(NAME)) as port:
@@ -159,7 +158,7 @@ async def test_a_network_that_the_operator_opened_can_be_reached_and_no_other(au
 @pytest.mark.parametrize(
     "metadata", ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"]
 )
-async def test_metadata_addresses_stay_shut_even_where_everything_is_open(authority: Authority, metadata: str):
+async def test_metadata_addresses_stay_blocked_even_where_everything_is_open(authority: Authority, metadata: str):
     everything, backend = (ip_network("0.0.0.0/0"), ip_network("::/0")), Dialled()
     async with sending(authority, Names(**{NAME: (metadata,)}), backend, networks=everything) as sender:
         assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "blocked_address"

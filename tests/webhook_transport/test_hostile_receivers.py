@@ -63,7 +63,7 @@ async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authorit
     assert outcomes == ["timeout"] * 6
 
 
-async def test_a_resolver_that_never_answers_is_cut_off_at_the_deadline(authority: Authority):
+async def test_a_silent_resolver_is_cut_off_at_the_deadline(authority: Authority):
     async def resolve(_host: str) -> tuple[str, ...]:
         await trio.sleep_forever()
         raise AssertionError
@@ -74,7 +74,7 @@ async def test_a_resolver_that_never_answers_is_cut_off_at_the_deadline(authorit
 
 
 @pytest.mark.parametrize("play", ["1 MB of headers", "100,000 headers", "interim answers for ever"])
-async def test_headers_without_measure_are_refused_and_not_read(authority: Authority, play: str):
+async def test_oversized_headers_are_rejected_and_not_read(authority: Authority, play: str):
     backend = Dialled()
     async with receiver(HOSTILE[play], authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         with trio.fail_after(4):
@@ -83,7 +83,7 @@ async def test_headers_without_measure_are_refused_and_not_read(authority: Autho
     assert backend.read == MAX_WIRE_BYTES
 
 
-async def test_a_body_without_end_is_refused_and_not_read(authority: Authority):
+async def test_an_endless_body_is_rejected_and_not_read(authority: Authority):
     backend = Dialled()
     async with (
         receiver(HOSTILE["a body without end"], authority.server(NAME)) as port,
@@ -95,7 +95,7 @@ async def test_a_body_without_end_is_refused_and_not_read(authority: Authority):
     assert MAX_BODY_BYTES < backend.read <= MAX_WIRE_BYTES
 
 
-async def test_black_holes_do_not_hold_up_a_healthy_receiver(authority: Authority):
+async def test_black_holes_do_not_delay_a_healthy_receiver(authority: Authority):
     """R6 as far as the transport goes: nothing is shared that a stalled attempt could keep."""
     async with (
         receiver(never_reads, None) as hole,

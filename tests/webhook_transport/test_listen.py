@@ -55,7 +55,7 @@ def listening(directory: Path, *arguments: str) -> Generator[tuple[str, subproce
     assert process.returncode == 0
 
 
-async def test_deliveries_are_shown_and_judged_and_answered(tmp_path: Path):
+async def test_deliveries_are_shown_verified_and_get_a_response(tmp_path: Path):
     at = str(int(time.time()))
     with listening(tmp_path, "--secret", SECRET) as (url, process):
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -84,7 +84,7 @@ async def test_deliveries_are_shown_and_judged_and_answered(tmp_path: Path):
     assert shown[0]["headers"]["x-svc-event-type"] == "webhook.test"
 
 
-def test_without_a_secret_nothing_is_judged_and_the_answer_can_be_chosen(tmp_path: Path):
+def test_without_a_secret_nothing_is_verified_and_the_status_can_be_chosen(tmp_path: Path):
     with listening(tmp_path, "--plain", "--answer", "503") as (url, process):
         assert url.startswith("http://")
         answered = httpx.post(url, content=b"no json").status_code
@@ -94,7 +94,7 @@ def test_without_a_secret_nothing_is_judged_and_the_answer_can_be_chosen(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_certificate_is_kept_for_the_next_start_and_the_key_is_its_owners_alone(tmp_path: Path):
+def test_the_certificate_is_reused_at_the_next_start_and_its_key_is_private(tmp_path: Path):
     kept = []
     for _ in range(2):
         with listening(tmp_path / "tls"):
@@ -103,7 +103,7 @@ def test_the_certificate_is_kept_for_the_next_start_and_the_key_is_its_owners_al
     assert (tmp_path / "tls" / "key.pem").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_kept_delivery_is_checked_by_hand(tmp_path: Path):
+def test_a_saved_delivery_is_verified_by_hand(tmp_path: Path):
     file = tmp_path / "body.json"
     file.write_bytes(BODY)
     given = headers("1700000000")

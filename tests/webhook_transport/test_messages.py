@@ -81,7 +81,7 @@ def as_h11_reads(data: bytes) -> tuple[int, int, bool] | None:
 )
 @example(b"HTTP/1.1 200 OK", [b"Content-Length: 2"], b"\r\n", b"ok")
 @example(b"HTTP/1.1 204 No Content", [], b"\r\n", b"")
-def test_a_plain_answer_is_what_h11_reads(start: bytes, lines: list[bytes], ending: bytes, body: bytes):
+def test_a_plain_response_is_read_as_by_h11(start: bytes, lines: list[bytes], ending: bytes, body: bytes):
     data = ending.join([start, *lines, b"", b""]) + body
     plain = read_plain_answer(data)
     if plain is not None and plain.head_bytes + plain.body_bytes <= len(data):
@@ -106,12 +106,12 @@ def test_a_plain_answer_is_what_h11_reads(start: bytes, lines: list[bytes], endi
         (b"", None),
     ],
 )  # fmt: skip
-def test_only_what_can_be_read_in_one_way_is_plain(data: bytes, plain: PlainAnswer | None):
+def test_only_an_unambiguous_response_is_plain(data: bytes, plain: PlainAnswer | None):
     assert read_plain_answer(data) == plain
 
 
 @given(st.text(st.sampled_from("abcXYZ/?&=%-"), max_size=30), st.binary(max_size=40))
-def test_a_request_is_what_h11_writes(path: str, body: bytes):
+def test_a_request_equals_that_of_h11(path: str, body: bytes):
     headers = {**HEADERS, "Content-Length": str(len(body))}
     http = h11.Connection(h11.CLIENT)
     events = (
@@ -124,12 +124,12 @@ def test_a_request_is_what_h11_writes(path: str, body: bytes):
 
 
 @pytest.mark.parametrize("value", ["a\r\nX-Other: b", "a\n", "a\0", "é", " a", ""])
-def test_a_value_that_would_be_another_line_is_not_written(value: str):
+def test_a_value_with_a_line_break_is_rejected(value: str):
     with pytest.raises(ValueError, match="header"):
         write_request("/", {**HEADERS, "X-Svc-Event-Type": value}, b"{}")
 
 
 @pytest.mark.parametrize("path", ["", "no-slash", "/ HTTP/1.1", "/\r\nX: 1"])
-def test_a_path_that_would_be_more_is_not_written(path: str):
+def test_a_path_with_invalid_characters_is_rejected(path: str):
     with pytest.raises(ValueError, match="path"):
         write_request(path, HEADERS, b"{}")

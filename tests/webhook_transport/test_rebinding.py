@@ -88,7 +88,7 @@ async def subscribe(world: OutboxWorld, names: Names) -> int:
 
 
 @pytest.mark.slow
-async def test_a_name_that_turns_hostile_at_any_moment_leads_to_no_dial(tmp_path: Path, autojump_clock: MockClock):
+async def test_a_name_rebound_at_any_moment_is_never_dialed(tmp_path: Path, autojump_clock: MockClock):
     assert len(CASES) >= 500
     names, dials = Names(), Dials()
     transport = WebhookTransport(names, TargetPolicy(), ssl.create_default_context(), lambda: 0, backend=dials)

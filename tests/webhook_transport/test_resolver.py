@@ -41,7 +41,7 @@ def zone():
     zone.let_go.set()
 
 
-def test_the_system_knows_localhost_and_literals_and_not_what_is_invalid():
+def test_the_system_resolves_localhost_and_literals_and_no_invalid_names():
     assert "127.0.0.1" in system_lookup("localhost")
     assert system_lookup("0x7f.1") == ("127.0.0.1",)
     assert system_lookup("::1") == ("::1",)
@@ -49,13 +49,13 @@ def test_the_system_knows_localhost_and_literals_and_not_what_is_invalid():
     assert system_lookup("x" * 70 + ".test") == ()
 
 
-async def test_a_name_that_does_not_answer_in_time_has_no_addresses(zone: Zone):
+async def test_a_name_that_times_out_has_no_addresses(zone: Zone):
     resolver = SystemResolver(zone, limit_s=LIMIT_S)
     with trio.fail_after(5):
         assert await resolver("black0.test") == ()
 
 
-async def test_a_name_is_not_asked_again_while_its_thread_is_still_out(zone: Zone):
+async def test_a_name_is_not_resolved_again_while_its_thread_is_still_busy(zone: Zone):
     resolver = SystemResolver(zone, limit_s=LIMIT_S)
     assert [await resolver("black0.test") for _ in range(3)] == [()] * 3
     assert zone.asked == ["black0.test"]
@@ -63,20 +63,20 @@ async def test_a_name_is_not_asked_again_while_its_thread_is_still_out(zone: Zon
     await until_answered(resolver, "black0.test")
 
 
-async def test_names_that_answered_are_not_held_up_by_any_number_that_do_not(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=2)
+async def test_resolvable_names_are_not_delayed_by_any_number_of_silent_ones(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=2)
     assert await resolver("good.test")
     async with trio.open_nursery() as nursery:
         for black in zone.black:
             nursery.start_soon(resolver, black)
-    assert len(zone.asked) == 1 + 2  # both threads of their lane are taken; the others were never begun
+    assert len(zone.asked) == 1 + 2  # both threads of their pool are taken; the others were never begun
     with trio.fail_after(5):
         for _ in range(20):
             assert await resolver("good.test")
 
 
-async def test_a_name_that_stopped_answering_loses_its_place(zone: Zone):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, lane_threads=1)
+async def test_a_name_that_stops_responding_loses_its_thread(zone: Zone):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=1)
     assert await resolver("turning.test")
     assert await resolver("good.test")
     zone.black.add("turning.test")
@@ -84,7 +84,7 @@ async def test_a_name_that_stopped_answering_loses_its_place(zone: Zone):
     zone.let_go.set()
     await until_answered(resolver, "good.test")
     zone.let_go.clear()
-    assert await resolver("turning.test") == ()  # again without an answer, in the other lane
+    assert await resolver("turning.test") == ()  # again without an answer, in the other pool
     with trio.fail_after(5):
         assert await resolver("good.test")
 
@@ -102,7 +102,7 @@ async def asked_at_once(
     await trio.testing.wait_all_tasks_blocked()
 
 
-async def test_callers_who_ask_while_a_name_is_looked_up_share_the_answer_and_later_ones_do_not(zone: Zone):
+async def test_concurrent_lookups_of_a_name_share_one_result_and_later_ones_do_not(zone: Zone):
     resolver = SystemResolver(zone)
     found: list[tuple[str, ...]] = []
     with trio.fail_after(5):
@@ -115,7 +115,7 @@ async def test_callers_who_ask_while_a_name_is_looked_up_share_the_answer_and_la
     assert zone.asked == ["black0.test"] * 2
 
 
-async def test_a_caller_who_gives_up_takes_the_answer_from_nobody(zone: Zone):
+async def test_a_cancelled_caller_does_not_cancel_the_lookup_of_others(zone: Zone):
     resolver = SystemResolver(zone, limit_s=5)
     found: list[tuple[str, ...]] = []
     first = trio.CancelScope()
@@ -135,7 +135,7 @@ async def test_a_caller_who_gives_up_takes_the_answer_from_nobody(zone: Zone):
     assert found == [("81.2.69.160",)] * 3
 
 
-async def test_an_address_is_not_looked_up(zone: Zone):
+async def test_an_address_is_not_resolved(zone: Zone):
     resolver = SystemResolver(zone)
     assert await resolver("127.0.0.1") == ("127.0.0.1",)
     assert await resolver("2606:2800:220::1") == ("2606:2800:220::1",)

@@ -40,7 +40,7 @@ class Hears(Answering):
 @pytest.mark.parametrize(
     "surplus", [THANKS, answer("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"], ids=["200", "410", "100", "noise"]
 )
-async def test_what_follows_an_answer_in_one_piece_answers_no_later_delivery(authority: Authority, surplus: bytes):
+async def test_data_after_a_response_is_not_used_for_a_later_delivery(authority: Authority, surplus: bytes):
     hears = Hears(THANKS + surplus)
     assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 3
 
@@ -67,7 +67,7 @@ class Holding(trio.abc.SendStream):
 
 
 @pytest.mark.parametrize("surplus", [THANKS, answer("410 Gone"), b"x"], ids=["200", "410", "noise"])
-async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_none_either(
+async def test_data_in_a_separate_tls_record_is_not_used_for_a_later_delivery_either(
     authority: Authority, surplus: bytes
 ):
     """It is in memory then, where the socket knows nothing of it."""
@@ -87,12 +87,12 @@ async def test_what_arrives_with_an_answer_in_a_tls_record_of_its_own_answers_no
     assert await three_deliveries(authority, play, None, heard) == 3
 
 
-async def test_a_receiver_that_says_nothing_more_is_not_dialled_again(authority: Authority):
+async def test_a_receiver_without_surplus_data_is_not_dialed_again(authority: Authority):
     hears = Hears(THANKS)
     assert await three_deliveries(authority, hears, authority.server(NAME), hears.bodies) == 1
 
 
-async def test_an_answer_that_switches_protocols_is_no_answer(authority: Authority):
+async def test_a_response_that_switches_protocols_is_invalid(authority: Authority):
     """Nobody proposed it."""
     switches = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with (

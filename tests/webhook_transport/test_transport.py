@@ -36,7 +36,7 @@ async def one_attempt(authority: Authority, *answers: bytes) -> Attempted:
         return await post(sender, url(port))
 
 
-async def test_the_body_and_the_headers_arrive_as_they_were_given(authority: Authority):
+async def test_the_body_and_the_headers_arrive_unchanged(authority: Authority):
     hears = Answering(THANKS)
     body = '{"name":"Zoë"}'.encode() * 5000
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names()) as sender:
@@ -80,17 +80,17 @@ async def test_a_redirect_is_not_followed(authority: Authority):
     assert len(hears.requests) == len(backend.dials) == 1
 
 
-async def test_proxy_variables_are_not_heeded(authority: Authority, monkeypatch: pytest.MonkeyPatch):
+async def test_proxy_variables_are_ignored(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert (await one_attempt(authority, THANKS)).error is None
 
 
-async def test_interim_answers_are_passed_over(authority: Authority):
+async def test_interim_responses_are_skipped(authority: Authority):
     assert (await one_attempt(authority, b"HTTP/1.1 103 Early Hints\r\n\r\n" + THANKS)).error is None
 
 
-async def test_an_answer_without_a_length_ends_with_the_connection(authority: Authority):
+async def test_a_response_without_a_length_ends_with_the_connection(authority: Authority):
     async def play(stream: trio.abc.Stream) -> None:
         await read_request(stream)
         await stream.send_all(b"HTTP/1.0 200 OK\r\n\r\nfine")
@@ -100,12 +100,12 @@ async def test_an_answer_without_a_length_ends_with_the_connection(authority: Au
 
 
 @pytest.mark.parametrize(("length", "error"), [(MAX_BODY_BYTES, None), (MAX_BODY_BYTES + 1, "response_too_large")])
-async def test_an_answer_may_have_16_kib(authority: Authority, length: int, error: str | None):
+async def test_a_response_may_have_16_kib(authority: Authority, length: int, error: str | None):
     attempted = await one_attempt(authority, answer("200 OK", body=b"x" * length))
     assert (attempted.response_code, attempted.error) == (200, error)
 
 
-async def test_the_body_of_a_failure_is_not_waited_for(authority: Authority):
+async def test_the_body_of_a_failure_is_not_awaited(authority: Authority):
     cut_short = answer("500 Internal Server Error", body=b"x" * 1_000_000)[:200]
     assert (await one_attempt(authority, cut_short)).error == "http_status"
 
@@ -118,12 +118,12 @@ async def test_the_body_of_a_failure_is_not_waited_for(authority: Authority):
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_counts_as_a_connection_that_broke(authority: Authority, nonsense: bytes):
+async def test_invalid_http_counts_as_a_connection_reset(authority: Authority, nonsense: bytes):
     attempted = await one_attempt(authority, nonsense)
     assert (attempted.response_code, attempted.error) == (None, "connection_reset")
 
 
-async def test_a_reset_before_and_within_the_answer_is_a_connection_reset(authority: Authority):
+async def test_a_reset_before_and_within_the_response_is_a_connection_reset(authority: Authority):
     def resetting(first: bytes):
         async def play(stream: trio.SSLStream[trio.SocketStream]) -> None:
             await read_request(stream)
@@ -141,7 +141,7 @@ async def test_a_reset_before_and_within_the_answer_is_a_connection_reset(author
         assert (attempted.response_code, attempted.error) == (code, "connection_reset")
 
 
-async def test_a_port_where_nobody_listens_is_a_connect_error(authority: Authority):
+async def test_a_closed_port_is_a_connect_error(authority: Authority):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         async with sending(authority, Names()) as sender:
@@ -149,7 +149,7 @@ async def test_a_port_where_nobody_listens_is_a_connect_error(authority: Authori
     assert (attempted.response_code, attempted.error) == (None, "connect_error")
 
 
-async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialled(authority: Authority):
+async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialed(authority: Authority):
     backend = Dialled()
     async with sending(authority, Names(), backend) as sender:
         attempted = await post(sender, "https://nowhere.test/")
@@ -165,9 +165,7 @@ async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: A
     assert backend.dials == ["127.0.0.9", "127.0.0.1"]
 
 
-async def test_an_address_that_does_not_answer_leaves_time_for_the_next(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_silent_address_leaves_time_for_the_next(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     class FirstSilent(Dialled):
         async def connect_tcp(self, host: str, port: int, *arguments, **named) -> httpcore.AsyncNetworkStream:
             if host == "127.0.0.9":
@@ -182,7 +180,7 @@ async def test_an_address_that_does_not_answer_leaves_time_for_the_next(
         assert (await post(sender, url(port))).error is None
 
 
-async def test_the_certificate_must_name_the_host_and_be_in_force_and_come_from_an_authority(authority: Authority):
+async def test_the_certificate_must_be_valid_trusted_and_name_the_host(authority: Authority):
     yesterday = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
     for served in (
         authority.server("other.test"),
@@ -196,7 +194,7 @@ async def test_the_certificate_must_name_the_host_and_be_in_force_and_come_from_
         assert hears.requests == []
 
 
-async def test_an_address_instead_of_a_name_needs_a_certificate_for_that_address(authority: Authority):
+async def test_an_ip_address_url_needs_a_certificate_for_that_address(authority: Authority):
     names = Names(**{"127.0.0.1": ("127.0.0.1",)})
     for served, error in ((authority.server("127.0.0.1"), None), (authority.server(NAME), "tls_error")):
         async with receiver(Answering(THANKS), served) as port, sending(authority, names) as sender:
@@ -212,7 +210,7 @@ async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authorit
         assert (await post(sender, url(port))).error == "tls_error"
 
 
-async def test_a_connection_is_kept_for_the_next_delivery_to_the_same_url(authority: Authority):
+async def test_a_connection_is_reused_for_the_next_delivery_to_the_same_url(authority: Authority):
     backend, hears = Dialled(), Answering(THANKS)
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         for _ in range(5):
@@ -245,14 +243,14 @@ async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
     return len(arrived), len(backend.dials)
 
 
-async def test_as_many_connections_are_kept_for_one_url_as_it_has_deliveries_in_flight_and_no_more(
+async def test_at_most_as_many_connections_are_kept_per_url_as_it_has_deliveries_in_flight(
     authority: Authority,
 ):
     assert await answered_at_once(authority, ENDPOINT_SLOTS) == (2 * ENDPOINT_SLOTS, ENDPOINT_SLOTS)
     assert await answered_at_once(authority, ENDPOINT_SLOTS + 3) == (2 * ENDPOINT_SLOTS + 6, ENDPOINT_SLOTS + 6)
 
 
-async def test_headers_and_body_leave_in_one_piece(authority: Authority):
+async def test_headers_and_body_are_sent_in_one_write(authority: Authority):
     backend = Dialled()
     async with (
         receiver(Answering(THANKS), authority.server(NAME)) as port,
@@ -263,7 +261,7 @@ async def test_headers_and_body_leave_in_one_piece(authority: Authority):
     assert backend.writes == 3
 
 
-async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monkeypatch: pytest.MonkeyPatch):
+async def test_an_idle_connection_is_not_kept_past_its_timeout(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     backend = Dialled()
     async with (
         receiver(Answering(THANKS), authority.server(NAME)) as port,
@@ -275,7 +273,7 @@ async def test_a_connection_is_not_kept_past_its_time(authority: Authority, monk
     assert len(backend.dials) == 2
 
 
-async def test_a_kept_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
+async def test_a_persistent_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
     backend = Dialled()
     names = Names(**{NAME: [("127.0.0.1",), ("127.0.0.2",), ("127.0.0.1",)]})
     async with receiver(Answering(THANKS), authority.server(NAME)) as port:
@@ -304,7 +302,7 @@ async def answers_once_and_then_what_nobody_asked(stream: trio.abc.Stream) -> No
 @pytest.mark.parametrize(
     "play", [answers_once, answers_once_and_hangs_up_on_the_next, answers_once_and_then_what_nobody_asked]
 )
-async def test_a_kept_connection_that_died_is_replaced_within_the_attempt(authority: Authority, play: Play):
+async def test_a_dead_persistent_connection_is_replaced_within_the_attempt(authority: Authority, play: Play):
     backend = Dialled()
     async with (
         receiver(play, authority.server(NAME)) as port,
@@ -317,7 +315,7 @@ async def test_a_kept_connection_that_died_is_replaced_within_the_attempt(author
     assert len(backend.dials) == 3
 
 
-async def test_a_kept_connection_that_dies_within_the_answer_is_a_failure(authority: Authority):
+async def test_a_persistent_connection_that_dies_within_the_response_is_a_failure(authority: Authority):
     async def breaks_the_second(stream: trio.abc.Stream) -> None:
         await read_request(stream)
         await stream.send_all(THANKS)
@@ -333,7 +331,7 @@ async def test_a_kept_connection_that_dies_within_the_answer_is_a_failure(author
     assert len(backend.dials) == 1
 
 
-async def test_a_receiver_that_says_close_is_dialled_again(authority: Authority):
+async def test_a_receiver_that_sends_connection_close_is_dialed_again(authority: Authority):
     backend = Dialled()
     async with (
         receiver(Answering(answer("200 OK", "Connection: close")), authority.server(NAME)) as port,
@@ -343,7 +341,7 @@ async def test_a_receiver_that_says_close_is_dialled_again(authority: Authority)
     assert len(backend.dials) == 2
 
 
-async def test_retry_after_is_handed_on_with_a_failure(authority: Authority):
+async def test_retry_after_is_passed_on_with_a_failure(authority: Authority):
     attempted = await one_attempt(authority, answer("429 Too Many Requests", "retry-after: 120"))
     assert (attempted.error, attempted.retry_after_s) == ("http_status", 120)
 
@@ -370,5 +368,5 @@ def test_retry_after_is_a_number_of_seconds_or_a_date(value: str, seconds: int |
     assert retry_after_s([(b"Server", b"x"), (b"Retry-After", value.encode())], NOW_MS) == seconds
 
 
-def test_without_the_header_there_is_no_wish():
+def test_without_the_header_there_is_no_retry_delay():
     assert retry_after_s([(b"Server", b"x")], NOW_MS) is None

@@ -182,7 +182,7 @@ def _operation(route: Route) -> str:
     kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
     role = f", role `{route.role}`" if route.role else ""
     statuses = ", ".join(dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_answers))))
-    own = [code for code in route.errors if code not in EVERY_ROUTE]
+    own = [code for code in route.codes if code not in EVERY_ROUTE]
     refused = f" Errors: {', '.join(f'`{code}`' for code in own)}." if own else ""
     fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
     heads = [f"### {' · '.join(f'`{route.method} {path}`' for path in _paths(route))}", ""]

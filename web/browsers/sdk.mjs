@@ -224,6 +224,11 @@ await tell("offline", main, {
     page.on("requestfailed", () => void page.setOfflineMode(false));
     page.on("load", () => void page.setOfflineMode(true));
   },
+  // Where the SDK knows that it is offline before it sends, no request fails.
+  meanwhile: async (page) => {
+    await pause(1000);
+    await page.setOfflineMode(false);
+  },
 });
 const held = async () => {
   while (faults.held.length === 0) await pause(20);

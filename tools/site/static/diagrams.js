@@ -13,11 +13,13 @@ function isDark() {
   return chosen === "dark" || (chosen !== "light" && dark.matches);
 }
 
+const LEAST_SCALE = 0.7;
+
 async function draw() {
   window.mermaid.initialize({
     startOnLoad: false,
     securityLevel: "strict",
-    flowchart: { useMaxWidth: false }, // wide ones scroll: their words stay as large as those around them
+    flowchart: { useMaxWidth: false }, // their own width, which is then limited below
     sequence: { useMaxWidth: false },
     state: { useMaxWidth: false },
     theme: isDark() ? "dark" : "neutral",
@@ -29,6 +31,10 @@ async function draw() {
     figure.className = "diagram";
     figure.innerHTML = svg; // cleaned by Mermaid, of text that is part of the documentation
     const drawn = figure.firstElementChild;
+    // As wide as the text where that leaves its words readable, else it scrolls.
+    drawn.style.maxWidth = "100%";
+    drawn.style.height = "auto";
+    drawn.style.minWidth = `${Math.round(LEAST_SCALE * drawn.viewBox.baseVal.width)}px`;
     drawn.setAttribute("role", "img");
     if (!drawn.hasAttribute("aria-labelledby")) {
       drawn.setAttribute("aria-label", `Diagram: ${[...drawn.querySelectorAll("text, .nodeLabel, .edgeLabel")].map((part) => part.textContent.trim()).filter(Boolean).join(", ")}`);

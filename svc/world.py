@@ -8,21 +8,58 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 import trio
 
+if TYPE_CHECKING:
+    from outcome import Outcome  # trio's own
+
 T = TypeVar("T")
 
 
-class RunSync(Protocol):
-    """Run a blocking function away from the loop, start to end on one thread."""
+BEGIN_S = 0.001
+"""How long at most the loop waits for a thread to begin its `Undisturbed` block: less than a commit of another process
+takes, for which the thread may have to wait.
+"""
+PAUSE_S = 0.01
+"""How long at most the loop stands still for such a block."""
 
-    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]:
+
+class Undisturbed:
+    """A block of a function on a thread for which the loop stands still (ADR 74).
+
+    Code that lets go of the interpreter for a moment, many times, would wait each time until a busy loop lets go of it.
+    One block, entered once.
+    """
+
+    def __init__(self, begin_s: float = BEGIN_S, pause_s: float = PAUSE_S) -> None:
+        self._begin_s, self._pause_s = begin_s, pause_s
+        self._began, self._ended = threading.Event(), threading.Event()
+
+    def __enter__(self) -> None:
+        self._began.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def wait(self) -> None:
+        """Block the calling thread until the block has ended, `pause_s` seconds at most; no longer than `begin_s` where
+        it has not begun by then.
+        """
+        if self._began.wait(self._begin_s):
+            self._ended.wait(self._pause_s)
+
+
+class RunSync(Protocol):
+    """Run a blocking function away from the loop, start to end on one thread. `undisturbed` is entered by it."""
+
+    def __call__(self, function: Callable[[], T], /, *, undisturbed: Undisturbed | None = None) -> Awaitable[T]:
         """What the function returns; raises what it raises."""
         ...
 
@@ -87,7 +124,7 @@ class World:
     @classmethod
     def real(cls) -> World:
         """The machine's own clock, entropy and threads."""
-        return cls(wall_clock_ms, secrets.token_bytes, trio.to_thread.run_sync, is_own_address)
+        return cls(wall_clock_ms, secrets.token_bytes, _on_a_thread, is_own_address)
 
 
 LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -129,3 +166,16 @@ _ANY_PORT = 9
 def pause(seconds: float) -> None:
     """Block the calling thread: for commands, between the steps of a long job or until another process ends."""
     time.sleep(seconds)
+
+
+async def _on_a_thread(function: Callable[[], T], /, *, undisturbed: Undisturbed | None = None) -> T:
+    if undisturbed is None:
+        return await trio.to_thread.run_sync(function)
+    task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+
+    def deliver(outcome: Outcome[T]) -> None:
+        token.run_sync_soon(trio.lowlevel.reschedule, task, outcome)
+
+    trio.lowlevel.start_thread_soon(function, deliver)
+    undisturbed.wait()
+    return await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)

@@ -1,13 +1,15 @@
 import threading
+import time
 from ipaddress import ip_address
 from itertools import pairwise
 from uuid import UUID
 
 import pytest
+import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.world import LETTERS_AND_DIGITS, RequestIds, World, twenty_characters
+from svc.world import LETTERS_AND_DIGITS, RequestIds, Undisturbed, World, twenty_characters
 from tests.support.worlds import seeded_entropy
 
 
@@ -51,6 +53,65 @@ async def test_an_exception_in_a_thread_reaches_the_caller():
 
     with pytest.raises(OSError, match="no such device"):
         await World.real().run_sync(fail)
+
+
+class Passes:
+    """Counts the passes of the loop, for ever."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.reached = threading.Event()
+        """Set by the second pass."""
+
+    async def run(self) -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            self.count += 1
+            if self.count == 2:
+                self.reached.set()
+
+
+async def test_the_loop_stands_still_while_a_thread_is_undisturbed():
+    passes, pause = Passes(), Undisturbed(begin_s=60, pause_s=60)
+
+    def work() -> tuple[int, int]:
+        with pause:
+            before = passes.count
+            time.sleep(0.05)
+            return before, passes.count
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(passes.run)
+        before, after = await World.real().run_sync(work, undisturbed=pause)
+        nursery.cancel_scope.cancel()
+    assert before == after
+
+
+async def test_the_loop_goes_on_when_a_failure_ends_an_undisturbed_block():
+    pause = Undisturbed(begin_s=60, pause_s=60)
+
+    def fail() -> None:
+        with pause:
+            raise OSError("no such device")
+
+    with pytest.raises(OSError, match="no such device"):
+        await World.real().run_sync(fail, undisturbed=pause)
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["not begun", "too long"])
+async def test_the_loop_waits_for_an_undisturbed_block_no_longer_than_it_may(is_begun: bool):
+    passes, pause = Passes(), Undisturbed(begin_s=60 if is_begun else 0, pause_s=0)
+
+    def work() -> bool:
+        if is_begun:
+            with pause:
+                return passes.reached.wait(60)
+        return passes.reached.wait(60)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(passes.run)
+        assert await World.real().run_sync(work, undisturbed=pause)
+        nursery.cancel_scope.cancel()
 
 
 def test_the_addresses_of_this_machine_are_known_and_others_are_not():

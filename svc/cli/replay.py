@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import partial
 from math import inf
 from pathlib import Path
-from threading import Event as Flag
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
@@ -391,7 +390,7 @@ def _reproducible() -> Callable[[int], bytes]:
     return entropy
 
 
-async def _inline(function: Callable[[], T], /, *, until: Flag | None = None) -> T:  # noqa: ARG001  runs at once
+async def _inline(function: Callable[[], T], /, **_: object) -> T:
     """No thread: nothing else runs meanwhile, and the order is the file's."""
     return function()
 

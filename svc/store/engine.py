@@ -11,6 +11,7 @@ the next. What the bytes mean is the business of the layers above: `snapshot.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -19,6 +20,9 @@ from svc.domain.errors import OperatorError
 from svc.store.steps import QUIET, Steps
 
 T = TypeVar("T")
+
+OUTSIDE: AbstractContextManager[object] = nullcontext()
+"""For writers around whom nothing happens; may be entered by several at once."""
 
 CheckRow = Callable[[str, bytes, bytes], object]
 """(table, key, value): raises `codec.CorruptionError` where the value is not what was written under that key."""
@@ -173,13 +177,21 @@ class Engine(Protocol):
         """
         ...
 
-    def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
+    def write(
+        self,
+        group: Callable[[Writer], T],
+        /,
+        *,
+        may_use_reserve: bool = False,
+        inside: AbstractContextManager[object] = OUTSIDE,
+    ) -> T:
         """Run `group` on the calling thread and commit, with one fsync, what it wrote; returns its result once that is
         durable.
 
         One writer at a time, across processes: others wait. If `group` raises, nothing is stored and the exception
-        passes on. `may_use_reserve`: the commit may use the space that is kept for deletes. Raises `StoreFullError`
-        where it does not fit, and then nothing is stored, and `EngineError`.
+        passes on. `may_use_reserve`: the commit may use the space that is kept for deletes. `inside` is entered
+        from when it is this writer's turn until only the commit is left. Raises `StoreFullError` where it does not fit,
+        and then nothing is stored, and `EngineError`.
         """
         ...
 

@@ -9,13 +9,15 @@ without the writer's lock, and again inside the lock only where another process 
 41): so it changes nothing but through its transaction. One that raises undoes only itself, and its exception is its
 outcome. Nothing may be acknowledged before `write` has returned.
 
-Jobs that may use the reserve delete many rows, and run in the lock alone: so the loop does not stand still for them.
+The loop stands still while the changes are written, in the writer's lock, and goes on while they are committed (ADR
+74).
+Jobs that may use the reserve delete many rows, and run in the lock alone: the loop does not stand still for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +28,7 @@ import trio
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
+from svc.store.engine import OUTSIDE, CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
 from svc.store.group import Group, Hint, Job, Settled
 from svc.store.group import write as write_changes
 from svc.store.lease import LeaseEpoch
@@ -37,7 +39,7 @@ from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
-from svc.world import RunSync, wall_clock_ms
+from svc.world import RunSync, Undisturbed, wall_clock_ms
 
 T = TypeVar("T")
 
@@ -198,10 +200,13 @@ class Store:
             self._groups.observe(len(jobs))
             group = Group(jobs)
             try:
-                if not may_use_reserve:
-                    with closing(self.engine.read()) as reader:
-                        group.run(reader)
-                return await self._run_sync(partial(self._write_now, group, may_use_reserve=may_use_reserve))
+                if may_use_reserve:
+                    return await self._run_sync(partial(self._write_now, group, may_use_reserve=True))
+                with closing(self.engine.read()) as reader:
+                    group.run(reader)
+                pause = Undisturbed()
+                write = partial(self._write_now, group, may_use_reserve=False, inside=pause)
+                return await self._run_sync(write, undisturbed=pause)
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
 
@@ -209,9 +214,12 @@ class Store:
         """As `write`, on the calling thread and without a turn, all inside the lock: for the command line."""
         return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
 
-    def _write_now(self, group: Group[T], *, may_use_reserve: bool) -> list[T | Exception]:
+    def _write_now(
+        self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
+    ) -> list[T | Exception]:
+        settle = partial(self._settle, group)
         try:
-            settled = self.engine.write(partial(self._settle, group), may_use_reserve=may_use_reserve)
+            settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
             self._full = True
             self._make_room()

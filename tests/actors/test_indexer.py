@@ -31,7 +31,7 @@ def of_four(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(indexing, name, value)
 
 
-async def inline(function: Callable[[], Any], /) -> Any:
+async def inline(function: Callable[[], Any], /, **_: Any) -> Any:
     """A virtual clock would go on while a thread is at work."""
     await trio.lowlevel.checkpoint()
     return function()

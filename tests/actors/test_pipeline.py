@@ -199,7 +199,7 @@ class FullOnce:
         self.is_full = False
         self._run_sync = run_sync
 
-    async def __call__(self, function: Any, /) -> Any:
+    async def __call__(self, function: Any, /, **_: Any) -> Any:
         if self.is_full:
             self.is_full = False
             raise StoreFullError("no room")
@@ -213,7 +213,7 @@ class BrokenDisk:
         self.code = code
         self.broken = True
 
-    async def __call__(self, function: Any, /) -> Any:
+    async def __call__(self, function: Any, /, **_: Any) -> Any:
         if self.broken:
             raise EngineError(f"mdb_txn_commit: {os.strerror(self.code)}")
         return function()

@@ -346,7 +346,7 @@ class Worker:
         for thread in self._threads:
             thread.shield = False
 
-    async def _run_sync(self, function: Callable[[], T], /) -> T:
+    async def _run_sync(self, function: Callable[[], T], /, **_: Any) -> T:
         machine = self._machine
         await trio.lowlevel.checkpoint_if_cancelled()
         with self._shielded():
@@ -370,7 +370,7 @@ class Worker:
                 del self._threads[scope]
 
 
-async def _on_no_thread(_: Callable[[], T], /) -> T:
+async def _on_no_thread(_: Callable[[], T], /, **__: Any) -> T:
     raise AssertionError("commands write at once, and only workers have threads")
 
 

@@ -327,6 +327,31 @@ def undo() -> None:
     raise Undone
 
 
+@every_engine
+def test_a_context_is_entered_for_the_group_and_left_before_the_commit(open_at: OpenAt, tmp_path: Path):
+    """For a loop that stands still meanwhile, and that no failure may leave so."""
+    happened: list[str] = []
+
+    @contextmanager
+    def inside() -> Iterator[None]:
+        happened.append("entered")
+        try:
+            yield
+        finally:
+            with closing(engine.read()) as reader:
+                happened.append(f"left, {reader.get('visits', b'a')}")
+
+    def group(writer: Writer) -> None:
+        happened.append("written")
+        writer.put("visits", b"a", b"b")
+
+    with opened(open_at, tmp_path, "visits") as engine:
+        with pytest.raises(Undone):
+            engine.write(lambda _: undo(), inside=inside())
+        engine.write(group, inside=inside())
+    assert happened == ["entered", "left, None", "entered", "written", "left, None"]
+
+
 @pytest.mark.parametrize("open_at", [lmdb], indirect=True)
 def test_the_lag_of_an_old_reader_is_reported(open_at: OpenAt, tmp_path: Path):
     """By LMDB, whose file grows meanwhile."""

@@ -71,11 +71,11 @@ class Stopping(Wrapped):
         super().__init__(inner)
         self.left = after
 
-    def write(self, group: Callable[[Any], Any], /, *, may_use_reserve: bool = False) -> Any:
+    def write(self, group: Callable[[Any], Any], /, **options: Any) -> Any:
         self.left -= 1
         if self.left < 0:
             raise Stopped
-        return super().write(group, may_use_reserve=may_use_reserve)
+        return super().write(group, **options)
 
 
 def test_a_store_moved_to_a_database_and_back_is_identical(source: Engine, target: Engine, tmp_path: Path):

@@ -1,13 +1,18 @@
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
+from svc.store.engine import OUTSIDE
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
+from svc.world import Undisturbed
+from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline
 
 
@@ -70,6 +75,34 @@ async def test_concurrent_writes_are_serialized(tmp_path: Path):
         await trio.testing.wait_all_tasks_blocked()
         assert threads.waiting == 1
         threads.release()
+    store.close()
+
+
+@pytest.mark.parametrize("may_use_reserve", [False, True])
+async def test_the_loop_stands_still_for_what_a_group_writes_and_not_for_large_jobs(
+    may_use_reserve: bool, tmp_path: Path
+):
+    """ADR 74."""
+    given: list[Undisturbed | None] = []
+    entered: list[Any] = []
+
+    class Noting(Wrapped):
+        def write(self, group: Callable[[Any], Any], /, **options: Any) -> Any:
+            entered.append(options.get("inside"))
+            return super().write(group, **options)
+
+    async def run_sync(function: Callable[[], Any], /, *, undisturbed: Undisturbed | None = None) -> Any:
+        given.append(undisturbed)
+        return function()
+
+    store = Store.open(tmp_path, run_sync, open_engine=opening(Noting))
+    entered.clear()
+    await store.write([partial(put, number=1, balance=1)], may_use_reserve=may_use_reserve)
+    if may_use_reserve:
+        assert (given, entered) == ([None], [OUTSIDE])
+    else:
+        assert given == entered
+        assert isinstance(given[0], Undisturbed)
     store.close()
 
 
@@ -144,7 +177,7 @@ def test_the_files_of_a_store_are_accessible_by_their_owner_only(tmp_path: Path)
 
 
 async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, autojump_clock):
-    async def slow(function):
+    async def slow(function, **_):
         await trio.sleep(0.2)
         return function()
 

@@ -33,8 +33,8 @@ class Wrapped:
     def read(self) -> Any:
         return self.reader(self.inner.read())
 
-    def write(self, group: Callable[[Any], T], /, *, may_use_reserve: bool = False) -> T:
-        return self.inner.write(lambda writer: group(self.writer(writer)), may_use_reserve=may_use_reserve)
+    def write(self, group: Callable[[Any], T], /, **options: Any) -> T:
+        return self.inner.write(lambda writer: group(self.writer(writer)), **options)
 
 
 class Watched(Wrapped):

@@ -26,7 +26,7 @@ def sim_world(seed: int) -> World:
     """Virtual time, seeded ids, and a "thread" that takes a random while and then runs inline."""
     chance = random.Random(seed)
 
-    async def run_sync(function: Callable[[], T], /) -> T:
+    async def run_sync(function: Callable[[], T], /, **_: Any) -> T:
         await trio.sleep(chance.uniform(0.0003, 0.02))
         return function()
 
@@ -52,7 +52,7 @@ def settable_world(clock: SettableClock) -> World:
     return World(lambda: clock.now_ms, real.entropy, real.run_sync)
 
 
-async def inline(function: Callable[[], T], /) -> T:
+async def inline(function: Callable[[], T], /, **_: Any) -> T:
     """A `run_sync` without a thread and without a wait."""
     return function()
 
@@ -81,7 +81,7 @@ class HeldThreads:
     def release(self) -> None:
         self.gate.set()
 
-    async def __call__(self, function: Callable[[], Any], /) -> Any:
+    async def __call__(self, function: Callable[[], Any], /, **_: Any) -> Any:
         self.waiting += 1
         await self.gate.wait()
         self.waiting -= 1

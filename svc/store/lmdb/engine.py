@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import lmdb
 
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckDepth, CheckRow, EngineError, MissingTableError, Space, StoreFullError, Writer
+from svc.store.engine import (
+    OUTSIDE,
+    CheckDepth,
+    CheckRow,
+    EngineError,
+    MissingTableError,
+    Space,
+    StoreFullError,
+    Writer,
+)
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, FULL, open_read_only, open_writable, write_failure
 from svc.store.lmdb.free_space import FreeSpace, pages_in_use
 from svc.store.lmdb.meta_pages import check_meta_pages
@@ -130,15 +140,23 @@ class LmdbEngine:
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
-    def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
+    def write(
+        self,
+        group: Callable[[Writer], T],
+        /,
+        *,
+        may_use_reserve: bool = False,
+        inside: AbstractContextManager[object] = OUTSIDE,
+    ) -> T:
         """See `Engine.write`. py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one
         call.
         """
         try:
             with self.environment.begin(write=True) as handle:
-                result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
-                if not may_use_reserve and not self._free_space.has_headroom(handle):
-                    raise StoreFullError(FULL)
+                with inside:
+                    result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
+                    if not may_use_reserve and not self._free_space.has_headroom(handle):
+                        raise StoreFullError(FULL)
                 return result
         except lmdb.Error as error:
             raise write_failure(self.environment, error) from error

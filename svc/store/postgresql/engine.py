@@ -12,9 +12,19 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
-from svc.store.engine import CheckDepth, CheckRow, EngineError, MissingTableError, Space, StoreFullError, Writer
+from svc.store.engine import (
+    OUTSIDE,
+    CheckDepth,
+    CheckRow,
+    EngineError,
+    MissingTableError,
+    Space,
+    StoreFullError,
+    Writer,
+)
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.url import StoreUrl
@@ -83,7 +93,14 @@ class PostgresqlEngine:
             self._readers += 1
         return PostgresqlReader(wire, self._tables, self._ended)
 
-    def write(self, group: Callable[[Writer], T], /, *, may_use_reserve: bool = False) -> T:
+    def write(
+        self,
+        group: Callable[[Writer], T],
+        /,
+        *,
+        may_use_reserve: bool = False,
+        inside: AbstractContextManager[object] = OUTSIDE,
+    ) -> T:
         """See `Engine.write`. No other writer of any node runs meanwhile. There is no reserve.
 
         A `ConnectionLostError` leaves open whether the commit has happened.
@@ -95,7 +112,8 @@ class PostgresqlEngine:
         commit = integer(results[-1].rows[0][0]) - results[-2].changed
         writer = PostgresqlWriter(wire, self._tables, commit)
         try:
-            result = group(writer)
+            with inside:
+                result = group(writer)
             writer.end()
         except BaseException:
             self._undo(wire)

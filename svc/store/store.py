@@ -9,9 +9,9 @@ without the writer's lock, and again inside the lock only where another process 
 41): so it changes nothing but through its transaction. One that raises undoes only itself, and its exception is its
 outcome. Nothing may be acknowledged before `write` has returned.
 
-The loop stands still while the changes are written, in the writer's lock, and goes on while they are committed (ADR
-74).
-Jobs that may use the reserve delete many rows, and run in the lock alone: the loop does not stand still for them.
+Jobs that may use the reserve delete many rows, and run in the lock alone.
+
+The loop stands still while rows are written in the lock, and goes on while they are committed (ADR 74).
 """
 
 from __future__ import annotations
@@ -200,12 +200,11 @@ class Store:
             self._groups.observe(len(jobs))
             group = Group(jobs)
             try:
-                if may_use_reserve:
-                    return await self._run_sync(partial(self._write_now, group, may_use_reserve=True))
-                with closing(self.engine.read()) as reader:
-                    group.run(reader)
+                if not may_use_reserve:
+                    with closing(self.engine.read()) as reader:
+                        group.run(reader)
                 pause = Undisturbed()
-                write = partial(self._write_now, group, may_use_reserve=False, inside=pause)
+                write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
                 return await self._run_sync(write, undisturbed=pause)
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)

@@ -28,6 +28,11 @@ class Turns(Generic[K, T]):
     def __len__(self) -> int:
         return self._items
 
+    @property
+    def owners(self) -> int:
+        """How many owners have items."""
+        return len(self._queues)
+
     def waiting(self, owner: K) -> int:
         """How many items of this owner are queued."""
         queue = self._queues.get(owner)

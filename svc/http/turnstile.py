@@ -107,7 +107,7 @@ class Turnstile:
                 await self._used.wait()
             for _ in range(PASSES):
                 await trio.lowlevel.checkpoint()
-            self._is_free = not self._call_next()
+            self._is_free = not self._call_round()
 
     def _is_contended(self, owner: Hashable) -> bool:
         now = trio.current_time()
@@ -119,16 +119,22 @@ class Turnstile:
     def _anybody_waits(self) -> bool:
         return bool(self._organizations or self._addresses)
 
-    def _call_next(self) -> bool:
-        """Whether there was one."""
-        while self._anybody_waits():
-            self._kinds.rotate()
-            turns = self._kinds[0] or self._kinds[1]
-            ticket = turns.take()
-            if not ticket.is_gone:
-                ticket.called.set()
-                return True
-        return False
+    def _call_round(self) -> bool:
+        """Let the next request of each organization begin, and one of all addresses; whether there was any."""
+        called = False
+        for turns, count in ((self._organizations, self._organizations.owners), (self._addresses, 1)):
+            called = any([_call_next(turns) for _ in range(count)]) or called
+        return called
+
+
+def _call_next(turns: Turns[Hashable, _Ticket]) -> bool:
+    """Whether there was one that has not gone."""
+    while turns:
+        ticket = turns.take()
+        if not ticket.is_gone:
+            ticket.called.set()
+            return True
+    return False
 
 
 def _digest(api_key: bytes) -> bytes:

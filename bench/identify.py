@@ -5,7 +5,8 @@ whole durable job (keys, admission, detection, matching, one transaction on disk
 reports of 1.8 kB, 70 % of devices that came before, each in a network of its own, fresh idempotency keys. With
 `--beside DIRECTORY` the service of that checkout stands for the bare front.
 
-    python -m bench.identify [--seconds 6] [--rounds 3] [--without-tokens] [--beside DIRECTORY]
+    python -m bench.identify [--seconds 6] [--rounds 3] [--without-tokens] [--organizations 1]
+                           [--beside DIRECTORY]
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=6_000, help="that may come for the first time")
     parser.add_argument("--returning", type=float, default=0.7, help="share of devices that came before")
     parser.add_argument("--without-tokens", action="store_true", help="reports without a client token")
+    parser.add_argument("--organizations", type=int, default=1, help="that send, each with devices of its own")
     parser.add_argument("--beside", type=Path, help="another checkout")
     options = parser.parse_args()
     bodies = [report_body(number, token=not options.without_tokens) for number in range(options.devices)]
@@ -82,16 +85,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         other_name = "bare front" if options.beside is None else "other version"
         port, other_port = free_port(), free_port()
-        service, api_key = _serve(f"{directory}/this", port, HERE)
+        service, keys = _serve(f"{directory}/this", port, HERE, options.organizations)
         if options.beside is None:
-            other, other_key = Server("-m", "bench.bare", str(other_port)), api_key
+            other, other_keys = Server("-m", "bench.bare", str(other_port)), keys
         else:
-            other, other_key = _serve(f"{directory}/other", other_port, options.beside)
+            other, other_keys = _serve(f"{directory}/other", other_port, options.beside, options.organizations)
         for one in (other_port, port):
             wait_for(one)
         rows: dict[str, list[Row]] = {other_name: [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
-        loads = [requests(key, bodies, 1, own_address, options.returning) for key in (other_key, api_key)]
+        loads = [
+            in_turn([requests(key, bodies, 1, own_address, options.returning) for key in senders])
+            for senders in (other_keys, keys)
+        ]
         for number in range(options.rounds + 1):
             for name, server, at, load in (
                 (other_name, other, other_port, loads[0]), ("this service", service, port, loads[1]),
@@ -135,15 +141,23 @@ def _line(name: str, row: Row) -> str:
     )
 
 
-def _serve(directory: str, port: int, checkout: Path) -> tuple[Server, str]:
+def in_turn(loads: list[Callable[[], bytes]]) -> Callable[[], bytes]:
+    """The requests of several senders, one of each after the other."""
+    turns = cycle(loads)
+    return lambda: next(turns)()  # noqa: PLW0108  another one each time
+
+
+def _serve(directory: str, port: int, checkout: Path, organizations: int) -> tuple[Server, list[str]]:
     Path(directory).mkdir()
-    api_key = prepare(directory, checkout)
+    keys = [prepare(directory, checkout) for _ in range(organizations)]
     command = ("-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
-    return Server(*command, checkout=checkout), api_key
+    return Server(*command, checkout=checkout), keys
 
 
 def prepare(directory: str, checkout: Path = HERE) -> str:
-    """A production key with enough credit, so that billing is part of the job, made by the service of this checkout."""
+    """A production key of a new organization with enough credit, so that billing is part of the job, made by the
+    service of this checkout.
+    """
     organization = svc(
         "org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory, checkout=checkout
     )

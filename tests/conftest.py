@@ -87,10 +87,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = len(items)
     items.clear()
     for place, share in enumerate(shares):
-        room = max(0, left // (workers - place) - len(share))
-        items += [*share, *quick[:room]]
-        del quick[:room]
-        left -= len(share) + room
+        headroom = max(0, left // (workers - place) - len(share))
+        items += [*share, *quick[:headroom]]
+        del quick[:headroom]
+        left -= len(share) + headroom
     items += quick
 
 

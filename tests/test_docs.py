@@ -33,7 +33,7 @@ from svc.domain.report.reference import field_rows
 from svc.domain.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.process import read_until
 from tools.reference import PAGES, PLACES

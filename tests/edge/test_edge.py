@@ -1,6 +1,6 @@
 """What the edge promises to clients and to the operator, on raw sockets.
 
-Framing, and what happens when there is no room for more connections, have files of their own.
+Framing, and what happens when there is no capacity for more connections, have files of their own.
 """
 
 from __future__ import annotations

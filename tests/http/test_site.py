@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from svc.http import site
-from tests.spec.answers import assert_error
+from tests.spec.responses import assert_error
 from tests.support.live import Live, live_service
 from tests.support.process import ENVIRONMENT, PROGRAM, read_until
 from tools.docs import ROOT

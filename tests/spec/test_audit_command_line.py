@@ -22,9 +22,9 @@ from svc.domain.audit import WITHHELD
 from svc.domain.timestamps import timestamp
 from svc.store.transactions import erasure
 from svc.world import World
-from tests.spec.answers import TIMESTAMP
 from tests.spec.automation import Automation
 from tests.spec.commands import PROGRAM, ROOT, Run, place_of, run_beside
+from tests.spec.responses import TIMESTAMP
 from tests.spec.test_webhook_recovery import ENDPOINT, LONG_AGO, failed_at
 from tests.support.live import Live, live_service, report
 

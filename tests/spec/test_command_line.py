@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from svc.domain.billing import BILLING_STATUSES
-from tests.spec.answers import TIMESTAMP
 from tests.spec.commands import Run, place_of
+from tests.spec.responses import TIMESTAMP
 from tests.support.live import bytes_of, opened
 
 ORGANIZATION_FIELDS = {

@@ -17,8 +17,8 @@ import trio
 from svc.config import Config, load
 from svc.store.tables import BALANCES
 from svc.world import World
-from tests.spec.answers import assert_error, visit
 from tests.spec.commands import PROGRAM, ROOT, Run, run_beside
+from tests.spec.responses import assert_error, visit
 from tests.support.live import ORIGIN, Live, opened
 
 

@@ -16,8 +16,8 @@ from svc.actors.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
 from svc.domain.listing import EVERYTHING
 from svc.http import events
 from svc.http.console.stream import HEARTBEAT_S, MOST_RESUMED
-from tests.spec.answers import DRIVEN, assert_error, visit
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
+from tests.spec.responses import DRIVEN, assert_error, visit
 from tests.spec.test_metrics import scrape
 from tests.support.live import Live, live_service, report
 

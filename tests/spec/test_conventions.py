@@ -14,7 +14,7 @@ import trio
 
 from svc.store.tables import ORGANIZATIONS
 from svc.store.views import organization
-from tests.spec.answers import (
+from tests.spec.responses import (
     BROWSER,
     IDENTIFY,
     VISITOR_ID,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.spec.answers import BROWSER, IDENTIFY, assert_error, assert_invalid, body_of, nothing_stored, post
+from tests.spec.responses import BROWSER, IDENTIFY, assert_error, assert_invalid, body_of, nothing_stored, post
 from tests.support.live import ORIGIN, Live
 
 MIB = 1 << 20

@@ -18,7 +18,7 @@ from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS
 from svc.store.transactions.weights import save_weights
-from tests.spec.answers import (
+from tests.spec.responses import (
     DRIVEN,
     HEADLESS,
     TIMESTAMP,
@@ -567,13 +567,13 @@ async def test_a_corrupt_archive_does_not_hide_its_event(live: Live):
     (made,) = await visits(live, 1)
     secret = secret_key(live)
 
-    def damage(transaction: Transaction) -> None:
+    def corrupt(transaction: Transaction) -> None:
         key = (live.organization.number, UUID(made).bytes)
         document = transaction.get(DOCUMENTS, *key)
         assert isinstance(document, Document)
         transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9] + bytes(9)))
 
-    assert live.found.store.write_now([damage]) == [None]
+    assert live.found.store.write_now([corrupt]) == [None]
     answer = (await get(live, secret, f"/{made}")).json()
     assert answer.pop("document") is None
     assert [answer] == (await get(live, secret)).json()["rows"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, visit
+from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service
 
 VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}

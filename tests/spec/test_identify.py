@@ -15,7 +15,7 @@ from svc.domain import deferred
 from svc.domain.identification import inflate
 from svc.store import views
 from svc.store.tables import VISITOR_IDS
-from tests.spec.answers import (
+from tests.spec.responses import (
     BROWSER,
     IDENTIFY,
     TOO_LITTLE,

@@ -18,7 +18,7 @@ from svc.cli.output import CommandError
 from svc.domain.credentials import KEY_KINDS
 from svc.store.tables import KEYS
 from svc.store.views import keys_of
-from tests.spec.answers import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
+from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import HeldThreads
 

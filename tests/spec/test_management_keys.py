@@ -17,8 +17,8 @@ from svc.domain.credentials import ApiKey
 from svc.http.management.keys import KEYS_AT_ONCE
 from svc.store import views
 from svc.store.tables import KEYS
-from tests.spec.answers import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
+from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 from tests.support.worlds import HeldThreads
 

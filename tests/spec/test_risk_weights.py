@@ -12,8 +12,8 @@ from svc.domain.signals import CATALOGUE, default_weights
 from svc.domain.weights import StoredWeights
 from svc.store.tables import WEIGHTS
 from svc.store.views import weights_key
-from tests.spec.answers import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.spec.automation import Automation
+from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report
 
 WEIGHTS_PATH = "/risk-weights"

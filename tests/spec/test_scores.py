@@ -13,7 +13,7 @@ from svc.domain.signals import default_weights
 from svc.domain.weights import StoredWeights, WeightsChange
 from svc.store.tables import WEIGHTS_SNAPSHOTS
 from svc.store.transactions.weights import restore_weights, save_weights
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
 from tests.support.live import ORIGIN, USER_AGENT, Live, report
 
 TRIGGERS_OF = [

@@ -16,8 +16,8 @@ import trio.testing
 import trustme
 
 from svc.domain.webhooks.transport_types import Attempted
-from tests.spec.answers import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.automation import Automation
+from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, answer, read_request, receiver

@@ -14,8 +14,8 @@ import pytest
 import trio
 
 from svc.store.transactions import webhook_endpoints
-from tests.spec.answers import assert_error, assert_invalid, nothing_stored
 from tests.spec.automation import Automation
+from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS
 

@@ -292,7 +292,7 @@ async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[Endp
         await inbox.put(message)
     inbox.close()
     await run(inbox, found.store, 64, nudged.extend, counters)
-    with trio.fail_after(1):
+    with trio.fail_after(60):
         return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
 
 

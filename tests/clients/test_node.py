@@ -16,7 +16,7 @@ from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import Live, live_service, report
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow(5)
 

@@ -34,11 +34,11 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.store.visitor_rows import unread
 from svc.world import World
 from tests.domain.test_preview import event
-from tests.spec.commands import PROGRAM as SVC
 from tests.spec.commands import Ran, Run, run_beside
 from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked, tell_later
 from tests.support.live import Live, live_service, opened, options_of, report
+from tests.support.process import PROGRAM as SVC
 
 pytestmark = pytest.mark.slow
 

@@ -538,7 +538,7 @@ class Heard:
             await read_request(stream)  # to the end of the connection
 
     async def request(self) -> Request:
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             return await self._kept.receive()
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 
 from tests.network_data.test_mmdb import database
 from tests.support.chromium import browser, built
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until, run_json, start
 
 pytestmark = pytest.mark.slow(20)
 
@@ -49,9 +49,7 @@ class Console:
         return response
 
     def command(self, *arguments: str) -> dict[str, Any]:
-        command = [*PROGRAM, *arguments, "--data", str(self.data), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True, timeout=60)
-        return json.loads(done.stdout)
+        return run_json(*arguments, "--data", str(self.data))
 
     def drive(self, mode: str, **more: Any) -> dict[str, Any]:
         """What `web/browsers/console.mjs` found."""
@@ -67,9 +65,7 @@ class Console:
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     built()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     data: Path = tmp_path_factory.mktemp("service") / "data"
     networks: Path = tmp_path_factory.mktemp("networks")
     operator = {"asn": "AS20712", "as_name": f"A & A {ATTACK}"}
@@ -79,8 +75,8 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24",
         "SVC_NETWORK_DIRECTORY": str(networks),
     }
-    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    command = ("dev", "--data", data, "--bind", bind)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     try:
         read_until(process, "Ctrl-C")
         running = Console(f"http://{bind}", data)

@@ -299,6 +299,7 @@ def test_a_name_in_the_log_cannot_move_the_cursor_of_a_terminal(scene: Scene):
     ],
     ids=" ".join,
 )
+@pytest.mark.before_the_store
 def test_an_invalid_log_query_is_a_usage_error(scene: Scene, arguments: tuple[str, ...]):
     """Decisions 10: exit status 2."""
     scene.run("audit", *arguments).assert_usage()

@@ -205,6 +205,7 @@ def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
         ("--limit", "0"),
     ],
 )
+@pytest.mark.before_the_store
 def test_an_invalid_query_is_a_usage_error(run: Run, shop: Shop, arguments: tuple[str, ...]):
     run("events", "list", shop.organization, *arguments).assert_usage()
 

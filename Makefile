@@ -9,6 +9,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # More processes than the two cores of a small machine: many tests wait for programs that they start.
 PARALLEL := -n 4 --dist worksteal
+# Without compiled modules, as in images of Python, each of them would take twice as long to begin.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 

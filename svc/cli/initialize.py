@@ -8,6 +8,7 @@ and shows others: so there is never an organization whose keys nobody has seen.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -142,6 +143,8 @@ def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path
         click.echo(msgspec.json.encode(shown).decode() if as_json else _text(organization, made))  # flushes
     except OSError as error:
         where = "standard output" if file is None else str(file)
+        if file is None:  # what is still buffered goes nowhere, or the end of the process would fail over it again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise DirectoryError(
             f"the first keys cannot be written to {where}: {error.strerror}; nothing was created"
         ) from error

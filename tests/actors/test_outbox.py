@@ -345,7 +345,7 @@ async def test_attempts_made_while_the_store_is_full_are_recorded_later(
 
         async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
-                raise StoreFullError("no room")
+                raise StoreFullError("no space")
             return await write(jobs, **how)
 
         monkeypatch.setattr(world.store, "write", may_be_full)

@@ -13,10 +13,10 @@ from svc_client import Retries
 
 from tests.clients.cases import checks, deliveries
 from tests.clients.conftest import Library
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import Live, live_service, report
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow(5)
 

@@ -23,10 +23,10 @@ from svc_client import (
 )
 
 from tests.clients.cases import NEVER, checks, deliveries
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service, report
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
 
 AT_ONCE = Retries(first_wait_s=0)
 

@@ -350,11 +350,11 @@ def test_a_link_below_92_percent_does_not_update_the_template() -> None:
         trial.visit(features_of())
         report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3", token=TOKEN, token_is_new=True)
         counts = {key[0]: trial.block(key).count for key in block_keys(report)}
-        judgement = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
+        decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
         seen = trial.visit(report, START_MS + 2 * DAY_MS)
         record = trial.visitor(1)
         assert record is not None
-        if seen.number == 1 and judgement.probability < 0.92:
+        if seen.number == 1 and decision.probability < 0.92:
             weak += 1
             assert record.values == template.values
             assert record.networks == template.networks
@@ -395,8 +395,8 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
             return given
 
         monkeypatch.setattr(Statistics, "calibrated", calibrated)
-        judgement = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
-        assert (judgement.number, judgement.linked, judgement.probability) == (1, linked, probability)
+        decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
+        assert (decision.number, decision.linked, decision.probability) == (1, linked, probability)
 
 
 def test_a_link_to_a_visitor_elsewhere_is_reported_with_lower_probability() -> None:
@@ -480,7 +480,7 @@ def test_a_thousand_variations_with_stored_tokens_do_not_distort_the_statistics(
         assert organization.visit(without, later + DAY_MS).number == numbers[name]
 
 
-def crowd(organization: Organization, size: int, seed: int) -> None:
+def populate(organization: Organization, size: int, seed: int) -> None:
     rng = random.Random(seed)
     for visit in range(size):
         names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(0, 6))
@@ -492,7 +492,7 @@ def crowd(organization: Organization, size: int, seed: int) -> None:
 
 def test_the_only_sender_of_a_report_is_recognized_at_home_with_two_blocks_and_one_record() -> None:
     organization = Organization()
-    crowd(organization, 100, seed=2)
+    populate(organization, 100, seed=2)
     mine, neighbour = features_of(other_device("mine")), features_of(other_device("neighbour"))
     number = organization.visit(mine).number
     organization.visit(neighbour)
@@ -520,7 +520,7 @@ def test_a_report_sent_by_two_visitors_is_never_matched_to_the_first_sender_alon
 @pytest.mark.slow
 def test_one_identification_stays_within_its_read_and_write_limits() -> None:
     organization = Organization()
-    crowd(organization, 1500, seed=1)
+    populate(organization, 1500, seed=1)
     assert organization.most_block_reads == 8
     assert 12 < organization.most_visitor_reads <= RECORDS_READ
     assert 6 <= organization.most_block_writes <= 8
@@ -530,8 +530,8 @@ def test_one_identification_stays_within_its_read_and_write_limits() -> None:
 @pytest.mark.slow
 def test_the_same_visits_give_the_same_results_and_the_same_bytes() -> None:
     one, two = Organization(), Organization()
-    crowd(one, 400, seed=3)
-    crowd(two, 400, seed=3)
+    populate(one, 400, seed=3)
+    populate(two, 400, seed=3)
     assert one.visitors == two.visitors
     assert one.blocks == two.blocks
     assert one.statistics.rows() == two.statistics.rows()
@@ -539,7 +539,7 @@ def test_the_same_visits_give_the_same_results_and_the_same_bytes() -> None:
 
 def test_a_decision_changes_nothing_until_it_is_applied_and_learned() -> None:
     organization = Organization()
-    crowd(organization, 30, seed=4)
+    populate(organization, 30, seed=4)
     before = (dict(organization.blocks), dict(organization.visitors), organization.statistics.rows())
     features = features_of(changed(SCREEN="new"), token=TOKEN)
     first = match_visitor(organization, organization.statistics, features, START_MS + DAY_MS)

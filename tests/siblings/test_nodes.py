@@ -97,7 +97,7 @@ async def test_a_new_keeper_gets_messages_for_the_keeper(url: StoreUrl):
     async with running(former, next_one, sender):
         former.siblings.resign()
         next_one.siblings.keep()
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while not next_one.heard:
                 sender.siblings.to_keeper(DUE)
                 await trio.sleep(0.02)

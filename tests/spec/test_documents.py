@@ -14,8 +14,8 @@ from svc.http.openapi import emit
 from svc.http.route import Route
 from svc.http.routes import API
 from svc.http.static import takes_gzip
-from tests.spec.answers import BROWSER, IDENTIFY, assert_error, body_of
 from tests.spec.commands import Run
+from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
 from tests.support.browser import Page, browser_page
 from tests.support.live import Live
 

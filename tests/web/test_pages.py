@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import browser, built
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, read_until, start
 
 pytestmark = pytest.mark.slow(30)
 
@@ -29,12 +29,10 @@ LOOKS = ("light", "dark", "phone")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a development service with the pages."""
     built()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     data: Path = tmp_path_factory.mktemp("service") / "data"
-    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
+    command = ("dev", "--data", data, "--bind", bind)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     try:
         read_until(process, "Ctrl-C")
         yield f"http://{bind}"

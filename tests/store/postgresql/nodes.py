@@ -37,7 +37,8 @@ def keeper_lease(name: str, term_s: float = TERM_S) -> Lease:
     return Lease("keeper", name, term_s)
 
 
-async def until(holds: Callable[[], object], seconds: float = 5) -> None:
+async def until(holds: Callable[[], object], seconds: float = 60) -> None:
+    """`seconds` only end a test that would else wait for ever."""
     with trio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110  what is waited for tells nobody
             await trio.sleep(0.01)

@@ -287,7 +287,8 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
 
 def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     config = settings()
-    pepper, database = _pepper(directory, config), database_of(config)
+    pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
+    database = database_of(config)
     opened = (
         read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
     )
@@ -301,11 +302,6 @@ def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
 def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
     with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
         yield here
-
-
-def _pepper(directory: Path, config: Config) -> Path:
-    file = None if config.pepper_file is None else Path(config.pepper_file)
-    return find_pepper(directory, file, with_store=config.store is None)
 
 
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:

@@ -33,7 +33,7 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         directory,
         world.run_sync,
         world.entropy,
-        pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
+        pepper_file=config.pepper_path(),
         map_bytes=config.map_bytes(),
         create=create,
         now_ms=world.now_ms,

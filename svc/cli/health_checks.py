@@ -110,8 +110,7 @@ def permissions(examined: Examined) -> Finding:
             owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
             do = "run this command and the service as its owner, or change the owner with chown -R"
             return Finding("permissions", "problem", f"{path} cannot be read and written: {owner}", do)
-    pepper_file = examined.config.pepper_file
-    risks = risky_modes(directory, None if pepper_file is None else Path(pepper_file))
+    risks = risky_modes(directory, examined.config.pepper_path())
     if risks:
         says, _, do = risks[0].partition(": ")
         return Finding("permissions", "warning", says, do)
@@ -127,7 +126,7 @@ def store(examined: Examined) -> Finding:
         do = "run `svc dev`, or create an organization with `svc org create NAME`"
         return Finding("store", "warning", f"{directory} has no store yet", do)
     try:
-        pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
+        pepper = find_pepper(directory, config.pepper_path())
         with read_only(directory / "store", live=True) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
     except (OperatorError, CorruptionError, OSError) as error:
@@ -147,8 +146,7 @@ def _database(examined: Examined) -> Finding:
     try:
         url = database_of(config)
         assert url is not None
-        file = None if config.pepper_file is None else Path(config.pepper_file)
-        pepper = find_pepper(examined.directory, file, with_store=False)
+        pepper = find_pepper(examined.directory, config.pepper_path(), with_store=False)
         with read_only_database(url) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
     except (OperatorError, EngineError, CorruptionError, OSError) as error:

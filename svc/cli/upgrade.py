@@ -52,7 +52,7 @@ def opened_to_serve(directory: Path, config: Config, world: World, *, create: bo
     what `open_directory` raises.
     """
     with opened_directory(directory, config, world, create=create) as found:
-        for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
+        for risk in risky_modes(directory, config.pepper_path()):
             log.warning("insecure file mode", problem=risk)
         yield found
 

@@ -18,11 +18,11 @@ import structlog
 import trio
 
 from svc.actors.keeper import Keeping
-from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import Reload
+from svc.cli.upgrade import keep_settings
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
@@ -43,8 +43,6 @@ from svc.store.postgresql.shares import ShareLeases
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.wire import Wire
-from svc.store.region import claim_region
-from svc.store.served_limits import ServedLimits, record_limits
 from svc.store.store import Store
 from svc.store.tables import TABLES
 from svc.world import World
@@ -98,9 +96,7 @@ def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, in
     with opened_directory(directory, config, world, create=init) as found:
         if init:
             initialize(found, world, config.region, as_json=as_json)
-        go_on(found, partial(claim_region, region=config.region))
-        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-        go_on(found, partial(record_limits, limits=limits))
+        keep_settings(found, config)
         return found.pepper
 
 

@@ -72,7 +72,7 @@ def link(
     base = _base(url)
     region = settings().region
     with opened(directory) as found:
-        organization = account(found, organization_id).organization
+        organization = account(found.store, organization_id).organization
         go_on(found, partial(claim_region, region=region))
         made = make_link(found, World.real(), organization, cast("Role", role), name, minutes, region)
     shown = {

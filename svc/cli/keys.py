@@ -73,7 +73,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     _check(kind, environment, role, origins, platforms)
     region = settings().region
     with opened(directory) as found:
-        organization = account(found, organization_id).organization
+        organization = account(found.store, organization_id).organization
         go_on(found, partial(claim_region, region=region))
         issued, secret = issue_key(
             found,
@@ -161,7 +161,7 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
 def list_(organization_id: str, directory: Path, as_json: bool) -> None:
     """All keys of an organization, oldest first, revoked included."""
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
             rows = [_shown(known, organization_id) for known in views.keys_of(snapshot, number)]
     columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")

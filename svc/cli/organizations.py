@@ -173,7 +173,7 @@ def list_(directory: Path, as_json: bool) -> None:
 def show_(organization_id: str, directory: Path, as_json: bool) -> None:
     """Show an organization: its balance, what it stores and its share of the store."""
     with opened(directory) as found:
-        known = account(found, organization_id, removed_too=True)
+        known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
             held = holding(snapshot, known.organization.number)
             served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
@@ -211,12 +211,12 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     who = operator().id
     by = f"{who}: {note}" if note else who
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         entry_id = world.request_id(now_ms)
         job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
         asked = {"credit_usd": _usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
     if micros < 0:
         consequence = "" if known.balance_micros > 0 else ": production traffic is refused (402) until there is credit"
         click.echo(f"took {_usd(-micros)} USD back; the balance is {_usd(known.balance_micros)}{consequence}", err=True)
@@ -233,7 +233,7 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
     if micros < 0:
         raise click.UsageError("a credit limit is not negative")
     with opened(directory) as found:
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
         number = known.organization.number
         job = partial(accounts.set_credit_limit, number=number, micros=micros)
         asked = {"credit_limit_usd": _usd(micros)}
@@ -249,7 +249,7 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
 def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
     """Set the identifications per second; 0 = no limit."""
     with opened(directory) as found:
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
         number = known.organization.number
         job = partial(accounts.set_rate_limit, number=number, per_s=per_second)
         asked = {"rate_limit_per_s": per_second}
@@ -277,7 +277,7 @@ def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_jso
     world = World.real()
     now_ms = world.now_ms()
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         job = partial(accounts.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
         asked = {"previous_key_valid_hours": hours}
         changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
@@ -301,7 +301,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     now_ms = world.now_ms()
     author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
     with opened(directory) as found:
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
         before = known.organization.billing_status
         number = known.organization.number
 
@@ -327,7 +327,7 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
     first = month.date()
     beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
     with opened(directory) as found:
-        known = account(found, organization_id, removed_too=True)
+        known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
             told = settlement.statement(snapshot, known.organization.number, _day(first), _day(beyond))
     total = sum((row.usage for row in told.days), Usage())

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import click
 import msgspec
@@ -19,6 +19,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.store import ReadTransaction
 from svc.store.views import Account
 from svc.world import World
 
@@ -125,19 +126,31 @@ def confirmed(consequence: str, *, sure: bool) -> None:
         raise CommandError("nothing was changed")
 
 
-def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
+        ...
+
+
+def account(
+    store: Readable,
+    organization_id: str,
+    *,
+    removed_too: bool = False,
+    after_removal: str = "; `svc org show` has what is left",
+) -> Account:
     """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
-    removed.
+    removed: `after_removal` ends the message.
     """
-    with found.store.read() as snapshot:
+    with store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:
         raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
     removed_at_ms = known.organization.removed_at_ms
     if removed_at_ms is not None and not removed_too:
-        raise CommandError(
-            f"{organization_id} was removed at {timestamp(removed_at_ms)}; `svc org show` has what is left"
-        )
+        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
     return known
 
 

@@ -158,7 +158,7 @@ def list_visitors(
 def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as_json: bool) -> None:
     """Erase a visitor permanently, with its events, reports and deferred reports."""
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         confirmed(f"This erases visitor {visitor_id} of {organization_id} with its events, for good.", sure=sure)
         world = World.real()
         now_ms = world.now_ms()

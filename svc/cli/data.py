@@ -17,7 +17,18 @@ from click.core import ParameterSource
 
 from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table, store_option
+from svc.cli.output import (
+    CommandError,
+    Listing,
+    directory_option,
+    json_option,
+    no_directory,
+    settings,
+    show,
+    show_table,
+    show_with,
+    store_option,
+)
 from svc.cli.progress import progress
 from svc.config import Config
 from svc.domain.addresses import read_address
@@ -72,15 +83,8 @@ def status(directory: Path | None, as_json: bool) -> None:
     if not network_data:
         summary["identifications"] = "unavailable, and free"
     files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
-    if as_json:
-        show({**summary, "files": files}, as_json=True)
-        return
-    show(summary, as_json=False)
-    if files:
-        click.echo()
-        show_table(
-            files, ("file", "kind", "built_at", "entries", "age_days", "stale", "problem"), "files", as_json=False
-        )
+    columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
+    show_with(summary, Listing("files", files, columns), as_json=as_json)
 
 
 def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
@@ -116,14 +120,8 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
-    sources = [] if found is None else _sources(found)
-    if as_json:
-        show({"ip": str(address), **known, **({"sources": sources} if sources else {})}, as_json=True)
-        return
-    show({"ip": str(address), **known}, as_json=False)
-    if sources:
-        click.echo()
-        show_table(sources, ("fact", "says", "source"), "sources", as_json=False)
+    sources = [] if found is None else [Listing("sources", _sources(found), ("fact", "says", "source"))]
+    show_with({"ip": str(address), **known}, *sources, as_json=as_json)
 
 
 def _sources(known: Known) -> list[dict[str, str]]:
@@ -152,7 +150,7 @@ def free(directory: Path | None, as_json: bool) -> None:
     """
     folder = settings().network_files(directory)
     if folder is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA")
+        raise no_directory()
     npm = shutil.which("npm")
     if npm is None:
         names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
@@ -207,7 +205,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     config = settings()
     folder = config.network_files(directory)
     if folder is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA")
+        raise no_directory()
     origin = origin_of(place, lambda: _tls(ca_file))
     with sole_writer(folder):
         sources = wanted(folder, config.network_sources, origin)
@@ -268,7 +266,7 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
     them.
     """
     if snapshot is None and directory is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA, or a snapshot")
+        raise no_directory(", or a snapshot")
     named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
     if snapshot is not None and named:
         raise click.UsageError("name a snapshot or --data, not both")

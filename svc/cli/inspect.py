@@ -18,12 +18,14 @@ from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
+    Listing,
     directory_option,
     json_option,
+    no_directory,
     readable,
     settings,
-    show,
     show_table,
+    show_with,
     still_json,
     store_option,
 )
@@ -57,7 +59,7 @@ def source_options(command: F) -> F:
     def given(context: click.Context, directory: Path | None, snapshot: Path | None, **rest: Any) -> Any:
         database = database_of(settings())
         if snapshot is None and directory is None and database is None:
-            raise click.UsageError("name the data directory with --data or SVC_DATA, or a --snapshot")
+            raise no_directory(", or a --snapshot")
         if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
             raise click.UsageError("name --snapshot or --data, not both")
         if snapshot is not None:
@@ -125,12 +127,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     if page_bytes is None:
         columns = tuple(name for name in columns if name != "pages")
     listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
-    if as_json:
-        show({**summary, "tables": listed}, as_json=True)
-        return
-    show(summary, as_json=False)
-    click.echo()
-    show_table(listed, columns, "tables", as_json=False)
+    show_with(summary, Listing("tables", listed, columns), as_json=as_json)
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -18,6 +18,7 @@ from svc.cli.changes import Change, commit, operator
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
+    Listing,
     account,
     confirmed,
     data_option,
@@ -26,6 +27,7 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
+    show_with,
     yes_option,
 )
 from svc.cli.removal import drop_documents, remove
@@ -232,13 +234,8 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
     """Set how far the balance may go below zero."""
     if micros < 0:
         raise click.UsageError("a credit limit is not negative")
-    with opened(directory) as found:
-        known = account(found.store, organization_id)
-        number = known.organization.number
-        job = partial(accounts.set_credit_limit, number=number, micros=micros)
-        asked = {"credit_limit_usd": _usd(micros)}
-        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
-    show(_shown(changed, known.balance_micros), as_json=as_json)
+    job = partial(accounts.set_credit_limit, micros=micros)
+    _change(directory, organization_id, job, {"credit_limit_usd": _usd(micros)}, as_json=as_json)
 
 
 @org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
@@ -248,12 +245,24 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
 @json_option
 def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
     """Set the identifications per second; 0 = no limit."""
+    job = partial(accounts.set_rate_limit, per_s=per_second)
+    _change(directory, organization_id, job, {"rate_limit_per_s": per_second}, as_json=as_json)
+
+
+def _change(
+    directory: Path,
+    organization_id: str,
+    job: Callable[..., Organization],
+    asked: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
     with opened(directory) as found:
         known = account(found.store, organization_id)
         number = known.organization.number
-        job = partial(accounts.set_rate_limit, number=number, per_s=per_second)
-        asked = {"rate_limit_per_s": per_second}
-        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
+        numbered = partial(job, number=number)
+        changed = commit(found, World.real(), numbered, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
@@ -300,21 +309,17 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     world = World.real()
     now_ms = world.now_ms()
     author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
-    with opened(directory) as found:
-        known = account(found.store, organization_id)
-        before = known.organization.billing_status
-        number = known.organization.number
 
-        def job(transaction: Transaction) -> Organization:
-            changed = accounts.set_billing_status(transaction, number, wanted, author)
-            if changed == "not_allowed":
-                legal = ", ".join(TRANSITIONS[before])
-                raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
-            return changed
+    def job(transaction: Transaction, number: int) -> Organization:
+        before = views.organization(transaction, number).billing_status
+        changed = accounts.set_billing_status(transaction, number, wanted, author)
+        if changed == "not_allowed":
+            legal = ", ".join(TRANSITIONS[before])
+            raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
+        return changed
 
-        asked = {"billing_status": wanted, "note": note or None}
-        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
-    show(_shown(changed, known.balance_micros), as_json=as_json)
+    asked = {"billing_status": wanted, "note": note or None}
+    _change(directory, organization_id, job, asked, as_json=as_json)
 
 
 @org.command(epilog=examples("svc org statement ORG --month 2026-01", "svc org statement ORG --month 2026-01 --json"))
@@ -338,19 +343,14 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
         **_usage(total),
         "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
     }
-    parts = (
-        ("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
-        ("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
-        ("billing_status_changes", [_change(change) for change in told.changes], ("at", "previous", "current", "by")),
+    changes = [_billing_change(change) for change in told.changes]
+    show_with(
+        shown,
+        Listing("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
+        Listing("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        Listing("billing_status_changes", changes, ("at", "previous", "current", "by")),
+        as_json=as_json,
     )
-    if as_json:
-        show({**shown, **{name: rows for name, rows, _ in parts}}, as_json=True)
-        return
-    show(shown, as_json=False)
-    for name, rows, columns in parts:
-        if rows:
-            click.echo()
-            show_table(rows, columns, name, as_json=False)
 
 
 _DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
@@ -390,7 +390,7 @@ def _credit(entry: LedgerEntry) -> dict[str, Any]:
     return {"at": timestamp(entry.at_ms), "credit_usd": _usd(entry.amount_micros), "by": entry.note}
 
 
-def _change(change: BillingChange) -> dict[str, Any]:
+def _billing_change(change: BillingChange) -> dict[str, Any]:
     by = f"{change.by}: {change.note}" if change.note else change.by
     return {**named(change, "at", "previous", "current", "blocked_reason"), "by": by}
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import click
 import msgspec
@@ -47,6 +47,23 @@ def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attribute
         show_envvar=envvar is not None,
         help=about,
         **attributes,
+    )
+
+
+def no_directory(or_else: str = "") -> click.UsageError:
+    """The error to raise where a command was given no data directory; `or_else` says what else would do."""
+    return click.UsageError(f"name the data directory with --data or SVC_DATA{or_else}")
+
+
+def config_option(about: str) -> Callable[[F], F]:
+    """`--config FILE`, passed on as `file`."""
+    return click.option(
+        "--config",
+        "file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="SVC_CONFIG",
+        show_envvar=True,
+        help=about,
     )
 
 
@@ -178,6 +195,28 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
     for line in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+class Listing(NamedTuple):
+    """Records that belong to another one: their name, the records, and the columns that people read of them."""
+
+    name: str
+    rows: list[dict[str, Any]]
+    columns: tuple[str, ...]
+
+
+def show_with(values: Mapping[str, Any], *listings: Listing, as_json: bool) -> None:
+    """Print one record as `show` does, and those that belong to it: as tables below it, where there are any, or as
+    further fields of the one JSON object.
+    """
+    if as_json:
+        show_json({**values, **{listing.name: listing.rows for listing in listings}})
+        return
+    show(values, as_json=False)
+    for name, rows, columns in listings:
+        if rows:
+            click.echo()
+            show_table(rows, columns, name, as_json=False)
 
 
 def show_json(value: Any) -> None:

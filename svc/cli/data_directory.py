@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc.config import Config
-from svc.store.directory import Opened, open_directory
+from svc.store.directory import Opened, open_directory, refuse_without_data
 from svc.store.postgresql.url import StoreUrl, store_url
+from svc.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.world import World
 
 
@@ -22,6 +23,19 @@ def database_of(config: Config) -> StoreUrl | None:
 def database_at(url: str, config: Config) -> StoreUrl:
     """The database at a URL, with the password that the settings name. Raises `StoreUrlError`."""
     return store_url(url, None if config.store_password_file is None else Path(config.store_password_file))
+
+
+@contextmanager
+def reading_directory(directory: Path, config: Config) -> Generator[ReadOnlyStore]:
+    """The store of a data directory, or of the database that the settings name, read while a service may run on it.
+    Raises `DirectoryError` where the directory has none.
+    """
+    database = database_of(config)
+    if database is None:
+        refuse_without_data(directory)
+    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+    with opened as store:
+        yield store
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import reading_directory
 from svc.cli.output import Readable, account, settings
 from svc.cli.times import Moment
 from svc.domain.addresses import parse_ip
@@ -23,9 +23,8 @@ from svc.domain.listing import KINDS, LEVELS, Filters, Listing
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.signals import CATALOGUE
-from svc.store.directory import refuse_without_data
 from svc.store.events import EventMatch, event_page, places, read
-from svc.store.reading import ReadOnlyStore, read_only, read_only_database
+from svc.store.reading import ReadOnlyStore
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,16 +46,8 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """The store of a data directory or of a database, read while a service may run on it. Raises `DirectoryError` where
-    there is none.
-    """
-    database = database_of(settings())
-    if database is not None:
-        with read_only_database(database) as store:
-            yield store
-        return
-    refuse_without_data(directory)
-    with read_only(directory / "store", live=True) as store:
+    """As `reading_directory`, by the settings in force."""
+    with reading_directory(directory, settings()) as store:
         yield store
 
 

@@ -25,7 +25,7 @@ import msgspec
 import trio
 
 from svc.cli.config_check import mistakes
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_directory
 from svc.cli.keys import issue_key
 from svc.cli.listen_address import reachable
 from svc.cli.organizations import create_organization
@@ -44,7 +44,6 @@ from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
 from svc.store.engine import EngineError
 from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
-from svc.store.reading import read_only, read_only_database
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
 from svc.world import World, elapsed_s
@@ -119,41 +118,31 @@ def permissions(examined: Examined) -> Finding:
 
 def store(examined: Examined) -> Finding:
     """Whether the store can be read, has this pepper, and has room where that is this machine's."""
-    directory, config = examined.directory, examined.config
-    if config.store is not None:
-        return _database(examined)
-    if not has_store(directory):
+    directory, config, began_at = examined.directory, examined.config, elapsed_s()
+    in_database = config.store is not None
+    if not in_database and not has_store(directory):
         do = "run `svc dev`, or create an organization with `svc org create NAME`"
         return Finding("store", "warning", f"{directory} has no store yet", do)
     try:
-        pepper = find_pepper(directory, config.pepper_path())
-        with read_only(directory / "store", live=True) as opened, opened.read() as snapshot:
+        pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
+        with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
-    except (OperatorError, CorruptionError, OSError) as error:
-        return Finding("store", "problem", str(error), "`svc check` examines it; docs/runbook.md has the way back")
+    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        do = "`svc check` examines it; docs/runbook.md has the way back"
+        return Finding(
+            "store", "problem", str(error), "docs/postgresql.md says what a database needs" if in_database else do
+        )
     if mark not in (None, pepper_mark(pepper.read_bytes())):
         return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
+    if in_database:
+        took_ms = 1000 * (elapsed_s() - began_at)
+        says = f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use"
+        return Finding("store", "ok", says)
     share = used / config.map_bytes()
     says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
     if share > FULL_SHARE:
         return Finding("store", "warning", says, "raise map_gib, or delete archives with `svc org drop-documents`")
     return Finding("store", "ok", says)
-
-
-def _database(examined: Examined) -> Finding:
-    """Whether the store in a database can be read, and has this pepper."""
-    config, began_at = examined.config, elapsed_s()
-    try:
-        url = database_of(config)
-        assert url is not None
-        pepper = find_pepper(examined.directory, config.pepper_path(), with_store=False)
-        with read_only_database(url) as opened, opened.read() as snapshot:
-            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
-        return Finding("store", "problem", str(error), "docs/postgresql.md says what a database needs")
-    if mark not in (None, pepper_mark(pepper.read_bytes())):
-        return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
-    return Finding("store", "ok", f"{url} responded in {1000 * (elapsed_s() - began_at):.0f} ms, {_size(used)} in use")
 
 
 def lock_and_service(examined: Examined) -> Finding:

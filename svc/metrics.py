@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import accumulate
 from typing import NamedTuple, get_args
 
@@ -34,6 +34,7 @@ from svc.actors.retention import Progress, RetentionStatistics
 from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
+from svc.domain.timestamps import utc
 from svc.domain.webhooks.records import EndpointStatus
 from svc.figures import Figures, LeftFigures, Metric, Table, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
@@ -303,7 +304,7 @@ class Metrics:
         sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
-        today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+        today = utc(now_ms).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
         yield from node_figures(sources.node)

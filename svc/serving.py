@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from svc.config import Config, ConfigError
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import timestamp, utc
 from svc.domain.useragent import load_patterns
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.sockets import inherited_sockets, open_sockets
@@ -161,7 +161,7 @@ def read_tls(config: Config) -> Certificate | None:
 
 def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
     """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
-    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
+    if not certificate.is_valid(utc(now_ms)):
         log.warning(
             "certificate not valid now: clients reject it",
             not_before=_moment(certificate.not_before),

@@ -6,7 +6,7 @@ import shutil
 import ssl
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
+from svc.cli.network_in_use import network_in_use
 from svc.cli.output import (
     CommandError,
     Listing,
@@ -30,15 +31,14 @@ from svc.cli.output import (
     store_option,
 )
 from svc.cli.progress import progress
-from svc.config import Config
 from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
+from svc.domain.timestamps import utc
 from svc.network_data import free as free_databases
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
+from svc.network_data.folder import Entry
 from svc.network_data.free import FREE
 from svc.network_data.kept import CREDITS_FILE, sole_writer
-from svc.network_data.lookup import NetworkData, is_stale
+from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
 from svc.network_data.update import Outcome, origin_of, update, wanted
 from svc.store.backup import snapshots
@@ -70,12 +70,11 @@ def data() -> None:
 @json_option
 def status(directory: Path | None, as_json: bool) -> None:
     """Show the network databases in use with their age, and why others are rejected."""
-    config, today = settings(), _today()
-    built_in, reading = _in_use(config, directory)
-    network_data = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
+    config, today = settings(), utc(World.real().now_ms()).date()
+    built_in, folder, reading, network_data = network_in_use(config, directory)
     summary: dict[str, Any] = {
         "network_data": network_data.state(today, config.network_stale_days),
-        "directory": str(config.network_files(directory) or "") or None,
+        "directory": None if folder is None else str(folder),
         "built_in_ranges": "off" if built_in is None else "on",
     }
     if built_in is not None:
@@ -113,8 +112,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     address = read_address(ip)
     if address is None:
         raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
-    config = settings()
-    ranges = NetworkData(*_in_use(config, directory), vpn_neighbors=config.network_vpn_neighbors) or None
+    ranges = network_in_use(settings(), directory).data or None
     network = read_network(str(address), ranges)
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
     if network.anonymity_network is not None:
@@ -209,7 +207,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     origin = origin_of(place, lambda: _tls(ca_file))
     with sole_writer(folder):
         sources = wanted(folder, config.network_sources, origin)
-        now = datetime.fromtimestamp(World.real().now_ms() / 1000, UTC)
+        now = utc(World.real().now_ms())
         outcomes = list(update(folder, sources, origin, now))
     rows = [_outcome_row(outcome) for outcome in outcomes]
     columns = ("file", "result", "entries_before", "entries", "built_before", "built_at")
@@ -236,20 +234,6 @@ def _outcome_row(outcome: Outcome) -> dict[str, Any]:
     if outcome.after is not None:
         row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
     return row | ({} if outcome.problem is None else {"problem": outcome.problem})
-
-
-def _in_use(config: Config, directory: Path | None) -> tuple[BuiltInRanges | None, Reading]:
-    """What the service would use with these settings."""
-    folder = config.network_files(directory)
-    try:
-        reading = NOTHING if folder is None else read_folder(folder)
-    except OSError as error:
-        raise CommandError(f"cannot list {folder}: {error.strerror or error}") from error
-    return BuiltInRanges() if config.network_builtin else None, reading
-
-
-def _today() -> date:
-    return datetime.fromtimestamp(World.real().now_ms() / 1000, UTC).date()
 
 
 @click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))

@@ -15,7 +15,7 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -28,16 +28,15 @@ from svc.cli.config_check import mistakes
 from svc.cli.data_directory import database_of, reading_directory
 from svc.cli.keys import issue_key
 from svc.cli.listen_address import reachable
+from svc.cli.network_in_use import network_in_use
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError
 from svc.cli.samples import identify_sample
 from svc.config import Config, ConfigError
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
+from svc.domain.timestamps import utc
 from svc.http.edge import open_listeners
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, read_folder
-from svc.network_data.lookup import NetworkData
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
@@ -199,18 +198,15 @@ def _get(url: str, path: str) -> tuple[int, str]:
 def network_data(examined: Examined) -> Finding:
     """Whether addresses can be looked up, in data that is not old."""
     config = examined.config
-    folder = config.network_files(examined.directory)
     try:
-        reading = NOTHING if folder is None else read_folder(folder)
-    except OSError as error:
-        return Finding("network data", "problem", f"cannot list {folder}: {error.strerror}", "make the folder readable")
+        built_in, folder, reading, found = network_in_use(config, examined.directory)
+    except CommandError as error:
+        return Finding("network data", "problem", str(error), "make the folder readable")
     broken = [name for name, entry in reading.items() if entry.problem is not None]
     if broken:
         says = f"{', '.join(sorted(broken))} in {folder} cannot be used"
         return Finding("network data", "problem", says, "`svc data status` says why; replace or remove it")
-    built_in = BuiltInRanges() if config.network_builtin else None
-    found = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
-    today = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC).date()
+    today = utc(examined.world.now_ms()).date()
     sources = f"{len(reading)} files, built-in ranges {'off' if built_in is None else 'on'}"
     match found.state(today, config.network_stale_days):
         case "missing":
@@ -230,8 +226,7 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
     """Whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
     file = examined.directory / "store" / "data.mdb"
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    says = f"{now:%Y-%m-%d %H:%M:%S} UTC"
+    says = f"{utc(now_ms):%Y-%m-%d %H:%M:%S} UTC"
     if has_store(examined.directory):
         behind_s = file.stat().st_mtime - now_ms / 1000
         if behind_s > 5:
@@ -289,7 +284,7 @@ def tls(examined: Examined) -> Finding:
             return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
         do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/tls.md)"
         return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
-    now = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC)
+    now = utc(examined.world.now_ms())
     says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"
     if not certificate.is_valid(now):
         valid = f"from {certificate.not_before:%Y-%m-%d} to {certificate.not_after:%Y-%m-%d}"

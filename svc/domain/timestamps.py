@@ -10,3 +10,8 @@ def timestamp(at_ms: int) -> str:
     seconds, milliseconds = divmod(at_ms, 1000)
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03}Z"
+
+
+def utc(at_ms: int) -> datetime:
+    """Unix milliseconds as a time in UTC."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC)

@@ -5,6 +5,7 @@ The rows stand below their endpoints, and `svc.http.routes` makes one table of t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -107,3 +108,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def empty_body(self) -> bytes:
         """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
         return b"" if self.body_required else b"{}"
+
+
+console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
+"""A row that the pages of the console read."""
+
+
+def page_route(operation_id: str, path: str, endpoint: Endpoint, query: type[msgspec.Struct] | None = None) -> Route:
+    """A row at the root of the service that browsers open without a key, and get a file."""
+    return Route(
+        operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, query=query, answer=None
+    )

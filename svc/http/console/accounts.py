@@ -25,7 +25,7 @@ from svc.http.console.account_schema import (
     usage_row,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import AuditMatch, Sought
@@ -100,9 +100,8 @@ def _sent(value: str | UnsetType) -> str | None:
     return None if value is UNSET else value
 
 
-_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    _route(
+    console_route(
         operation_id="getConsoleBilling",
         method="GET",
         path="/billing",
@@ -111,7 +110,7 @@ ROUTES: tuple[Route, ...] = (
         endpoint=read_billing,
         answer=BillingBody,
     ),
-    _route(
+    console_route(
         operation_id="listConsoleAudit",
         method="GET",
         path="/audit",

@@ -26,7 +26,7 @@ from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -161,12 +161,10 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="previewWeights",
         method="POST",
         path="/weights/preview",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Preview weights before they are saved",
         description=(
             "What the newest 10,000 events of that scope and platform would come to, had these weights been in force, "
@@ -176,7 +174,6 @@ ROUTES: tuple[Route, ...] = (
             "is saved."
         ),
         endpoint=preview_weights,
-        kinds=("management",),
         body=PreviewWeightsBody,
         answer=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),

@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE_ROOT, KEYED, Route
+from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
     SIGNED_OUT,
     Site,
@@ -211,7 +211,7 @@ def _no_session() -> Refusal:
     return _refused(SIGNED_OUT, "a key without a session")
 
 
-_route = partial(Route, under=(CONSOLE_ROOT,), tag="Console", kinds=("management",))
+_route = partial(console_route, under=(CONSOLE_ROOT,))
 ROUTES: tuple[Route, ...] = (
     _route(
         kinds=(),

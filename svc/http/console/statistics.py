@@ -24,7 +24,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, noted
 from svc.http.console.schema import InEnvironment
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store.hours import hours
 
 Step = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
@@ -169,19 +169,16 @@ def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="getConsoleStatistics",
         method="GET",
         path="/statistics",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Read statistics of an environment",
         description=(
             "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
             "identification, and what is erased or over 30 days old is taken off."
         ),
         endpoint=read_statistics,
-        kinds=("management",),
         query=StatisticsQuery,
         answer=StatisticsBody,
         errors=("invalid_window",),

@@ -38,7 +38,7 @@ from svc.http.console.schema import (
     tag_rows,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
@@ -220,9 +220,8 @@ def _behind(
     return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
 
 
-_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    _route(
+    console_route(
         operation_id="listConsoleVisitors",
         method="GET",
         path="/visitors",
@@ -236,7 +235,7 @@ ROUTES: tuple[Route, ...] = (
         query=VisitorsQuery,
         answer=VisitorsBody,
     ),
-    _route(
+    console_route(
         operation_id="getConsoleVisitor",
         method="GET",
         path="/visitors/{visitor_id}",

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import partial
 
 import trio
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
+from svc.domain.bodies import present, sent
 from svc.domain.refusals import invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, noted
@@ -50,7 +51,7 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
     account = views.organization(snapshot, number)
     return BillingBody(
         status=account.billing_status,
-        blocked_reason=UNSET if account.blocked_reason is None else account.blocked_reason,
+        blocked_reason=present(account.blocked_reason),
         balance_micros=views.balance(snapshot, number),
         credit_limit_micros=account.credit_limit_micros,
         today=usage_row(holding(snapshot, number).on(now_ms).usage),
@@ -68,7 +69,7 @@ async def list_audit(services: Services, call: Call) -> Outcome:
     if before is None and query.cursor is not UNSET:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
     await noted(services, call)
-    sought = Sought(number, action=_sent(query.action), actor=_sent(query.actor))
+    sought = Sought(number, action=sent(query.action), actor=sent(query.actor))
     found, resume = await _page(services, sought, before, query.limit)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
     return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
@@ -94,10 +95,6 @@ async def _page(
         if len(slice_) <= RECORDS_AT_ONCE:
             return found, None
     return found, before
-
-
-def _sent(value: str | UnsetType) -> str | None:
-    return None if value is UNSET else value
 
 
 ROUTES: tuple[Route, ...] = (

@@ -14,6 +14,7 @@ import structlog
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import sent
 from svc.domain.fields import KeyId, about
 from svc.domain.listing import EVERYTHING, Listing, Position
 from svc.domain.model import Environment, Platform
@@ -127,7 +128,7 @@ def _older(
 
 def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:
     """Judged exactly as a save is: by the same function."""
-    key_id = None if body.key_id is UNSET else body.key_id
+    key_id = sent(body.key_id)
     saved = changed_weights(snapshot, number, key_id, body.platform, weights_change(body), now_ms)
     if isinstance(saved, Refusal):
         return saved

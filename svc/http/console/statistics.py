@@ -14,6 +14,7 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.bodies import sent
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
@@ -106,9 +107,7 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     sum. `422 invalid_window`.
     """
     query: StatisticsQuery = call.query
-    window = read_window(
-        None if query.start is UNSET else query.start, None if query.end is UNSET else query.end, call.at_ms
-    )
+    window = read_window(sent(query.start), sent(query.end), call.at_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     await noted(services, call)

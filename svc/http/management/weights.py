@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec import UNSET
 
+from svc.domain.bodies import sent
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT
@@ -74,19 +75,17 @@ async def save(services: Services, call: Call) -> Outcome:
     revision_conflict` or `sdk_key_revoked`, `422` with every fault.
     """
     body: SaveWeightsBody = call.body
-    named = weights_change(body, None if body.revision is UNSET else body.revision)
+    named = weights_change(body, sent(body.revision))
     return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
 
 
 def weights_change(body: WeightsFields, revision: int | None = None) -> WeightsChange:
     """The change that a body names, upon the stored `revision`; `None` = whatever it is."""
     return WeightsChange(
-        threshold=None if body.suspect_threshold is UNSET else body.suspect_threshold,
+        threshold=sent(body.suspect_threshold),
         weights=body.weights,
-        vpn_mode=None if body.vpn_weights_mode is UNSET else body.vpn_weights_mode,
-        residential_proxy_mode=(
-            None if body.residential_proxy_weights_mode is UNSET else body.residential_proxy_weights_mode
-        ),
+        vpn_mode=sent(body.vpn_weights_mode),
+        residential_proxy_mode=sent(body.residential_proxy_weights_mode),
         revision=revision,
     )
 

@@ -345,7 +345,8 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file} is not TOML: {error}") from error
         _refuse_unknown(settings, str(file))
-    variables = _from_environment(environment)
+    variables = read_variables(environment)
+    _refuse_unknown(variables, "the environment", upper=True)
     settings.update(variables)
 
     def named(setting: str) -> str:
@@ -391,12 +392,6 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
             ssl.create_default_context(cafile=config.webhook_ca_file)
         except OSError as error:  # ssl.SSLError is one
             raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {error.strerror or error}") from error
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    settings = read_variables(environment)
-    _refuse_unknown(settings, "the environment", upper=True)
-    return settings
 
 
 def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -26,9 +26,10 @@ from svc.cli.upgrade import keep_settings
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
+from svc.domain.useragent import load_patterns
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
@@ -71,7 +72,7 @@ def serve_node(
             f"workers = {config.workers}: on a database each node is one process; start `svc serve` once for each "
             "core or machine, with a --bind of its own, and put a load balancer in front (docs/postgresql.md)"
         )
-    warm_up()
+    load_patterns()
     world = World.real()
     try:
         pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)

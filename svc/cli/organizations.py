@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -42,10 +42,11 @@ from svc.domain.billing import (
     Usage,
 )
 from svc.domain.bodies import named
+from svc.domain.ids import DAY_MS
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.domain.signed_verdict import published_keys, verdict_key
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import iso_day, timestamp, unix_ms
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.served_limits import ServedLimits, served_limits
@@ -329,16 +330,16 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
 @json_option
 def statement(organization_id: str, month: datetime, directory: Path, as_json: bool) -> None:
     """Show the ledger of a month: days, credit and changes of the billing status."""
-    first = month.date()
-    beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
+    beyond = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+    first_day, beyond_day = (unix_ms(day.replace(tzinfo=UTC)) // DAY_MS for day in (month, beyond))
     with opened(directory) as found:
         known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
-            told = settlement.statement(snapshot, known.organization.number, _day(first), _day(beyond))
+            told = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
     total = sum((row.usage for row in told.days), Usage())
     shown: dict[str, Any] = {
         "organization_id": organization_id,
-        "month": first.strftime("%Y-%m"),
+        "month": month.strftime("%Y-%m"),
         "opening_balance_usd": _usd(told.opening_micros),
         **_usage(total),
         "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
@@ -354,11 +355,6 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
 
 
 _DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
-_EPOCH = date(1970, 1, 1)
-
-
-def _day(of: date) -> int:
-    return (of - _EPOCH).days
 
 
 def _confirm_credit(micros: int, *, sure: bool) -> None:
@@ -382,8 +378,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 def _statement_day(row: settlement.StatementDay) -> dict[str, Any]:
-    day = (_EPOCH + timedelta(days=row.day)).isoformat()
-    return {"date": day, **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
+    return {"date": iso_day(row.day), **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
 
 
 def _credit(entry: LedgerEntry) -> dict[str, Any]:

@@ -24,10 +24,11 @@ from svc.cli.reload import Reload
 from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
 from svc.config import Config
 from svc.domain.errors import OperatorError
+from svc.domain.useragent import load_patterns
 from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.bus import reach
 from svc.siblings.counts import Shared
 from svc.store.backup import files
@@ -63,7 +64,7 @@ def serve_directory(
 
     `walk` is the walk over its store that has begun; the rest are options of `svc serve`.
     """
-    warm_up()
+    load_patterns()
     world = World.real()
     wait_s = config.takeover_wait_s
     with alone_in(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):

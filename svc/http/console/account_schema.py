@@ -12,8 +12,7 @@ from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, Ledg
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
-from svc.domain.ids import DAY_MS
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import iso_day
 from svc.http.schema import Limit
 from svc.store.audit_views import AuditMatch
 
@@ -130,7 +129,7 @@ def usage_row(usage: Usage) -> UsageBody:
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
     """A settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
-    return body_of(SettledDayBody, settled, date=timestamp(day * DAY_MS)[:10], identifications=identifications)
+    return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
 
 
 def credit_row(entry: LedgerEntry) -> CreditBody:

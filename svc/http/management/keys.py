@@ -7,7 +7,7 @@ for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.origins import normalise_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
+from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
@@ -50,9 +51,7 @@ PAGE = 200
 KEYS_AT_ONCE = 32
 """Read before other tasks have their turn: about a millisecond."""
 PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH) // _MILLISECOND
+_LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 """The last second that RFC 3339 can write in UTC."""
 
 
@@ -176,7 +175,7 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
     """
     if expires_at is None:
         return None
-    at_ms = (expires_at - _EPOCH) // _MILLISECOND
+    at_ms = unix_ms(expires_at)
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
 
 

@@ -40,7 +40,7 @@ from svc.network_data.free import FREE
 from svc.network_data.kept import CREDITS_FILE, sole_writer
 from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
-from svc.network_data.update import Outcome, origin_of, update, wanted
+from svc.network_data.update import UpdateOutcome, origin_of, update, wanted
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.local_copy import copied_here
@@ -227,7 +227,7 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
         raise CommandError(f"{ca_file} holds no certificate authorities: {error.strerror or error}") from error
 
 
-def _outcome_row(outcome: Outcome) -> dict[str, Any]:
+def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
     row: dict[str, Any] = {"file": outcome.source.file, "name": outcome.source.name, "result": outcome.result}
     if outcome.before is not None:
         row |= {"entries_before": outcome.before.entries, "built_before": outcome.before.built_at.isoformat()}

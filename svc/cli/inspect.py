@@ -274,16 +274,16 @@ def _number(store: ReadOnlyStore, organization: str) -> int:
 
 
 def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()) -> int:
-    """Each row as soon as it is read; how many there were. Refuses at the end where some are damaged."""
-    count = damaged = 0
+    """Each row as soon as it is read; how many there were. Refuses at the end where some are corrupt."""
+    count = corrupt = 0
     for count, row in enumerate(found, start=1):
-        damaged += row.problem is not None
+        corrupt += row.problem is not None
         words = shown(row, payload=payload)
         click.echo(still_json(msgspec.json.encode(words).decode()) if as_json else _text(words, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
-    if damaged:
-        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup repairs them")
+    if corrupt:
+        raise CommandError(f"{corrupt} corrupt rows; `svc check` finds all, and a restore from a backup repairs them")
     return count
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from svc.cli.output import CommandError
 from svc.config import Config
 from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, Reading, read_folder
+from svc.network_data.folder import NOTHING, FilesInUse, read_folder
 from svc.network_data.lookup import NetworkData
 
 
@@ -17,7 +17,7 @@ class NetworkInUse(NamedTuple):
 
     built_in: BuiltInRanges | None
     folder: Path | None
-    files: Reading
+    files: FilesInUse
     data: NetworkData
 
 

@@ -21,7 +21,7 @@ Identifiable = Annotated[int, about("Charged as identifiable.", 1400)]
 Unidentifiable = Annotated[int, about("Charged as not identifiable.", 80)]
 Free = Annotated[int, about("Free, since the network look-up could not run.", 20)]
 Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
-Status = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
+AccountStatus = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
 Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
 
 
@@ -54,8 +54,8 @@ class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
     """One change of the billing status (decisions 5.3)."""
 
     at: Annotated[Timestamp, about("When it changed.")]
-    previous: Annotated[Status, about("Status before.")]
-    current: Annotated[Status, about("Status since.")]
+    previous: Annotated[AccountStatus, about("AccountStatus before.")]
+    current: Annotated[AccountStatus, about("AccountStatus since.")]
     blocked_reason: Annotated[Blocked, about("Why, where traffic was blocked.")] | UnsetType = UNSET
     by: Annotated[str, about("The operator, or `settler` where a payment was overdue.", "operator")]
     note: Annotated[str, about("What the operator noted.", "paid by invoice")]
@@ -64,7 +64,7 @@ class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
 class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
     """The account of an organization."""
 
-    status: Status
+    status: AccountStatus
     blocked_reason: Annotated[Blocked, about("Why, where traffic is blocked.")] | UnsetType = UNSET
     balance_micros: Annotated[int, about("Balance in millionths of a US dollar.", 24997000)]
     credit_limit_micros: Annotated[int, about("How far the balance may go below zero.", 0)]

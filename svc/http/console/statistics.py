@@ -28,7 +28,7 @@ from svc.http.endpoint import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.store.hours import hours
 
-Step = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
+StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
 COUNTRIES_SHOWN = 50
 
@@ -47,7 +47,7 @@ class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         str | UnsetType,
         about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
     ] = msgspec.field(default=UNSET, name="to")
-    step: Step = "hour"
+    step: StepLength = "hour"
 
 
 class SignalCount(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class PeriodBody(CountsBody, frozen=True, kw_only=True):
 class StatisticsBody(msgspec.Struct, frozen=True, kw_only=True):
     """The statistics of an environment."""
 
-    step: Step
+    step: StepLength
     start: Annotated[Timestamp, about("Start of the first hour.")] = msgspec.field(name="from")
     end: Annotated[Timestamp, about("End of the last hour.")] = msgspec.field(name="to")
     totals: Annotated[CountsBody, about("Of the whole window.")]

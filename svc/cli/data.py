@@ -15,7 +15,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.network_in_use import network_in_use
 from svc.cli.output import (
@@ -296,8 +296,7 @@ def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
                 f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
             )
         snapshots.check_file(snapshots.read(path), steps)
-    file = path / "data.mdb" if path.is_dir() else path
-    with read_only(file, live=file.with_name("lock.mdb").exists()) as store, store.read() as state:
+    with reading_snapshot(path) as store, store.read() as state:
         return _shown_of(faults(store, state, Verification.FULL, steps))
 
 

@@ -39,6 +39,16 @@ def reading_directory(directory: Path, config: Config) -> Generator[ReadOnlyStor
 
 
 @contextmanager
+def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
+    """The store of a snapshot's folder, or of a bare `data.mdb`. Where a lock file lies beside it, somebody may be
+    writing.
+    """
+    file = path / "data.mdb" if path.is_dir() else path
+    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
+        yield store
+
+
+@contextmanager
 def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
     """Open a data directory with these settings, and close its store at the end, which the setting `store` may place
     elsewhere. Raises as `open_directory` does.

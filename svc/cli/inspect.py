@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
@@ -63,7 +62,7 @@ def source_options(command: F) -> F:
         if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
             raise click.UsageError("name --snapshot or --data, not both")
         if snapshot is not None:
-            opened = _snapshot(snapshot)
+            opened = reading_snapshot(snapshot)
         else:
             opened = read_only(_store_of(directory), live=True) if database is None else read_only_database(database)
         with opened as store:
@@ -89,14 +88,6 @@ def _store_of(directory: Path | None) -> Path:
     return directory / "store"
 
 
-@contextmanager
-def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
-    """A snapshot's folder, or a bare `data.mdb`. Where a lock file lies beside it, somebody may be writing."""
-    file = path / "data.mdb" if path.is_dir() else path
-    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
-        yield store
-
-
 @click.group()
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
@@ -117,7 +108,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     sizes, summary = _sizes(store), _summary(store)
     columns: tuple[str, ...] = ("table", "rows", "pages", "bytes", "bytes_per_row")
     if older is not None:
-        with _snapshot(older) as before:
+        with reading_snapshot(older) as before:
             earlier = _sizes(before)
         for name, row in sizes.items():
             row |= {f"{what}_growth": row[what] - earlier[name][what] for what in ("rows", "bytes")}

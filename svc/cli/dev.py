@@ -26,6 +26,7 @@ from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
 from svc.domain.billing import MICROS_PER_USD
+from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
 from svc.service import Service
 from svc.serving import run_until_signalled, sockets_for
@@ -155,16 +156,7 @@ def _indented(answer: dict[str, Any]) -> str:
 
 
 def _curl(url: str, public: str) -> str:
-    signals = {
-        "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-        "platform": "Linux x86_64",
-        "languages": ["en-GB", "en"],
-        "timezone": "Europe/London",
-        "screen": {"width": 1920, "height": 1080, "colorDepth": 24, "devicePixelRatio": 1},
-        "hardwareConcurrency": 8,
-        "webgl": {"vendor": "Mesa", "renderer": "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"},
-        "canvas": "5d1f0a4c7be2",
-    }
+    signals = {**A_REPORT, "webgl": {"vendor": "Mesa", "renderer": "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"}}
     body = json.dumps({"sdk": {"platform": "web"}, "signals": signals}, separators=(",", ":"))
     return (
         f"curl -s {url}/api/v1/identify -H 'x-api-key: {public}' -H 'origin: http://localhost' "

@@ -26,6 +26,7 @@ from svc.http.change import caller_of, noted
 from svc.http.console.schema import InEnvironment
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.route import Route, console_route
+from svc.http.schema import WindowEnd
 from svc.store.hours import hours
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
@@ -43,10 +44,7 @@ class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         str | UnsetType,
         about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
     ] = msgspec.field(default=UNSET, name="from")
-    end: Annotated[
-        str | UnsetType,
-        about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
-    ] = msgspec.field(default=UNSET, name="to")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
     step: StepLength = "hour"
 
 

@@ -127,15 +127,8 @@ def store_issued(transaction: Transaction, key: ApiKey, key_digest: bytes) -> Ap
 
 def issued_change(key: ApiKey) -> Change:
     """The audit record of a new key: everything that was asked for, and no secret."""
-    asked = {
-        "kind": key.kind,
-        "name": key.name,
-        "environment": key.environment,
-        "role": key.role,
-        "platforms": key.platforms or None,
-        "allowed_origins": key.allowed_origins or None,
-    }
-    return Change(key.organization, key.id, asked)
+    lists = {"platforms": key.platforms or None, "allowed_origins": key.allowed_origins or None}
+    return Change(key.organization, key.id, {**named(key, "kind", "name", "environment", "role"), **lists})
 
 
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:

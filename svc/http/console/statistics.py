@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from heapq import nsmallest
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.bodies import sent
+from svc.domain.bodies import body_of, sent
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
@@ -84,6 +84,9 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
 
 
+C = TypeVar("C", bound=CountsBody)
+
+
 class PeriodBody(CountsBody, frozen=True, kw_only=True):
     """What the identifications of one period come to."""
 
@@ -122,13 +125,13 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
         periods = _periods(await services.store.query(read), step_ms)
         for at_ms, counts in periods.items():
             totals += counts
-            rows.append(msgspec.Raw(_encoder.encode(PeriodBody(at=timestamp(at_ms), **_fields(counts)))))
+            rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
     return Outcome(
         StatisticsBody(
             step=query.step,
             start=timestamp(from_ms),
             end=timestamp(to_ms),
-            totals=CountsBody(**_fields(totals)),
+            totals=_counts(CountsBody, totals),
             periods=tuple(rows),
         )
     )
@@ -144,20 +147,16 @@ def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int,
     return periods
 
 
-def _fields(counts: HourCounts) -> dict[str, Any]:
-    """The fields of `CountsBody`."""
-    return {
-        "identifications": counts.identifications,
-        "levels": LevelCounts(**counts.levels),
-        "new": counts.new,
-        "returning": counts.returning,
-        "unidentifiable": counts.unidentifiable,
-        "amount_micros": counts.amount_micros,
-        "scores": tuple(sorted(counts.scores.items())),
-        "signals": tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
-        "countries": tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
-        "kinds": counts.kinds,
-    }
+def _counts(kind: type[C], counts: HourCounts, **others: Any) -> C:
+    return body_of(
+        kind,
+        counts,
+        levels=LevelCounts(**counts.levels),
+        scores=tuple(sorted(counts.scores.items())),
+        signals=tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
+        countries=tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
+        **others,
+    )
 
 
 def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:

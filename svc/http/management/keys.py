@@ -16,6 +16,7 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.origins import normalise_pattern
@@ -58,16 +59,8 @@ _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 async def describe_key(services: Services, call: Call) -> Outcome:
     """`GET /management/key`: the key of the request itself (interface 2.6)."""
     caller = await noted(services, call)
-    assert caller.key.role is not None
-    return Outcome(
-        ManagementKeyBody(
-            key_id=caller.key.id,
-            organization_id=caller.organization.id,
-            name=caller.key.name,
-            role=caller.key.role,
-            region=caller.key.region,
-        )
-    )
+    key, organization_id = caller.key, caller.organization.id
+    return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
 
 
 async def list_proxy_keys(services: Services, call: Call) -> Outcome:

@@ -28,6 +28,7 @@ from svc.cli.output import (
     still_json,
     store_option,
 )
+from svc.domain.bodies import named
 from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
@@ -166,12 +167,8 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
         raise CommandError("readers of a database are sessions: its view pg_stat_activity shows them")
     commit = store.size().commit
     found = [
-        {
-            "process": reader.process,
-            "thread": reader.thread,
-            "commit": reader.commit,
-            "behind": None if reader.commit is None else max(0, commit - reader.commit),
-        }
+        named(reader, "process", "thread", "commit")
+        | {"behind": None if reader.commit is None else max(0, commit - reader.commit)}
         for reader in store.readers()
     ]
     show_table(found, ("process", "thread", "commit", "behind"), "readers", as_json=as_json)

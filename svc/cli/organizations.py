@@ -181,15 +181,9 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
             held = holding(snapshot, known.organization.number)
             served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
         most = served.store_share * served.capacity_bytes
-    storage: dict[str, Any] = {
-        "events": held.events,
-        "visitors": held.visitors,
-        "report_bytes": held.report_bytes,
-        "held_bytes": held.held_bytes,
-        "held_share": f"{held.held_bytes / most:.1%} of the {most / GIB:.1f} GiB that one organization may hold",
-    }
-    if as_json:
-        storage["held_share"] = held.held_bytes / most
+    share = held.held_bytes / most
+    held_share = share if as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
+    storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}
     show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
 
 
@@ -368,10 +362,7 @@ def _usd(micros: int) -> str:
 
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
-        "identifications": usage.identifications,
-        "identifiable": usage.identifiable,
-        "unidentifiable": usage.unidentifiable,
-        "free": usage.free,
+        **named(usage, "identifications", "identifiable", "unidentifiable", "free"),
         "charged_usd": _usd(usage.charged_micros),
         "credit_usd": _usd(usage.credited_micros),
     }

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any, TypeVar
 
+import msgspec
 import trio
 from msgspec import UNSET
 
@@ -71,13 +72,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
     if refusal is not None:
         return Outcome(refusal)
-    new = NewEndpoint(
-        id="whk_" + twenty_characters(services.world.entropy),
-        url=body.url,
-        description=body.description,
-        environment=body.environment,
-        events=body.events,
-    )
+    new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
     secrets_key = services.webhooks.secrets_key
     job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
     issued = await _change(services, call, job)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import UNSET
-
-from svc.domain.bodies import sent
+from svc.domain.bodies import body_of, sent
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT
@@ -34,14 +32,11 @@ from svc.store.views import ScopeWeights
 
 _SIGNALS = SignalsBody(
     signals=tuple(
-        SignalBody(
-            name=signal.name,
-            group=signal.group,
-            description=signal.description,
+        body_of(
+            SignalBody,
+            signal,
             platforms=tuple(platform for platform in PLATFORMS if platform in signal.weights),
             default_weights=dict(signal.weights),
-            mode=signal.mode or UNSET,
-            since=signal.since,
         )
         for signal in CATALOGUE.values()
     ),

@@ -10,7 +10,6 @@ import ctypes
 import http.client
 import os
 import shutil
-import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
@@ -37,6 +36,7 @@ from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
 from svc.domain.timestamps import utc
 from svc.http.edge import open_listeners
+from svc.http.sockets import open_sockets
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
@@ -163,16 +163,9 @@ def lock_and_service(examined: Examined) -> Finding:
 
 
 def _could_listen(bind: str) -> Finding:
-    host, port = read_bind(bind)
     try:
-        for family, kind, number, _, address in socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            with closing(socket.socket(family, kind, number)) as tried:
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                tried.bind(address)
+        for opened in open_sockets(bind, backlog=1):
+            opened.close()
     except OSError as error:
         says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
         return Finding("service", "problem", says, "end the program that listens there, or choose another with --bind")

@@ -20,7 +20,7 @@ from svc.cli.examples import examples
 from svc.cli.network_in_use import network_in_use
 from svc.cli.output import (
     CommandError,
-    Listing,
+    ShownTable,
     directory_option,
     json_option,
     no_directory,
@@ -83,7 +83,7 @@ def status(directory: Path | None, as_json: bool) -> None:
         summary["identifications"] = "unavailable, and free"
     files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
     columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
-    show_with(summary, Listing("files", files, columns), as_json=as_json)
+    show_with(summary, ShownTable("files", files, columns), as_json=as_json)
 
 
 def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
-    sources = [] if found is None else [Listing("sources", _sources(found), ("fact", "says", "source"))]
+    sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
     show_with({"ip": str(address), **known}, *sources, as_json=as_json)
 
 

@@ -17,7 +17,7 @@ from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
-    Listing,
+    ShownTable,
     directory_option,
     json_option,
     no_directory,
@@ -119,7 +119,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     if page_bytes is None:
         columns = tuple(name for name in columns if name != "pages")
     listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
-    show_with(summary, Listing("tables", listed, columns), as_json=as_json)
+    show_with(summary, ShownTable("tables", listed, columns), as_json=as_json)
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:

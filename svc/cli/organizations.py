@@ -18,7 +18,7 @@ from svc.cli.changes import Change, commit, operator
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
-    Listing,
+    ShownTable,
     account,
     confirmed,
     data_option,
@@ -341,9 +341,9 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
     changes = [_billing_change(change) for change in told.changes]
     show_with(
         shown,
-        Listing("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
-        Listing("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
-        Listing("billing_status_changes", changes, ("at", "previous", "current", "by")),
+        ShownTable("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
+        ShownTable("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        ShownTable("billing_status_changes", changes, ("at", "previous", "current", "by")),
         as_json=as_json,
     )
 

@@ -197,7 +197,7 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-class Listing(NamedTuple):
+class ShownTable(NamedTuple):
     """Records that belong to another one: their name, the records, and the columns that people read of them."""
 
     name: str
@@ -205,15 +205,15 @@ class Listing(NamedTuple):
     columns: tuple[str, ...]
 
 
-def show_with(values: Mapping[str, Any], *listings: Listing, as_json: bool) -> None:
+def show_with(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
     """Print one record as `show` does, and those that belong to it: as tables below it, where there are any, or as
     further fields of the one JSON object.
     """
     if as_json:
-        show_json({**values, **{listing.name: listing.rows for listing in listings}})
+        show_json({**values, **{table.name: table.rows for table in tables}})
         return
     show(values, as_json=False)
-    for name, rows, columns in listings:
+    for name, rows, columns in tables:
         if rows:
             click.echo()
             show_table(rows, columns, name, as_json=False)

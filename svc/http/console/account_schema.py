@@ -54,8 +54,8 @@ class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
     """One change of the billing status (decisions 5.3)."""
 
     at: Annotated[Timestamp, about("When it changed.")]
-    previous: Annotated[AccountStatus, about("AccountStatus before.")]
-    current: Annotated[AccountStatus, about("AccountStatus since.")]
+    previous: Annotated[AccountStatus, about("Status before.")]
+    current: Annotated[AccountStatus, about("Status since.")]
     blocked_reason: Annotated[Blocked, about("Why, where traffic was blocked.")] | UnsetType = UNSET
     by: Annotated[str, about("The operator, or `settler` where a payment was overdue.", "operator")]
     note: Annotated[str, about("What the operator noted.", "paid by invoice")]

@@ -26,7 +26,7 @@ import trio
 from svc.cli.config_check import mistakes
 from svc.cli.data_directory import database_of, reading_directory
 from svc.cli.keys import issue_key
-from svc.cli.listen_address import reachable
+from svc.cli.listen_address import local_url
 from svc.cli.network_in_use import network_in_use
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError
@@ -150,8 +150,7 @@ def lock_and_service(examined: Examined) -> Finding:
     config = examined.config
     if holder is None:
         return _could_listen(config.bind)
-    here, _ = reachable(config.bind)
-    url = examined.url or f"{'http' if config.tls_certfile is None else 'https'}://{here}"
+    url = examined.url or local_url(config)
     try:
         status, answer = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -35,8 +35,8 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
-        Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
-        Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
+        Route(operation_id="getOpenApi", path="/openapi.json", endpoint=of_openapi),
+        Route(operation_id="getCollection", path="/collection.json", endpoint=of_collection),
         page_route("getPage", "/docs", page),
         page_route("getReference", "/docs/api", reference_page),
         page_route("getReferenceDocument", "/docs/api/reference.json", of_reference),

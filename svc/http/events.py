@@ -264,7 +264,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="listEvents",
-        method="GET",
         path="/events",
         tag="Server API",
         summary="List events",
@@ -285,7 +284,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="getEvent",
-        method="GET",
         path="/events/{request_id}",
         tag="Server API",
         summary="Read one event",

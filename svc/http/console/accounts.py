@@ -100,7 +100,6 @@ async def _page(
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="getConsoleBilling",
-        method="GET",
         path="/billing",
         summary="Read the account",
         description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
@@ -109,7 +108,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     console_route(
         operation_id="listConsoleAudit",
-        method="GET",
         path="/audit",
         summary="List changes",
         description=(

@@ -65,7 +65,6 @@ _NOT_FOUND = "The organization has no such event, or it is older than 30 days."
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="getConsoleEvent",
-        method="GET",
         path="/events/{request_id}",
         summary="Read one event of any environment",
         description=(

@@ -20,7 +20,6 @@ async def list_events(services: Services, call: Call) -> Outcome:
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="listConsoleEvents",
-        method="GET",
         path="/events",
         summary="List events of an environment",
         description="As the server API lists those of its key's environment, with the same filters and pages.",

@@ -167,7 +167,6 @@ def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="getConsoleStatistics",
-        method="GET",
         path="/statistics",
         summary="Read statistics of an environment",
         description=(

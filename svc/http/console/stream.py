@@ -182,7 +182,6 @@ def _missed(count: int) -> bytes:
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="streamEvents",
-        method="GET",
         path="/stream",
         summary="Watch identifications as they come",
         description=(
@@ -197,7 +196,6 @@ ROUTES: tuple[Route, ...] = (
         request_headers=("Last-Event-ID",),
         endpoint=stream,
         query=StreamQuery,
-        answer=None,
         media_type=MEDIA_TYPE,
         errors=("invalid_window",),
     ),

@@ -223,7 +223,6 @@ def _behind(
 ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="listConsoleVisitors",
-        method="GET",
         path="/visitors",
         summary="List visitors",
         description=(
@@ -237,7 +236,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     console_route(
         operation_id="getConsoleVisitor",
-        method="GET",
         path="/visitors/{visitor_id}",
         summary="Read one visitor",
         description=(

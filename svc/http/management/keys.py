@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import trio
@@ -67,19 +67,15 @@ async def list_proxy_keys(services: Services, call: Call) -> Outcome:
     """`GET .../proxy-credentials`: oldest first, revoked included; all of them, or a page with `limit` or `cursor`
     (decisions 2.5).
     """
-    page = await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row)
-    return Outcome(page if isinstance(page, Refusal) else ProxyKeysBody(page.rows, page.next_cursor))
+    return Outcome(await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row, ProxyKeysBody))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
     """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
     key_limit`.
     """
-    issued = await _issue(services, call, call.body, "proxy")
-    if isinstance(issued, Refusal):
-        return Outcome(issued)
-    key, secret = issued
-    return Outcome(IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
+    key, secret = await _issue(services, call, call.body, "proxy")
+    return Outcome(key if isinstance(key, Refusal) else IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
 
 
 async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
@@ -94,8 +90,7 @@ async def list_sdk_keys(services: Services, call: Call) -> Outcome:
     """`GET .../sdk-keys`: oldest first, revoked included; all of them, or a page with `limit` or `cursor` (decisions
     2.5).
     """
-    page = await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row)
-    return Outcome(page if isinstance(page, Refusal) else SdkKeysBody(page.rows, page.next_cursor))
+    return Outcome(await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row, SdkKeysBody))
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:
@@ -110,11 +105,8 @@ async def issue_sdk_key(services: Services, call: Call) -> Outcome:
         return Outcome(origins)
     if body.kind != "public" and origins:
         return Outcome(invalid("allowed_origins", "invalid_value"))
-    issued = await _issue(services, call, body, body.kind, platforms, origins)
-    if isinstance(issued, Refusal):
-        return Outcome(issued)
-    key, secret = issued
-    return Outcome(IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
+    key, secret = await _issue(services, call, body, body.kind, platforms, origins)
+    return Outcome(key if isinstance(key, Refusal) else IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
 
 
 async def revoke_sdk_key(services: Services, call: Call) -> Outcome:
@@ -172,20 +164,20 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
 
 
-class _Page(NamedTuple):
-    rows: tuple[Any, ...]
-    """As JSON."""
-    next_cursor: str | UnsetType
-
-
 def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
     return list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
 
 
 async def _page(
-    services: Services, call: Call, which: List, kinds: Sequence[KeyKind], row: Callable[[ApiKey], msgspec.Struct]
-) -> _Page | Refusal:
-    """All keys of these kinds, or the page that the query asks for (decisions 2.5).
+    services: Services,
+    call: Call,
+    which: List,
+    kinds: Sequence[KeyKind],
+    row: Callable[[ApiKey], msgspec.Struct],
+    body: Callable[[tuple[Any, ...], str | UnsetType], msgspec.Struct],
+) -> msgspec.Struct:
+    """All keys of these kinds, or the page that the query asks for (decisions 2.5), as a `body` of encoded rows and the
+    next cursor. `422` (`invalid_cursor`).
 
     However many keys there are, they are read and encoded some at a time, and no more of them than the page needs.
     Each part is read from the newest state: a key that is issued meanwhile may be among them.
@@ -213,9 +205,9 @@ async def _page(
         last = shown[-1] if shown else last
         if len(shown) < len(found):
             assert last is not None
-            return _Page(tuple(rows), write_cursor(cursors_key, which, number, last.id.encode()))
+            return body(tuple(rows), write_cursor(cursors_key, which, number, last.id.encode()))
         if len(read) < KEYS_AT_ONCE:
-            return _Page(tuple(rows), UNSET)
+            return body(tuple(rows), UNSET)
         after = read[-1]
         await trio.lowlevel.checkpoint()
 
@@ -227,11 +219,11 @@ async def _issue(
     kind: KeyKind,
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-) -> tuple[ApiKey, str] | Refusal:
+) -> tuple[ApiKey | Refusal, str]:
     """A new key on disk, and its secret, of which nothing but the keyed hash is stored (interface 5, rule 4)."""
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)
     if isinstance(expires_at_ms, Refusal):
-        return expires_at_ms
+        return expires_at_ms, ""
     key, secret = new_key(
         key_id="key_" + twenty_characters(services.world.entropy),
         organization=caller_of(call).organization.number,
@@ -247,8 +239,7 @@ async def _issue(
     )
     hashed = digest(services.gate.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
-    stored = await change(services, call, job)
-    return stored if isinstance(stored, Refusal) else (stored, secret)
+    return await change(services, call, job), secret
 
 
 async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> ApiKey | Refusal:
@@ -270,7 +261,6 @@ _route = partial(Route, tag="Management: keys", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getManagementKey",
-        method="GET",
         path="/management/key",
         summary="Describe the management key",
         description="Which organization it acts on, and in which role.",
@@ -279,7 +269,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listProxyKeys",
-        method="GET",
         path=ORGANIZATION + "/proxy-credentials",
         summary="List proxy keys",
         description=_LISTED,
@@ -314,7 +303,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listSdkKeys",
-        method="GET",
         path=ORGANIZATION + "/sdk-keys",
         summary="List SDK keys",
         description=_LISTED,

@@ -216,7 +216,6 @@ _route = partial(Route, tag="Management: webhooks", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="listWebhooks",
-        method="GET",
         path=ORGANIZATION + "/webhooks",
         summary="List webhook endpoints",
         description="Newest first, without secrets.",
@@ -261,7 +260,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Delete a webhook endpoint",
         description="Deliveries to it stop at once.",
         endpoint=delete_webhook,
-        answer=None,
         status=204,
     ),
     _route(
@@ -309,7 +307,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listWebhookDeliveries",
-        method="GET",
         path=ORGANIZATION + "/webhook-deliveries",
         summary="List delivery attempts",
         description="Of the last 30 days, newest first. The last page has no `next_cursor`.",

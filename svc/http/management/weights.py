@@ -121,7 +121,6 @@ _route = partial(Route, tag="Management: weights", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getOrganizationRiskWeights",
-        method="GET",
         path=ORGANIZATION + "/risk-weights",
         summary="Read the organization's risk weights",
         endpoint=read_weights,
@@ -151,7 +150,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="getSdkKeyRiskWeights",
-        method="GET",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
         summary="Read the risk weights of an SDK key",
         endpoint=read_weights,
@@ -182,7 +180,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listRiskSignals",
-        method="GET",
         path=ORGANIZATION + "/risk-signals",
         summary="List the signals that can fire",
         endpoint=list_signals,

@@ -23,7 +23,6 @@ from svc.domain.operations import TIMELINE_BYTES, Batch, moment_of, unpack_batch
 from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.codec import CorruptionError
-from svc.store.directory import DirectoryError
 
 MAGIC = b"svc log 1"
 SEGMENT_BYTES = 64 << 20
@@ -71,10 +70,8 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
     `DirectoryError` where the folder cannot be read.
     """
     found: list[Segment] = []
-    try:
+    with files.reporting("cannot read", folder):
         names = sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        raise DirectoryError(f"cannot read {folder}: {error.strerror}") from error
     for name in names:
         match = _NAME.fullmatch(name)
         if match is not None and timeline in (None, bytes.fromhex(match[1])):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from svc.domain.webhooks.queues import CROWD, is_failing
+from svc.domain.webhooks.queues import BACKLOG_OVER, is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     WEBHOOK_ENVIRONMENTS,
@@ -291,5 +291,5 @@ def _claim(snapshot: Snapshot, queue: EndpointKey, key: DeliveryKey, endpoint: E
 
 
 def _is_backlogged(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> bool:
-    last = next(islice(due_deliveries(snapshot, queue), CROWD, None), None)
+    last = next(islice(due_deliveries(snapshot, queue), BACKLOG_OVER, None), None)
     return last is not None and last[0] <= now_ms

@@ -1,6 +1,6 @@
 """The states of endpoints and deliveries as tables, and what an attempt says of an endpoint (decisions 8.4).
 
-An endpoint that fails is never disabled: it keeps receiving, loses nothing, and heals by its first 2xx.
+An endpoint that fails is never disabled: it keeps receiving, loses nothing, and recovers by its first 2xx.
 """
 
 from __future__ import annotations

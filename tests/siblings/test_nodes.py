@@ -40,7 +40,7 @@ class Node:
     """One node's siblings, and what was said to it. A look at the start is no message of another."""
 
     def __init__(self, connect: Connect, index: int) -> None:
-        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: True)
+        self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: True)
         self.shares = ShareLeases(str(index))
         self.siblings = NodeSiblings(self.notices, index, self.shares)
         self.heard: list[Message] = []

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.statements import organization_of
-from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
+from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.values import byteas, int4, int8, integer
 from svc.store.postgresql.wire import Result, Statement
 from svc.store.table import FencedBy
 from svc.store.tables import TABLES
@@ -172,7 +172,7 @@ class Rows:
             if self._of_several and place.beyond is not None and not place.keys_only:
                 alike[place.table, place.reverse, page.limit].append(place)
             else:
-                yield _select(place, page.limit), partial(self._take_page, place)
+                yield page_of(place, page.limit), partial(self._take_page, place)
         for (table, reverse, limit), places in alike.items():
             yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
         for what, table in self._missing_numbers:
@@ -184,7 +184,7 @@ class Rows:
             keys = list(self._missing_keys[table, organization])
             return Statement(statements.fetch(table), (int4(organization), byteas(keys)))
         keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
-        return Statement(statements.fetch_of_several(table), _columns(table, keys))
+        return Statement(statements.fetch_of_several(table), key_columns(table, keys))
 
     def _take_keys(self, table: str, organizations: list[int], result: Result, but: frozenset[int]) -> None:
         rows = self._rows[table]
@@ -292,7 +292,8 @@ def _fence_of_range(place: Range) -> int:
     return low if high == low else EVERY
 
 
-def _select(place: Range, limit: int) -> Statement:
+def page_of(place: Range, limit: int) -> Statement:
+    """Fetches the first rows of a range, so many at most."""
     table, first, beyond, reverse, keys_only = place
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
@@ -301,11 +302,7 @@ def _select(place: Range, limit: int) -> Statement:
 
 def _select_several(table: str, places: list[Range], limit: int, *, reverse: bool) -> Statement:
     if len(places) == 1:
-        return _select(places[0], limit)
-    firsts = _columns(table, [place.first for place in places])
-    beyonds = _columns(table, [place.beyond or b"" for place in places])
+        return page_of(places[0], limit)
+    firsts = key_columns(table, [place.first for place in places])
+    beyonds = key_columns(table, [place.beyond or b"" for place in places])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
-
-
-def _columns(table: str, keys: list[bytes]) -> tuple[bytes, bytes]:
-    return int4s([organization_of(table, key) for key in keys]), byteas(keys)

@@ -73,7 +73,7 @@ class FailedDeliveries(NamedTuple):
     """The attempt id at which the next piece begins; `None` = that was the end of the log."""
 
 
-class Asked(NamedTuple):
+class AskedQueue(NamedTuple):
     """A queue whose next delivery is looked for, as `next_delivery` is asked."""
 
     queue: EndpointKey
@@ -209,7 +209,7 @@ def next_delivery(
     return NoWork(None)
 
 
-def next_deliveries(snapshot: Snapshot, asked: Sequence[Asked], now_ms: int) -> list[ClaimedDelivery | NoWork]:
+def next_deliveries(snapshot: Snapshot, asked: Sequence[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
     """`next_delivery` of each of these queues."""
     return [next_delivery(snapshot, one.queue, now_ms, one.in_flight, backlogged=one.backlogged) for one in asked]
 

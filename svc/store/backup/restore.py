@@ -173,7 +173,9 @@ class _Batches:
                 self.count, self.at_ms = self.count + 1, record.batch.at_ms
                 yield len(record.raw), record.batch
 
-    def _records(self, segment: segments.Segment, *, last: bool) -> Iterator[segments.SegmentRecord | segments.Torn]:
+    def _records(
+        self, segment: segments.SegmentFile, *, last: bool
+    ) -> Iterator[segments.SegmentRecord | segments.Torn]:
         try:
             yield from segments.records(segment, last=last)
         except segments.DamagedBackupError as error:

@@ -17,7 +17,7 @@ from typing import TypeVar
 from svc.store.engine import CheckDepth, CheckRow, EngineError, MissingTableError, Space, StoreFullError, Writer
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.rows import Range, page_of
+from svc.store.postgresql.rows import KeyRange, page_of
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import byteas, int4, integer
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
@@ -263,7 +263,7 @@ class PostgresqlReader:
     ) -> Iterator[tuple[bytes, bytes]]:
         limit = FIRST_PAGE
         while beyond is None or first < beyond:
-            (page,) = self._asked([page_of(Range(table, first, beyond, reverse, keys_only), limit)])
+            (page,) = self._asked([page_of(KeyRange(table, first, beyond, reverse, keys_only), limit)])
             for row in page.rows:
                 yield (row[0], b"") if keys_only else (row[0], row[1])
             if len(page.rows) < limit:

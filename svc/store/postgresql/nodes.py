@@ -17,7 +17,7 @@ from svc.store.engine import EngineError
 from svc.store.postgresql.clock import ClockOffset
 from svc.store.postgresql.leases import RENEWALS, TERM_S, Lease
 from svc.store.postgresql.pepper import PepperMark
-from svc.store.postgresql.shares import Part, ShareLeases
+from svc.store.postgresql.shares import NodeRank, ShareLeases
 from svc.store.postgresql.statistics import NodeStatistics
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import float8, integer
@@ -140,7 +140,7 @@ class Node:
         for lease, answer in zip(self._leases, answers, strict=False):
             lease.learn(answer, sent_s)
         if self._shares is not None:
-            self._shares.learn(answers[len(asked) :][: len(shares)], sent_s, Part(self._living, rank))
+            self._shares.learn(answers[len(asked) :][: len(shares)], sent_s, NodeRank(self._living, rank))
         if self._clock is not None:
             self._clock.learn(answers.pop())
         if self._pepper is not None:

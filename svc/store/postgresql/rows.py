@@ -53,7 +53,7 @@ class TooMuchMissingError(BaseException):
     """
 
 
-class Range(NamedTuple):
+class KeyRange(NamedTuple):
     """A range as it was asked for; see `Reader.range`."""
 
     table: str
@@ -82,10 +82,10 @@ class Rows:
         self._known = known
         self._of_several = of_several
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
-        self._pages: dict[Range, _Page] = {}
+        self._pages: dict[KeyRange, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._missing_keys: defaultdict[tuple[str, int], dict[bytes, None]] = defaultdict(dict)
-        self._missing_ranges: dict[Range, _Page] = {}
+        self._missing_ranges: dict[KeyRange, _Page] = {}
         self._missing_numbers: dict[tuple[str, str], None] = {}
         self._missing = 0
         self.fences: set[int] = set()
@@ -118,7 +118,7 @@ class Rows:
         checked: bool = True,  # noqa: ARG002  the database checks its pages, and each value has its checksum
     ) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`."""
-        place = Range(table, first, beyond, reverse, keys_only)
+        place = KeyRange(table, first, beyond, reverse, keys_only)
         page = self._pages.get(place)
         if page is not None:
             yield from page.rows
@@ -167,7 +167,7 @@ class Rows:
             parts = [organizations] if self._of_several else [[organization] for organization in organizations]
             for part in parts:
                 yield self._ask_keys(table, part), partial(self._take_keys, table, part)
-        alike: defaultdict[tuple[str, bool, int], list[Range]] = defaultdict(list)
+        alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
         for place, page in self._missing_ranges.items():
             if self._of_several and place.beyond is not None and not place.keys_only:
                 alike[place.table, place.reverse, page.limit].append(place)
@@ -194,7 +194,7 @@ class Rows:
                 self.fences.add(fence)
         rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
 
-    def _take_page(self, place: Range, result: Result, but: frozenset[int]) -> None:
+    def _take_page(self, place: KeyRange, result: Result, but: frozenset[int]) -> None:
         if (fence := _fence_of_range(place)) in but:
             return
         rows, limit = result.rows, self._missing_ranges[place].limit
@@ -203,7 +203,7 @@ class Rows:
         if not place.keys_only:
             self._rows[place.table].update(rows)
 
-    def _take_pages(self, places: list[Range], result: Result, but: frozenset[int]) -> None:
+    def _take_pages(self, places: list[KeyRange], result: Result, but: frozenset[int]) -> None:
         if len(places) == 1:
             self._take_page(places[0], result, but)
             return
@@ -280,7 +280,7 @@ def fence_of(table: str, organization: int) -> int:
             return NOTHING
 
 
-def _fence_of_range(place: Range) -> int:
+def _fence_of_range(place: KeyRange) -> int:
     table, first, beyond, *_ = place
     low = organization_of(table, first)
     fence = fence_of(table, low)
@@ -292,7 +292,7 @@ def _fence_of_range(place: Range) -> int:
     return low if high == low else EVERY
 
 
-def page_of(place: Range, limit: int) -> Statement:
+def page_of(place: KeyRange, limit: int) -> Statement:
     """Fetches the first rows of a range, so many at most."""
     table, first, beyond, reverse, keys_only = place
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
@@ -300,7 +300,7 @@ def page_of(place: Range, limit: int) -> Statement:
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
 
 
-def _select_several(table: str, places: list[Range], limit: int, *, reverse: bool) -> Statement:
+def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
     if len(places) == 1:
         return page_of(places[0], limit)
     firsts = key_columns(table, [place.first for place in places])

@@ -39,7 +39,7 @@ def lease_name(share: int) -> str:
     return f"{_PREFIX}{share:02}"
 
 
-class Part(NamedTuple):
+class NodeRank(NamedTuple):
     """How many shares a node may have, as of its last beat."""
 
     living: int
@@ -62,7 +62,7 @@ class ShareLeases:
         self._term_s = term_s
         self._epochs: dict[int, int] = {}
         self._until_s = 0.0
-        self._part: Part | None = None
+        self._part: NodeRank | None = None
         self._given_back: dict[int, int] = {}
         """Share -> epoch of those whose lease is to be ended."""
         self._ending: dict[int, int] = {}
@@ -148,7 +148,7 @@ class ShareLeases:
             Statement(_TAKE, (texts(_EVERY), self._holder.encode(), float8(self._term_s), int8(most))),
         ]
 
-    def learn(self, answers: Sequence[Result], sent_s: float, part: Part) -> None:
+    def learn(self, answers: Sequence[Result], sent_s: float, part: NodeRank) -> None:
         """The answers to `ask`, which was sent at `sent_s` by the clock of the loop."""
         _, renewed, taken = answers
         was = self.held, self.leaving, self._part

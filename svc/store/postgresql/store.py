@@ -25,7 +25,7 @@ from svc.store.group import Hint, Job
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.attempts import Attempt, SharedAttempt
+from svc.store.postgresql.attempts import GroupAttempt, SharedAttempt
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.groups import MOST_FETCHES, Part, Transactions, UncertainCommitError, UnfencedError, Written
@@ -34,7 +34,7 @@ from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows
 from svc.store.postgresql.rows import Place, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
-from svc.store.postgresql.turns import Turn, Turns, Waiting
+from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import integer
 from svc.store.postgresql.version import LOOK, OtherVersionError, refuse_other
@@ -89,7 +89,7 @@ class PostgresqlStore(Store):
         connect = partial(Wire.connect, url, SERVING)
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
         self._transactions = Transactions()
-        self._turns = Turns(writers, organizations_per_group)
+        self._turns = GroupTurns(writers, organizations_per_group)
         self._recent = RecentRows(recent_s)
         self._space = self._space_with({})
         self._used_bytes = 0
@@ -227,7 +227,7 @@ class PostgresqlStore(Store):
     ) -> Sequence[T | Exception]:
         """Commit jobs together, whatever happens to the connection. Raises `UnavailableError`, `StoreFullError`."""
         began = trio.current_time()
-        attempt = Attempt(self._transactions, jobs, hints, fences, leases | self._held())
+        attempt = GroupAttempt(self._transactions, jobs, hints, fences, leases | self._held())
         written = await self._patiently(partial(self._lent, attempt.run))
         self._note(written, began)
         return written.outcomes

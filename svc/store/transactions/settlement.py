@@ -61,7 +61,7 @@ class StatementDay(NamedTuple):
     """At the end of the day."""
 
 
-class Statement(NamedTuple):
+class AccountStatement(NamedTuple):
     """The ledger of some UTC days, summed by day."""
 
     opening_micros: int
@@ -135,7 +135,7 @@ def block_overdue(transaction: Transaction, number: int, author: Author) -> bool
     return True
 
 
-def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> Statement:
+def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> AccountStatement:
     """The ledger from `first_day` up to but not including `beyond_day`, both in UTC days since 1970.
 
     Reads the ledger from the first day to its end, since only the present balance is known. The credits of that time
@@ -161,7 +161,7 @@ def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) 
             days.append(StatementDay(day, usage, balance))
     changed = snapshot.scan(BILLING_CHANGES, number, start=(number, first_line))
     changes = [change for (_, raw_id), change in changed if raw_id < beyond]
-    return Statement(opening, days, given, changes)
+    return AccountStatement(opening, days, given, changes)
 
 
 def _lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[tuple[bytes, LedgerEntry]]:

@@ -222,7 +222,8 @@ def _leave(departed: frozenset[int], transaction: Transaction, key: tuple[Any, .
     for visitor_number in gone:
         block = block.without(visitor_number)
     if gone:
-        remove_from_block(transaction, *key, block)
+        number, block_key = key
+        remove_from_block(transaction, number, block_key, block)
     return bool(gone)
 
 

@@ -27,11 +27,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.load import CLIENTS, Measured, own_address, requests, run
+from bench.measures import cpu_times_s
 from bench.reports import device_report
+from tests.support.process import PROGRAM
 
 ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_METRICS_BIND": ""}
 HERE = Path(__file__).parents[1]
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Row(NamedTuple):
@@ -46,17 +47,31 @@ class Row(NamedTuple):
 
 
 class Server:
-    """A server process and the CPU it used."""
+    """A server process, which may listen on a free port, and the CPU it used."""
 
-    def __init__(self, *command: str, checkout: Path = HERE) -> None:
+    def __init__(self, *command: str, checkout: Path = HERE, port: int = 0) -> None:
+        self.port = port
         # Not a pipe: one that nobody reads stops the server when it is full.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  `stop` closes it
-        self.process = subprocess.Popen([sys.executable, *command], cwd=checkout, env=ENVIRONMENT, stderr=self._log)
+        self.process = subprocess.Popen(command, cwd=checkout, env=ENVIRONMENT, stderr=self._log)
+
+    @classmethod
+    def serving(cls, directory: str | Path, *options: str, checkout: Path = HERE) -> Server:
+        """`svc serve` on a data directory, when it listens."""
+        port = free_port()
+        bind = ("--bind", f"127.0.0.1:{port}")
+        server = cls(*PROGRAM, "serve", "--data", str(directory), *bind, *options, checkout=checkout, port=port)
+        try:
+            wait_for(port)
+        except BaseException:
+            server.process.kill()
+            raise
+        return server
 
     def cpu(self) -> tuple[float, float]:
         """(user, system) seconds so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S
+        user, system, *_ = cpu_times_s(self.process.pid)
+        return user, system
 
     def stop(self) -> list[dict[str, Any]]:
         """End it; its log."""
@@ -84,14 +99,13 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         other_name = "bare front" if options.beside is None else "other version"
-        port, other_port = free_port(), free_port()
-        service, keys = _serve(f"{directory}/this", port, HERE, options.organizations)
+        service, keys = _serve(f"{directory}/this", HERE, options.organizations)
         if options.beside is None:
-            other, other_keys = Server("-m", "bench.bare", str(other_port)), keys
+            bare_port = free_port()
+            other, other_keys = Server(sys.executable, "-m", "bench.bare", str(bare_port), port=bare_port), keys
+            wait_for(bare_port)
         else:
-            other, other_keys = _serve(f"{directory}/other", other_port, options.beside, options.organizations)
-        for one in (other_port, port):
-            wait_for(one)
+            other, other_keys = _serve(f"{directory}/other", options.beside, options.organizations)
         rows: dict[str, list[Row]] = {other_name: [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
         loads = [
@@ -99,10 +113,8 @@ def main() -> None:
             for senders in (other_keys, keys)
         ]
         for number in range(options.rounds + 1):
-            for name, server, at, load in (
-                (other_name, other, other_port, loads[0]), ("this service", service, port, loads[1]),
-            ):  # fmt: skip
-                row = _measure(server, at, load, options.seconds if number else min(2.0, options.seconds))
+            for name, server, load in ((other_name, other, loads[0]), ("this service", service, loads[1])):
+                row = _measure(server, load, options.seconds if number else min(2.0, options.seconds))
                 if number:  # the first round warms caches up
                     rows[name].append(row)
                     print(_line(name, row))
@@ -111,9 +123,9 @@ def main() -> None:
     _summary(rows, log, other_name)
 
 
-def _measure(server: Server, port: int, load: Callable[[], bytes], seconds: float) -> Row:
+def _measure(server: Server, load: Callable[[], bytes], seconds: float) -> Row:
     user, system = server.cpu()
-    measured = run(port, load, seconds)
+    measured = run(server.port, load, seconds)
     user_after, system_after = server.cpu()
     used = user_after - user
     return Row(measured, 1e6 * (used + system_after - system) / measured.requests, 1e6 * used / measured.requests)
@@ -147,11 +159,10 @@ def in_turn(loads: list[Callable[[], bytes]]) -> Callable[[], bytes]:
     return lambda: next(turns)()  # noqa: PLW0108  another one each time
 
 
-def _serve(directory: str, port: int, checkout: Path, organizations: int) -> tuple[Server, list[str]]:
+def _serve(directory: str, checkout: Path, organizations: int) -> tuple[Server, list[str]]:
     Path(directory).mkdir()
     keys = [prepare(directory, checkout) for _ in range(organizations)]
-    command = ("-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
-    return Server(*command, checkout=checkout), keys
+    return Server.serving(directory, checkout=checkout), keys
 
 
 def prepare(directory: str, checkout: Path = HERE) -> str:
@@ -171,7 +182,7 @@ def prepare(directory: str, checkout: Path = HERE) -> str:
 def svc(*arguments: str, checkout: Path = HERE) -> Any:
     """What a command of the service prints as JSON."""
     done = subprocess.run(
-        [sys.executable, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
+        [*PROGRAM, *arguments, "--json"],
         check=True, capture_output=True, text=True, cwd=checkout, env=ENVIRONMENT,
     )  # fmt: skip
     return json.loads(done.stdout)

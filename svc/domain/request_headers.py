@@ -9,7 +9,7 @@ import zlib
 
 import msgspec
 
-from svc.domain.model import ClientHints, RequestFacts
+from svc.domain.model import RequestFacts, RequestHeaders
 
 _WINDOW_BITS = 12
 _DICTIONARY = (
@@ -26,16 +26,6 @@ _DICTIONARY = (
     b'"hints":{"brands":[['
 )
 """What browsers usually send, so that a browser's headers take about 60 bytes. On disk: never change it."""
-
-
-class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`RequestFacts` without the address, which stands on the event. `None` = not sent."""
-
-    user_agent: str | None = None
-    accept_language: str | None = None
-    hints: ClientHints = ClientHints()
-    connection_os: str | None = None
-    """The operating system that a trusted edge saw in the connection."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -62,10 +52,4 @@ def read_headers(archive: bytes) -> RequestHeaders:
 
 def facts_of(ip: str, headers: RequestHeaders) -> RequestFacts:
     """What the request showed, put together again. `ip` is the visitor's address."""
-    return RequestFacts(
-        ip=ip,
-        user_agent=headers.user_agent,
-        accept_language=headers.accept_language,
-        hints=headers.hints,
-        connection_os=headers.connection_os,
-    )
+    return RequestFacts(ip=ip, **msgspec.structs.asdict(headers))

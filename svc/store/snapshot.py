@@ -110,9 +110,7 @@ class Snapshot:
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """The same state; `steps` gets how many rows were read by `scan` and `scan_keys_reverse`, `ROWS_A_STEP` at a
-        time.
-        """
+        """The same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
         return _Watched(self.reader, steps)
 
 
@@ -125,36 +123,30 @@ class _Watched(Snapshot):
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        for row in super().scan(table, *prefix, start=start):
-            self._tell()
-            yield row
+        return self._counted(super().scan(table, *prefix, start=start))
 
     def scan_keys_reverse(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys_reverse(table, start, end):
-            self._tell()
-            yield key
+        return self._counted(super().scan_keys_reverse(table, start, end))
 
     def scan_keys(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys(table, start, end):
-            self._tell()
-            yield key
+        return self._counted(super().scan_keys(table, start, end))
 
     def scan_reverse(
         self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        for row in super().scan_reverse(table, start, end):
-            self._tell()
-            yield row
+        return self._counted(super().scan_reverse(table, start, end))
 
-    def _tell(self) -> None:
-        self._rows += 1
-        if self._rows == ROWS_A_STEP:
-            self._steps.step(self._rows)
-            self._rows = 0
+    def _counted(self, rows: Iterator[T]) -> Iterator[T]:
+        for row in rows:
+            self._rows += 1
+            if self._rows == ROWS_A_STEP:
+                self._steps.step(self._rows)
+                self._rows = 0
+            yield row
 
 
 class Transaction(Snapshot):

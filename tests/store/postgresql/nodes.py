@@ -30,7 +30,7 @@ def connecting(url: StoreUrl) -> Connect:
 
 
 def node(url: StoreUrl, name: str, *leases: Lease, term_s: float = TERM_S, connect: Connect | None = None) -> Node:
-    return Node(connect or connecting(url), name, leases, luck=lambda: 0.5, term_s=term_s)
+    return Node(connect or connecting(url), name, leases, jitter=lambda: 0.5, term_s=term_s)
 
 
 def keeper_lease(name: str, term_s: float = TERM_S) -> Lease:

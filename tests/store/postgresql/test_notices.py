@@ -23,7 +23,7 @@ class Heard:
     """The notices of one node, what has come to it, and how often it has looked by itself."""
 
     def __init__(self, connect: Connect, *, has_others: bool = True) -> None:
-        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: has_others)
+        self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: has_others)
         self.came: list[tuple[str, bytes]] = []
         self.looks = 0
 

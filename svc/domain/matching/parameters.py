@@ -77,7 +77,7 @@ CHANGE_DESKTOP: Final[dict[Attribute, ChangeRate]] = {
     Attribute.CANVAS: (0.02, 0.0015, 0.25),
     Attribute.WEBGL: (0.015, 0.002, 0.08),
     Attribute.AUDIO: (0.004, 0.0002, 0.04),
-    Attribute.FONT_PREFERENCES: (0.003, 0.0004, 0.1),
+    Attribute.FONT_PREFERENCES: (0.003, 0.0004, 0.06),
     Attribute.FRAME: (0.08, 0.004, 0.0),
     Attribute.COLOUR: (0.08, 0.0005, 0.0),
     Attribute.ACCESSIBILITY: (0.003, 0.002, 0.02),
@@ -112,7 +112,6 @@ FOLLOWS: Final = {
     Attribute.COLOUR: Attribute.SCREEN,
     Attribute.WEBGL: Attribute.CANVAS,
     Attribute.MISCELLANEOUS: Attribute.CANVAS,
-    Attribute.FONT_PREFERENCES: Attribute.CANVAS,
 }
 """A change that comes along with another one (a monitor is plugged in, the browser is upgraded) is paid for once. What
 follows the canvas does so only when the version changed too: on one version they have nothing in common."""

@@ -362,11 +362,30 @@ def test_a_link_below_92_percent_does_not_update_the_template() -> None:
     assert weak
 
 
+def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its report would count in full the next time, even with the token of a stranger."""
+    organization = Organization()
+    for day in range(2):
+        organization.visit(features_of(token=TOKEN, token_is_new=day == 0), START_MS + day * DAY_MS)
+    before = organization.visitor(1)
+    monkeypatch.setattr(Statistics, "calibrated", lambda *_: 0.95)
+    private = features_of(changed(CANVAS="another"), ip="203.0.113.9")
+    seen = [organization.visit(private, START_MS + day * DAY_MS) for day in (3, 4)]
+    assert [(one.number, one.outcome) for one in seen] == [(1, "match"), (1, "match")]
+    after = organization.visitor(1)
+    assert before is not None
+    assert after is not None
+    assert after.exact_hashes == before.exact_hashes
+    assert organization.block(blocks.exact_key(private.exact)).numbers == ()
+
+
 @pytest.mark.parametrize(
     ("ip", "token", "keeps_tokens", "alike", "least"),
     [
-        ("81.2.69.9", None, False, 1.0, parameters.LINK_AT_HOME),
-        ("81.2.69.9", None, False, 4.0, parameters.LINK_AT_HOME),
+        ("81.2.69.9", None, False, 1.0, parameters.LINK_AT_HOME[0]),
+        ("81.2.69.9", None, False, 4.0, parameters.LINK_AT_HOME[0]),
+        ("81.2.69.9", None, True, 4.0, parameters.LINK_AT_HOME[1]),
+        ("81.2.69.9", "another-token-0123456789", False, 4.0, parameters.LINK_AT_HOME[1]),
         ("81.2.99.3", None, False, 1.0, parameters.LINK_ELSEWHERE),
         ("203.0.113.9", None, False, 1.0, parameters.LINK_ELSEWHERE),
         ("203.0.113.9", "another-token-0123456789", False, 1.0, parameters.LINK_WITH_TOKEN[0]),

@@ -361,8 +361,9 @@ def _linked(
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
-        after = visitor.counted(features)
-        if features.exact not in visitor.exact_hashes:
+        # Not that of a private window: seen again with a stranger's token, it would make that token this visitor's.
+        after = visitor.counted(features, remembered=not private)
+        if not private and features.exact not in visitor.exact_hashes:
             postings = ((blocks.exact_key(features.exact), 1.0),)
             changed = after
     if changed is None and gap_s > _COUNTED_AFTER_S:

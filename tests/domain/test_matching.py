@@ -524,6 +524,20 @@ def test_the_only_sender_of_a_report_is_recognized_at_home_with_two_blocks_and_o
     assert all(blocks <= 8 for blocks, _ in reads)
 
 
+@pytest.mark.parametrize("attribute", ["TIMEZONE", "SCREEN", "CANVAS", "FONTS", "LANGUAGES", "GPU"])
+def test_copies_from_elsewhere_do_not_crowd_a_visitor_out_of_its_own_network(attribute: str) -> None:
+    """More copies than blocks list, and than are read; none of them was ever where the visitor is."""
+    organization = Organization()
+    owner = organization.visit(features_of(ip="81.2.69.9")).number
+    for copy in range(3 * BLOCK_LENGTH):
+        token = f"token-of-a-stranger-{copy:04d}"
+        report = features_of(ip=f"203.0.{copy}.9", token=token, token_is_new=True)
+        organization.visit(report, START_MS + DAY_MS + copy * 1000)
+    assert owner not in organization.block(blocks.exact_key(features_of().exact)).numbers
+    seen = organization.visit(features_of(changed(**{attribute: "another"}), ip="81.2.69.9"), START_MS + 2 * DAY_MS)
+    assert (seen.number, seen.outcome) == (owner, "match")
+
+
 def test_a_report_sent_by_two_visitors_is_never_matched_to_the_first_sender_alone() -> None:
     organization = Organization()
     for ip in ("81.2.69.142", "151.101.3.10"):

@@ -54,6 +54,8 @@ RECORDS_READ: Final = 20
 """Visitor records read for one identification, the token's included."""
 VOTES_WITHIN: Final = 3
 """How many blocks a visitor may stand in fewer than the one that stands in most, to be read at all."""
+NETWORK_VOTES: Final = 5
+"""How many blocks that of the network counts for."""
 RECORDS_SCORED: Final = 12
 LIKENESS_WITHIN: Final = 4
 """Of those, how many are compared in full after a cheap ranking, and how many attributes they may fall behind the

@@ -102,7 +102,7 @@ def test_an_ablation_removes_one_kind_of_evidence_at_a_time_and_restores_it(fold
     before = {name: getattr(parameters, name) for numbers in EVIDENCE.values() for name in numbers}
     stream = read_stream(folder)
     few = {name: EVIDENCE[name] for name in list(EVIDENCE)[:3]} | {
-        "any link": {"LINK_AT_HOME": (1.1, 1.1), "LINK_ELSEWHERE": 1.1}
+        "any link": {"LINK_AT_HOME": 1.1, "LINK_ELSEWHERE": 1.1}
     }
     verdicts = ablate(stream, few)
     assert (verdicts["any link"].relinked, verdicts["nothing left out"].relinked) == (0.0, 1.0)

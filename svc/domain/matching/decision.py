@@ -364,13 +364,13 @@ def decide(
 
 def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float]) -> float:
     """The calibrated probability from which on the report is linked to this candidate."""
-    has_token = features.token or best.visitor.keeps_tokens
-    if best.network_context in (NEAR, CROWDED, UNKNOWN):
-        return parameters.LINK_AT_HOME[bool(has_token)]
-    if not has_token:
-        return parameters.LINK_ELSEWHERE
     alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
-    return (parameters.LINK_WITH_TOKEN if features.token else parameters.LINK_PRIVATE)[alike]
+    if features.token:
+        return parameters.LINK_WITH_TOKEN[alike]
+    if best.visitor.keeps_tokens:
+        return parameters.LINK_PRIVATE[alike]
+    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
+    return parameters.LINK_AT_HOME if at_home else parameters.LINK_ELSEWHERE
 
 
 def reported_probability(kind: int, probability: float) -> float:

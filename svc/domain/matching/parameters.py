@@ -334,16 +334,15 @@ CROWDED_DEVICES: Final = 1.5
 
 # ---- the decision
 
-LINK_AT_HOME: Final = (0.87, 0.6)
+LINK_AT_HOME: Final = 0.87
 LINK_ELSEWHERE: Final = 0.93
 LINK_WITH_TOKEN: Final = (0.8, 0.97)
 LINK_PRIVATE: Final = (0.75, 0.92)
-"""Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65, ADR 70).
-Where the visitor is known to be, that is on a network of its own or behind an address that hides as before: without
-tokens, and where either side has one. Anywhere else, where nothing but likeness speaks, and where equal devices stand
-that nobody has seen yet: without tokens; with a token that is not known; and without one for a visitor whose tokens
-come back. Of the last two each where no other device is known to report what this one does, and where one is. The
-curves are cautious with tokens, but not where lookalikes are known."""
+"""Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
+token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; and
+anywhere else, where nothing but likeness speaks, and where equal devices stand that nobody has seen yet. With a token
+that is not known, and without one for a visitor whose tokens come back: where no other device is known to report what
+this one does, and where one is. The curves are cautious for the former of each pair, and not for the latter."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""

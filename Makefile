@@ -91,11 +91,11 @@ sim: venv
 fuzz: venv
 	$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TARGET),--target $(TARGET))
 
-# Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
-# others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.
+# Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="small dev" for
+# some of them; VISITORS=100000 to measure cost among so many at most; JSON=file for every figure.
 accuracy: venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/linkage/requirements.lock
-	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(MILLION),--million) \
+	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
 	  $(if $(JSON),--json $(JSON))
 
 # Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the

@@ -362,6 +362,23 @@ def test_a_link_below_92_percent_does_not_update_the_template() -> None:
     assert weak
 
 
+def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its report would count in full the next time, even with the token of a stranger."""
+    organization = Organization()
+    for day in range(2):
+        organization.visit(features_of(token=TOKEN, token_is_new=day == 0), START_MS + day * DAY_MS)
+    before = organization.visitor(1)
+    monkeypatch.setattr(Statistics, "calibrated", lambda *_: 0.95)
+    private = features_of(changed(CANVAS="another"), ip="203.0.113.9")
+    seen = [organization.visit(private, START_MS + day * DAY_MS) for day in (3, 4)]
+    assert [(one.number, one.outcome) for one in seen] == [(1, "match"), (1, "match")]
+    after = organization.visitor(1)
+    assert before is not None
+    assert after is not None
+    assert after.exact_hashes == before.exact_hashes
+    assert organization.block(blocks.exact_key(private.exact)).numbers == ()
+
+
 @pytest.mark.parametrize(
     ("ip", "token", "keeps_tokens", "alike", "least"),
     [
@@ -503,6 +520,20 @@ def test_the_only_sender_of_a_report_is_recognized_at_home_with_two_blocks_and_o
         reads.append((len(organization.blocks_read), len(organization.visitors_read)))
     assert Counter(reads).most_common(1)[0][0] == (2, 1)
     assert all(blocks <= 8 for blocks, _ in reads)
+
+
+@pytest.mark.parametrize("attribute", ["TIMEZONE", "SCREEN", "CANVAS", "FONTS", "LANGUAGES", "GPU"])
+def test_copies_from_elsewhere_do_not_crowd_a_visitor_out_of_its_own_network(attribute: str) -> None:
+    """More copies than blocks list, and than are read; none of them was ever where the visitor is."""
+    organization = Organization()
+    owner = organization.visit(features_of(ip="81.2.69.9")).number
+    for copy in range(3 * BLOCK_LENGTH):
+        token = f"token-of-a-stranger-{copy:04d}"
+        report = features_of(ip=f"203.0.{copy}.9", token=token, token_is_new=True)
+        organization.visit(report, START_MS + DAY_MS + copy * 1000)
+    assert owner not in organization.block(blocks.exact_key(features_of().exact)).numbers
+    seen = organization.visit(features_of(changed(**{attribute: "another"}), ip="81.2.69.9"), START_MS + 2 * DAY_MS)
+    assert (seen.number, seen.outcome) == (owner, "match")
 
 
 def test_a_report_sent_by_two_visitors_is_never_matched_to_the_first_sender_alone() -> None:

@@ -49,6 +49,7 @@ from svc.store.visitor_views import Sighting
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
+_NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
@@ -142,7 +143,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     visitor_id, environment = call.path["visitor_id"], query.environment
     number = (await noted(services, call)).organization.number
     if not is_visitor_id(visitor_id):
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
     record, places = await services.store.query(
         lambda snapshot: (
@@ -152,7 +153,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     )
     found = await _events(services, places, listing.filters)
     if record is None and not found:
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await _visits(services, number, found[:EVENTS_SHOWN])
     return Outcome(
         VisitorBody(

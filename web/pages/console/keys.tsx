@@ -47,7 +47,7 @@ function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; on
     { head: "Kind", cell: (key) => [key.kind ?? "proxy", key.environment].join(", ") },
     { head: "Works from", cell: (key) => (key.kind === "public" ? [...(key.allowed_origins ?? []), ...(key.platforms ?? []).filter((one) => one !== "web")].join(", ") || (key.environment === "development" ? "localhost" : "nowhere: add an origin") : "servers") },
     { head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
-    { head: "Status", cell: (key) => (key.status === "active" ? "active" : <span class="badge">{key.status}</span>) },
+    { head: "Status", cell: (key) => <Status of={key} /> },
     {
       head: "Actions",
       cell: (key) => key.status === "active" && (
@@ -61,6 +61,13 @@ function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; on
     },
   ];
   return <Table name={name} columns={columns} rows={rows} keyOf={(key) => key.id} rowClass={(key) => (key.status === "active" ? "" : "quiet")} empty={<p>{empty}</p>} />;
+}
+
+/** The service lists a key as active until it is revoked; one that has expired is refused as well. */
+function Status({ of: { status, expires_at: until } }: { of: Key }) {
+  if (status !== "active") return <span class="badge">{status}</span>;
+  if (until === null) return <>active</>;
+  return Date.parse(until) > Date.now() ? <>active until <Time at={until} /></> : <><span class="badge high">expired</span> <Time at={until} /></>;
 }
 
 function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; onDone: (next?: Open) => void }) {

@@ -19,6 +19,8 @@ interface Draft {
 }
 
 const EMPTY: Draft = { weights: {} };
+/** What is not saved, by organization and path: it stays while somebody looks at an example of the preview. */
+const drafts = new Map<string, Draft>();
 
 /** The draft without what is saved as well. */
 function differing(draft: Draft, saved: PlatformWeights): Draft {
@@ -66,7 +68,12 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   onReload: () => void;
 }) {
   const { api, environment, notify, place: { query } } = useConsole();
-  const [draft, setDraft] = useState<Draft>(EMPTY);
+  const own = `${api.organization} ${path}`;
+  const [draft, show] = useState(drafts.get(own) ?? EMPTY);
+  const setDraft = (next: Draft) => {
+    drafts.set(own, next);
+    show(next);
+  };
   const [preview, setPreview] = useState<Preview>();
   const [asks, setAsks] = useState(false);
   const changes = differing(draft, saved);

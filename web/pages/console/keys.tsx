@@ -129,7 +129,11 @@ function Issue({ proxy, onClose, onIssued }: { proxy: boolean; onClose: () => vo
       const { credential, secret } = await api.manage<{ credential: Key; secret: string }>("POST", "proxy-credentials", { ...named, ...expires });
       return onIssued(credential, secret);
     }
-    const limits = isPublic ? { platforms: values.getAll("platforms"), allowed_origins: lines(values, "origins") } : {};
+    const platforms = values.getAll("platforms"), origins = lines(values, "origins");
+    if (isPublic && origins.length === 0 && platforms.every((one) => one === "web") && named.environment !== "development") {
+      throw new Error(`Add an allowed origin: without one, no page can use a key of ${named.environment}.`);
+    }
+    const limits = isPublic ? { platforms, allowed_origins: origins } : {};
     const { key, secret } = await api.manage<{ key: Key; secret: string }>("POST", "sdk-keys", { ...named, ...expires, kind, ...limits });
     onIssued(key, secret);
   };

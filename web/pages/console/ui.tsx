@@ -59,7 +59,7 @@ export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) =
 );
 
 /** A name that may break behind its underscores, and nowhere else. */
-const Name = ({ of }: { of: string }) => <span class="name">{of.split("_").map((part, place) => place === 0 ? part : <>_<wbr />{part}</>)}</span>;
+export const Name = ({ of }: { of: string }) => <span class="name">{of.split("_").map((part, place) => place === 0 ? part : <>_<wbr />{part}</>)}</span>;
 
 export const Signals = ({ fired = [] }: { fired?: Fired[] | undefined }) =>
   fired.length === 0 ? <span class="quiet">none</span> : (
@@ -114,9 +114,9 @@ const ISSUES: Record<string, string> = {
   requires_live: "needs an endpoint for production traffic",
   invalid_value: "is not valid",
   // by field
-  country: "is a code of two letters, such as GB",
-  ip_address: "is not an IP address",
-  visitor: "is an id of 20 letters and digits",
+  country: "must be a code of two letters, such as GB",
+  ip_address: "must be such as 203.0.113.7 or 2001:db8::1",
+  visitor: "must be an id of 20 letters and digits",
   from: "is more than 30 days ago, or not before the end",
 };
 

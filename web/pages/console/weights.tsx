@@ -74,6 +74,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
     drafts.set(own, next);
     show(next);
   };
+  const form = useRef<HTMLFormElement>(null);
   const [preview, setPreview] = useState<Preview>();
   const [asks, setAsks] = useState(false);
   const changes = differing(draft, saved);
@@ -115,7 +116,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   ];
   const groups = [...new Set(saved.signals.map((name) => signals.find((one) => one.name === name)?.group ?? "other"))];
   return (
-    <form onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
+    <form ref={form} onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
       <p class="summary">
         <span>{saved.stored ? `Revision ${saved.revision}` : `Nothing is saved here: ${parent} are in force`}</span>
         {saved.updated_at && <span>saved <Time at={saved.updated_at} /></span>}
@@ -136,8 +137,8 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
         <p class="buttons">
           <span role="status">{size(changes) === 0 ? "No change yet." : many(size(changes), "unsaved change")}</span>
           <Button kind="primary" busy={look.busy} disabled={size(changes) === 0}>Preview</Button>
-          <Button admin kind="primary" busy={save.busy} disabled={size(changes) === 0} onClick={() => save.run()}>Save</Button>
-          <Button disabled={size(changes) === 0} onClick={() => edit({ ...EMPTY, ...Object.fromEntries(["suspect_threshold", ...MODES].map((name) => [name, undefined])) })}>Discard</Button>
+          <Button admin kind="primary" busy={save.busy} disabled={size(changes) === 0} onClick={() => form.current?.reportValidity() && save.run()}>Save</Button>
+          <Button disabled={size(changes) === 0} onClick={() => { setDraft(EMPTY); setPreview(undefined); }}>Discard</Button>
           <Button admin kind="danger" disabled={!saved.stored} onClick={() => setAsks(true)}>Restore …</Button>
         </p>
         {isConflict

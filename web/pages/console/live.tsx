@@ -114,11 +114,11 @@ export function Live() {
   return (
     <>
       <FilterBar names={["level", "signal", "country", "tag"]} />
-      <div class="bar-of-state">
+      {error === undefined && <div class="bar-of-state">
         <p class={`state ${isHidden ? "connecting" : isPaused ? "paused" : state.is}`}><span role="status">{described(state, isPaused)}</span>
           {isPaused && ` ${many(waits, "identification")} waiting${waits === MOST_ROWS ? " or more" : ""}.`}</p>
         <button type="button" onClick={() => setPaused(!isPaused)}>{isPaused ? "Resume" : "Pause"}</button>
-      </div>
+      </div>}
       {state.is === "waiting" && <p class="quiet">{state.why} Trying again in {state.seconds} s.</p>}
       <Problem error={error} />
       <Spoken arrived={arrived} />

@@ -95,6 +95,13 @@ def test_opened_operations_have_no_serious_axe_finding(used: dict[str, Any], loo
     assert (serious, found["overflows"]) == ({}, [])
 
 
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_the_page_shows_every_operation(used: dict[str, Any], look: str):
+    """None is hidden or below the end of the page: the renderer has elements of its own, which our styles may meet."""
+    found = used["looks"][look]
+    assert (found["unseen"], found["clipped"]) == ([], False)
+
+
 def test_every_operation_has_samples_and_a_shown_one_is_the_same(used: dict[str, Any], keys: dict[str, str]):
     assert set(used["samples"]) == {route.operation_id for route in API}
     assert {frozenset(samples) for samples in used["samples"].values()} == {frozenset(LANGUAGES)}

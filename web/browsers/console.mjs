@@ -115,6 +115,10 @@ async function walk() {
   found.preview = await page.$eval(".preview", (element) => element.textContent);
   await press("Save", { back: true });
   await says("The weights are saved");
+  await reach('input[aria-label="Weight of headless"]');
+  await page.keyboard.type("78");
+  await press("Discard", { back: true });
+  await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
 
   await press("Webhooks", { back: true });

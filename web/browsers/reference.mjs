@@ -63,7 +63,7 @@ for (const [tag, operation] of [["Management: keys", "listSdkKeys"], ["Managemen
 }
 await page.focus("#find");
 await page.keyboard.type("rotate secret");
-found.found = await page.$$eval("#operations li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));
+found.found = await page.$$eval("#index li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));
 await page.keyboard.press("Tab");
 await page.keyboard.press("Enter");
 await page.waitForFunction(() => document.activeElement.closest(".opblock"));
@@ -101,7 +101,12 @@ for (const [name, how] of Object.entries({ light: {}, dark: { scheme: "dark" }, 
   await look.page.waitForSelector(`${block("identify")} .samples`);
   await settled(look.page);
   if (process.env.SHOTS) await look.page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
-  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page) };
+  const unseen = await look.page.$$eval(".opblock", (blocks) => blocks.filter((one) => one.getClientRects().length === 0).map(({ id }) => id));
+  const clipped = await look.page.evaluate(() => {
+    const blocks = document.querySelectorAll(".opblock");
+    return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
+  });
+  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page), unseen, clipped };
   await look.page.close();
 }
 await browser.close();

@@ -28,9 +28,10 @@ export class Client extends Operations {
   readonly #options: Options;
   readonly #keyRings = new Map<string, KeyRing>();
 
+  /** Throws `TypeError` for what is no address or key. */
   constructor(options: Options) {
     super();
-    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, "") };
+    this.#options = { ...options, baseUrl: addressOf(options.baseUrl), apiKey: keyOf(options.apiKey) };
   }
 
   /**
@@ -118,6 +119,18 @@ export class Client extends Operations {
     }
     return read(response, text);
   }
+}
+
+function addressOf(baseUrl: string): string {
+  if (/^https?:\/\//.test(baseUrl)) return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+  throw new TypeError(`baseUrl is the address of the service, such as https://id.shop.example, not ${String(baseUrl)}`);
+}
+
+/** The key without the line break that a file ends with. The error does not repeat the key. */
+function keyOf(apiKey: string | undefined): string {
+  const key = apiKey?.trim() ?? "";
+  if (/^[!-~]+$/.test(key)) return key;
+  throw new TypeError("apiKey is empty, or has characters that no key has: svc_sk_... as it was issued");
 }
 
 function given<Value>(values: Record<string, Value | undefined> = {}): Array<[string, Value]> {

@@ -18,7 +18,7 @@ from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_wi
 from svc_client.errors import ApiError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
-from svc_client.transport import Sender, read
+from svc_client.transport import Sender, address_of, key_of, read
 from svc_client.types import EventBody
 from svc_client.verdicts import Expected, KeyRing
 
@@ -30,7 +30,7 @@ class Client(Operations):
     """Calls the service with one key, and waits. Threads may share one.
 
     `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt. `http` takes the place of
-    a connection pool of the client's own, and is not closed by it.
+    a connection pool of the client's own, and is not closed by it. Raises `ValueError` for what is no address or key.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Client(Operations):
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        self._sender = Sender(base_url.rstrip("/"), api_key, timeout_s, retries or Retries())
+        self._sender = Sender(address_of(base_url), key_of(api_key), timeout_s, retries or Retries())
         self._own = httpx.Client() if http is None else None
         self._http = http or self._own or httpx.Client()
         self._key_rings: dict[str, KeyRing] = {}
@@ -142,7 +142,7 @@ class AsyncClient(AsyncOperations):
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._sender = Sender(base_url.rstrip("/"), api_key, timeout_s, retries or Retries())
+        self._sender = Sender(address_of(base_url), key_of(api_key), timeout_s, retries or Retries())
         self._own = httpx.AsyncClient() if http is None else None
         self._http = http or self._own or httpx.AsyncClient()
         self._key_rings: dict[str, KeyRing] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict
@@ -38,6 +39,21 @@ class Request(TypedDict):
     json: Any
     timeout: float
     follow_redirects: bool
+
+
+def address_of(base_url: str) -> str:
+    """Where the service is, without /api/v1 and a slash at the end. Raises `ValueError` for what is no HTTP address."""
+    if not base_url.startswith(("https://", "http://")):
+        raise ValueError(f"base_url is the address of the service, such as https://id.shop.example, not {base_url!r}")
+    return base_url.rstrip("/").removesuffix(BASE)
+
+
+def key_of(api_key: str) -> str:
+    """The key without the line break that a file ends with. Raises `ValueError`, which does not repeat the key."""
+    key = (api_key or "").strip()
+    if not re.fullmatch("[!-~]+", key):
+        raise ValueError("api_key is empty, or has characters that no key has: svc_sk_... as it was issued")
+    return key
 
 
 @dataclass(frozen=True)

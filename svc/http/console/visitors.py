@@ -48,6 +48,7 @@ from svc.store.snapshot import Snapshot
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
+_NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
@@ -135,7 +136,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     visitor_id, environment = call.path["visitor_id"], query.environment
     number = (await noted(services, call)).organization.number
     if not is_visitor_id(visitor_id):
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
     record, places = await services.store.query(
         lambda snapshot: (
@@ -145,7 +146,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     )
     found = await _events(services, places, listing.filters)
     if record is None and not found:
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await _visits(services, number, found[:EVENTS_SHOWN])
     return Outcome(
         VisitorBody(

@@ -6,6 +6,7 @@ With these and the report an identification can be run again and comes to the sa
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 import msgspec
 
@@ -33,13 +34,19 @@ _decoder = msgspec.json.Decoder(RequestHeaders)
 
 
 def archived_headers(facts: RequestFacts) -> bytes:
-    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds."""
-    headers = RequestHeaders(
-        user_agent=facts.user_agent,
-        accept_language=facts.accept_language,
-        hints=facts.hints,
-        connection_os=facts.connection_os,
+    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds, for new ones."""
+    return _archived(
+        RequestHeaders(
+            user_agent=facts.user_agent,
+            accept_language=facts.accept_language,
+            hints=facts.hints,
+            connection_os=facts.connection_os,
+        )
     )
+
+
+@lru_cache(maxsize=2_048)  # most visitors of a site send what others have sent
+def _archived(headers: RequestHeaders) -> bytes:
     deflating = zlib.compressobj(1, zlib.DEFLATED, -_WINDOW_BITS, 5, zdict=_DICTIONARY)
     return deflating.compress(_encoder.encode(headers)) + deflating.flush()
 

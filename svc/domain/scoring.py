@@ -6,6 +6,8 @@ and the default weights live in `signals`.
 
 from __future__ import annotations
 
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -23,7 +25,7 @@ WeightsScope = Literal["default", "organization", "key"]
 """Whose configuration is in force (interface 2.11)."""
 
 
-class Weights(msgspec.Struct, frozen=True, kw_only=True):
+class Weights(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The configuration that scores one platform. A signal that `weights` does not name counts 0 (decisions 6.2)."""
 
     threshold: int = DEFAULT_THRESHOLD
@@ -31,6 +33,11 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     vpn_mode: Mode = "method"
     residential_proxy_mode: Mode = "method"
     scope: WeightsScope = "default"
+
+    @cached_property
+    def digest(self) -> bytes:
+        """16 bytes by which the store keeps `weights` once, however many documents name them."""
+        return blake2b(msgspec.json.encode(self.weights, order="deterministic"), digest_size=16).digest()
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -39,9 +39,10 @@ from hypercorn.typing import ASGIFramework
 
 from svc.http.accepting import PlainListener
 from svc.http.capacity import Refuse, Shared
-from svc.http.connection import AnyStream, Connection
+from svc.http.connection import Connection
 from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
+from svc.http.receiving import AnyStream
 from svc.http.tls import TlsListener
 from svc.http.turnstile import KnownKeys
 

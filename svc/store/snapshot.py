@@ -188,28 +188,51 @@ class Transaction(Snapshot):
         return question(self.get(table, *key))
 
 
+class DecodedSums:
+    """Rows that the jobs of a group update, as they were decoded last: each job would decode the same bytes again."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, bytes], tuple[bytes, Any]] = {}
+
+    def decode(self, table: Table[V], key: bytes, raw: bytes | None) -> V | None:
+        """As `Table.decode`; `None` where there is no row."""
+        if raw is None:
+            return None
+        latest = self._latest.get((table.name, key))
+        if latest is None or latest[0] is not raw:
+            latest = self._latest[table.name, key] = raw, table.decode(key, raw)
+        return latest[1]
+
+    def encode(self, table: Table[V], key: bytes, value: V) -> bytes:
+        """As `Table.encode`."""
+        raw = table.encode(key, value)
+        self._latest[table.name, key] = raw, value
+        return raw
+
+
 class RecordedTransaction(Transaction):
     """What a job sees that may have to run again (`group.py`)."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, sums: DecodedSums) -> None:
         super().__init__(recording)
         self._recording = recording
+        self._sums = sums
 
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
         """As `Transaction.update`, and recorded as such."""
-        packed = table.key.pack(*key)
+        packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> bytes:
-            return table.encode(packed, step(None if raw is None else table.decode(packed, raw)))
+            return sums.encode(table, packed, step(sums.decode(table, packed, raw)))
 
         self._recording.update(table.name, packed, on_bytes)
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
         """As `Transaction.ask`, and recorded as such."""
-        packed = table.key.pack(*key)
+        packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> T:
-            return question(None if raw is None else table.decode(packed, raw))
+            return question(sums.decode(table, packed, raw))
 
         return self._recording.ask(table.name, packed, on_bytes)
 

@@ -18,7 +18,8 @@ from typing import Any
 import lmdb
 import msgspec
 
-from bench.page_fill import EPOCH_MS, Countries, Filler, Plan, Rows
+from bench.page_events import Rows
+from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
 from bench.reports import device_report
 from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.ids import DAY_MS, ordered_digest
@@ -36,7 +37,7 @@ from svc.store.transactions.indexing import step
 from svc.world import World, twenty_characters
 
 GIB = 1 << 30
-MODELS = 20_000
+MODELS = 10_000
 """Devices at most that other visitors are made after."""
 FIRST_MODEL, FIRST_NEW = 10**9, 10**6
 """Numbers of devices: from 0 on those that return, each once."""
@@ -102,7 +103,7 @@ class Visits:
             began = time.perf_counter()
             for number, rows in enumerate(filler.chunks(), 1):
                 self.put(rows)
-                if number % 5 == 0:
+                if number % 5 == 0 or number < 10:
                     print(f"  {number} chunks of rows in {time.perf_counter() - began:.0f} s", flush=True)
             self._do(filler.finish)
         self.index()

@@ -72,8 +72,8 @@ bench-stages: venv
 bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
-# What an identification writes to the disk, in stores of up to a million visitors and ten million events: most of an hour, and
-# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
+# What an identification writes to the disk, in stores of up to a million visitors and ten million events: some minutes, and
+# 10 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
 bench-pages: venv
 	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
 	  --json bench/pages.json --plot docs/images/pages.svg

@@ -74,11 +74,11 @@ bench-stages: venv
 bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
-# What an identification writes to the disk, in stores of up to a million visitors and ten million events: most of an hour, and
-# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
+# What an identification writes to the disk, in stores of up to a million visitors and ten million events: some minutes, and
+# 10 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
 bench-pages: venv
 	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
-	  --deferral 20 500 5000 --json bench/pages.json --plot docs/images/pages.svg
+	  --json bench/pages.json --plot docs/images/pages.svg
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3,

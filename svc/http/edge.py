@@ -1,10 +1,9 @@
 """The edge: which connections are taken, and how the server ends.
 
-What may live here: the accept loop, its limits and counts, and the drain.
-What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`, how the application sees a
-request `asgi.py`, and which connection is evicted for a new one `capacity.py`. Together they replace hypercorn's
-server, and correct what hypercorn 0.18 and quart-trio 0.12 do wrong; each correction has its raw-socket test in
-`tests/edge`:
+What may live here: the accept loop, its limits and counts, and the drain. What happens on a single connection is
+`connection.py`, what its bytes mean `protocol.py`, how the application sees a request `asgi.py`, and which connection
+is evicted for a new one `capacity.py`. Together they replace hypercorn's server, and correct what hypercorn 0.18 and
+quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
 
 1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.

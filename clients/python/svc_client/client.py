@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
@@ -15,10 +16,10 @@ import httpx
 from svc_client.async_operations import AsyncOperations
 from svc_client.call import Call
 from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_with
-from svc_client.errors import ApiError
+from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
-from svc_client.transport import Sender, address_of, key_of, read
+from svc_client.transport import address_of, failure_of, key_of, read, request
 from svc_client.types import EventBody
 from svc_client.verdicts import Expected, KeyRing
 
@@ -42,7 +43,8 @@ class Client(Operations):
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        self._sender = Sender(address_of(base_url), key_of(api_key), timeout_s, retries or Retries())
+        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
+        self._retries = retries or Retries()
         self._own = httpx.Client() if http is None else None
         self._http = http or self._own or httpx.Client()
         self._key_rings: dict[str, KeyRing] = {}
@@ -124,9 +126,19 @@ class Client(Operations):
         while True:
             attempt += 1
             try:
-                return read(self._http.request(**self._sender.request(call)))
-            except (httpx.TransportError, ApiError) as error:
-                wait_s = self._sender.wait_s(error, attempt, call)
+                response = self._http.request(
+                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
+                )
+                return read(response)
+            except httpx.TransportError as error:
+                failure = failure_of(error)
+                wait_s = _wait_s(self._retries, failure, attempt, call)
+                if wait_s is None:
+                    raise failure from error
+            except ApiError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call)
+                if wait_s is None:
+                    raise
             time.sleep(wait_s)
 
 
@@ -142,7 +154,8 @@ class AsyncClient(AsyncOperations):
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._sender = Sender(address_of(base_url), key_of(api_key), timeout_s, retries or Retries())
+        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
+        self._retries = retries or Retries()
         self._own = httpx.AsyncClient() if http is None else None
         self._http = http or self._own or httpx.AsyncClient()
         self._key_rings: dict[str, KeyRing] = {}
@@ -215,7 +228,21 @@ class AsyncClient(AsyncOperations):
         while True:
             attempt += 1
             try:
-                return read(await self._http.request(**self._sender.request(call)))
-            except (httpx.TransportError, ApiError) as error:
-                wait_s = self._sender.wait_s(error, attempt, call)
+                response = await self._http.request(
+                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
+                )
+                return read(response)
+            except httpx.TransportError as error:
+                failure = failure_of(error)
+                wait_s = _wait_s(self._retries, failure, attempt, call)
+                if wait_s is None:
+                    raise failure from error
+            except ApiError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call)
+                if wait_s is None:
+                    raise
             await anyio.sleep(wait_s)
+
+
+def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call) -> float | None:
+    return retries.wait_s(failure, attempt=attempt, is_repeatable=call.is_repeatable, random=random.random())  # noqa: S311  no secret

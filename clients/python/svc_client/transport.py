@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import re
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict
 
@@ -12,7 +10,6 @@ import httpx
 
 from svc_client.call import Call
 from svc_client.errors import ApiError, UnreachableError
-from svc_client.retries import Retries
 
 BASE = "/api/v1"
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -37,8 +34,6 @@ class Request(TypedDict):
     params: dict[str, Any]
     headers: dict[str, str]
     json: Any
-    timeout: float
-    follow_redirects: bool
 
 
 def address_of(base_url: str) -> str:
@@ -56,39 +51,15 @@ def key_of(api_key: str) -> str:
     return key
 
 
-@dataclass(frozen=True)
-class Sender:
-    """How a client sends its calls, and when again."""
-
-    base_url: str
-    api_key: str
-    timeout_s: float
-    retries: Retries
-
-    def request(self, call: Call) -> Request:
-        """The request of a call."""
-        return {
-            "method": call.method,
-            "url": f"{self.base_url}{BASE}{call.path}",
-            "params": dict(call.query),
-            "headers": {"x-api-key": self.api_key, "User-Agent": USER_AGENT, **call.headers},
-            "json": call.body,
-            "timeout": self.timeout_s,
-            "follow_redirects": False,
-        }
-
-    def wait_s(self, error: httpx.TransportError | ApiError, attempt: int, call: Call) -> float:
-        """Seconds until the next attempt after number `attempt` (from 1) failed. Raises the failure where there is
-        none.
-        """
-        failure = failure_of(error) if isinstance(error, httpx.TransportError) else error
-        chance = random.random()  # noqa: S311  no secret
-        wait_s = self.retries.wait_s(failure, attempt=attempt, is_repeatable=call.is_repeatable, random=chance)
-        if wait_s is not None:
-            return wait_s
-        if failure is error:
-            raise failure
-        raise failure from error
+def request(base_url: str, api_key: str, call: Call) -> Request:
+    """The request of a call."""
+    return {
+        "method": call.method,
+        "url": f"{base_url}{BASE}{call.path}",
+        "params": dict(call.query),
+        "headers": {"x-api-key": api_key, "User-Agent": USER_AGENT, **call.headers},
+        "json": call.body,
+    }
 
 
 def read(response: httpx.Response) -> Any:
@@ -120,4 +91,6 @@ def _error(response: httpx.Response, body: Any) -> ApiError:
 
 def failure_of(error: httpx.TransportError) -> UnreachableError:
     """What an error of the transport means for a call."""
-    return UnreachableError(f"{type(error).__name__}: {error}".rstrip(": "), was_sent=not isinstance(error, NOT_SENT))
+    url = error.request.url
+    message = f"no response from {url.scheme}://{url.netloc.decode()}: {type(error).__name__}: {error}".rstrip(": ")
+    return UnreachableError(message, was_sent=not isinstance(error, NOT_SENT))

@@ -39,7 +39,6 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "noise in a private canvas": {"LOG_PRIVATE_CANVAS": 0.0},
     "near and far sets of fonts": {"LOG_NEAR_FONTS": 0.0, "LOG_FAR_FONTS": 0.0},
     "near and far sets of the rest": {"LOG_NEAR_REST": 0.0, "LOG_FAR_REST": 0.0},
-    "one first language": {"LOG_SAME_FIRST_LANGUAGE": 0.0},
     "versions go up": {"LOG_VERSION_DOWN": 0.0},
     "a former report elsewhere": {"LOG_FORMER_REPORT": 0.0},
     "rare values come together": {"RARE_TOGETHER": 0.0},

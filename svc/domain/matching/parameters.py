@@ -55,7 +55,9 @@ RECORDS_READ: Final = 20
 VOTES_WITHIN: Final = 3
 """How many blocks a visitor may stand in fewer than the one that stands in most, to be read at all."""
 NETWORK_VOTES: Final = 5
-"""How many blocks that of the network counts for."""
+"""How many blocks that of the report's network counts for: as many as there are blocks over attributes, in which a copy
+of the report from elsewhere may stand. Who comes close on this network leaves those from elsewhere unread, whom the
+counts of blocks stand for."""
 RECORDS_SCORED: Final = 12
 LIKENESS_WITHIN: Final = 4
 """Of those, how many are compared in full after a cheap ranking, and how many attributes they may fall behind the
@@ -134,7 +136,6 @@ LOG_FAR_FONTS: Final = -1.5
 LOG_NEAR_REST: Final = 2.0
 LOG_FAR_REST: Final = -1.0
 """Corrections to a change of a set, when the two sets share three quarters of their members, and when they do not."""
-LOG_SAME_FIRST_LANGUAGE: Final = 1.7
 LOG_PRIVATE_CANVAS: Final = 3.5
 """Correction to another canvas where WebKit comes without the token that this visitor has: in private windows it adds
 noise to what is read from a canvas."""

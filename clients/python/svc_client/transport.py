@@ -91,4 +91,6 @@ def _error(response: httpx.Response, body: Any) -> ApiError:
 
 def failure_of(error: httpx.TransportError) -> UnreachableError:
     """What an error of the transport means for a call."""
-    return UnreachableError(f"{type(error).__name__}: {error}".rstrip(": "), was_sent=not isinstance(error, NOT_SENT))
+    url = error.request.url
+    message = f"no response from {url.scheme}://{url.netloc.decode()}: {type(error).__name__}: {error}".rstrip(": ")
+    return UnreachableError(message, was_sent=not isinstance(error, NOT_SENT))

@@ -54,6 +54,7 @@ async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(lib
               await told(stranger.check(ID, { ...action, ip: null })),
               await told(client.check(ID, { ...action, ip: "nowhere" })),
               await told(lonely.check(ID, { ...action, ip: null })),
+              await lonely.getHealth().catch((error) => error.message.startsWith(`no response from ${NOBODY}: `)),
               await client.listEvents({ limit: 0 }).catch((error) => error.details),
               await told((async () => client.getEvent(".."))()),
             ];
@@ -64,6 +65,7 @@ async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(lib
         ["ApiError", "unauthorized", None],
         ["TypeError", None, None],
         ["UnreachableError", None, False],
+        True,
         [{"field": "limit", "issue": "out_of_range", "location": "query"}],
         ["TypeError", None, None],
     ]

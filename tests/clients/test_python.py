@@ -310,6 +310,7 @@ async def test_a_refused_connection_raises_an_error_that_says_nothing_was_sent()
         with pytest.raises(UnreachableError) as unreachable:
             await client.test_webhook("org", "whk")
     assert not unreachable.value.was_sent
+    assert str(unreachable.value).startswith(f"no response from {url}: ")
 
 
 @pytest.mark.parametrize("answer", [

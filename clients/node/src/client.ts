@@ -115,7 +115,7 @@ export class Client extends Operations {
       response = await fetch(url, { method: call.method, headers, body, signal, redirect: "manual" });
       text = await response.text();
     } catch (error) {
-      throw failureOf(error);
+      throw failureOf(error, url.origin);
     }
     return read(response, text);
   }
@@ -162,9 +162,10 @@ function read(response: Response, text: string): unknown {
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */
-function failureOf(error: unknown): unknown {
-  if (error instanceof DOMException) return new UnreachableError(error.message, true, error);
+function failureOf(error: unknown, origin: string): unknown {
+  const because = (reason: string): string => `no response from ${origin}: ${reason}`;
+  if (error instanceof DOMException) return new UnreachableError(because(error.message), true, error);
   if (!(error instanceof TypeError) || error.cause === undefined) return error;
   const cause = error.cause as { code?: string; message?: string };
-  return new UnreachableError(cause.message ?? error.message, !NOT_SENT.has(cause.code ?? ""), error);
+  return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(cause.code ?? ""), error);
 }

@@ -184,7 +184,7 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
     with ProcessPoolExecutor(max((os.cpu_count() or 2) - 1, 1)) as pool:
         running = {name: pool.submit(job) for name, job in jobs.items()}
         costs = measure(sizes, partial(_say, progress, running), when_grown=partial(_await, progress, running))
-        done = {name: future.result() for name, future in running.items()}
+        done: dict[str, Any] = {name: future.result() for name, future in running.items()}
     judged = [one for name, found in done.items() if isinstance(found, list) and "again" not in name for one in found]
     order = [(stream, method) for stream in streams for method in METHODS]
     judged.sort(key=lambda one: order.index((one.stream, one.method)))

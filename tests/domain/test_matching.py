@@ -368,7 +368,11 @@ def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.M
     for day in range(2):
         organization.visit(features_of(token=TOKEN, token_is_new=day == 0), START_MS + day * DAY_MS)
     before = organization.visitor(1)
-    monkeypatch.setattr(Statistics, "calibrated", lambda *_: 0.95)
+
+    def calibrated(*_: object) -> float:
+        return 0.95
+
+    monkeypatch.setattr(Statistics, "calibrated", calibrated)
     private = features_of(changed(CANVAS="another"), ip="203.0.113.9")
     seen = [organization.visit(private, START_MS + day * DAY_MS) for day in (3, 4)]
     assert [(one.number, one.outcome) for one in seen] == [(1, "match"), (1, "match")]

@@ -132,6 +132,10 @@ def test_an_identification_arrives_and_the_event_is_explained(walk: dict[str, An
     assert "account-7" in walk["visitor"]
 
 
+def test_an_event_is_found_by_its_id_from_any_screen(walk: dict[str, Any]):
+    assert re.search(r"#/events/[0-9a-f-]{36}\?environment=development$", walk["sought"])
+
+
 def test_weights_are_previewed_before_they_are_saved(walk: dict[str, Any]):
     assert "in development would have another level" in walk["preview"]
     assert walk["saved"]["weights"]["headless"] == 77

@@ -128,6 +128,10 @@ def test_an_identification_arrives_and_the_event_is_explained(tour: dict[str, An
     assert "account-7" in tour["visitor"]
 
 
+def test_an_event_is_found_by_its_id_from_any_screen(tour: dict[str, Any]):
+    assert re.search(r"#/events/[0-9a-f-]{36}\?environment=development$", tour["sought"])
+
+
 def test_weights_are_previewed_before_they_are_saved(tour: dict[str, Any]):
     assert "in development would have another level" in tour["preview"]
     assert tour["saved"]["weights"]["headless"] == 77

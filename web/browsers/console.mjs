@@ -135,6 +135,12 @@ async function walk() {
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
 
+  await reach("[name=wanted]", { back: true });
+  await page.keyboard.type(made.request_id);
+  await page.keyboard.press("Enter");
+  await screen("Event");
+  found.sought = page.url();
+
   await press("Visitors", { back: true });
   await screen("Visitors");
   await press(`a.visitor[title="${made.visitor_id}"]`);

@@ -45,7 +45,8 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     if counts["problem"]:
         raise CommandError("1 problem" if counts["problem"] == 1 else f"{counts['problem']} problems")
     if not as_json:
-        click.echo(f"\nno problems, {counts['warning']} warnings")
+        warnings = counts["warning"]
+        click.echo(f"\nno problems, {warnings} warning{'s' * (warnings != 1)}")
 
 
 def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[Finding]:

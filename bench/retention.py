@@ -125,7 +125,7 @@ class Months:
         outcomes = self.found.store.write_now(jobs)
         assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
 
-    async def _commit(self, function: Callable[[], Any], /) -> Any:
+    async def _commit(self, function: Callable[[], Any], /, **_: Any) -> Any:
         await trio.lowlevel.checkpoint()
         began = time.perf_counter()
         outcome = function()

@@ -103,9 +103,9 @@ class Noting(Watched):
             self._new.append(str(UUID(bytes=key[-16:])))
         return True
 
-    def write(self, group: Callable[[Any], T], /, *, may_use_reserve: bool = False) -> T:
+    def write(self, group: Callable[[Any], T], /, **options: Any) -> T:
         self._new.clear()
-        result = super().write(group, may_use_reserve=may_use_reserve)
+        result = super().write(group, **options)
         self.committed.update(dict.fromkeys(self._new, time.monotonic()))
         return result
 

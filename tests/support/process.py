@@ -26,8 +26,10 @@ ENVIRONMENT = {
 
 
 def start(*arguments: object, program: Sequence[str] = PROGRAM, **how: Any) -> subprocess.Popen[str]:
-    """Start the program, forked from one that has loaded it unless it is another one; `how` is as of `Popen`."""
-    if program == PROGRAM:
+    """Start the program, forked from one that has loaded it: unless it is another one, or the loader has to load more.
+    `how` is as of `Popen`.
+    """
+    if program == PROGRAM and "LD_PRELOAD" not in (how.get("env") or os.environ):
         return Preloaded(arguments, **how)
     return subprocess.Popen([*program, *map(str, arguments)], text=True, **how)
 

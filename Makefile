@@ -9,6 +9,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # More processes than the two cores of a small machine: many tests wait for programs that they start.
 PARALLEL := -n 4 --dist worksteal
+# Without compiled modules, as in images of Python, each of them would take twice as long to begin.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
 
@@ -72,11 +74,11 @@ bench-stages: venv
 bench-events: venv
 	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
 
-# What an identification writes to the disk, in stores of up to a million visitors and ten million events: most of an hour, and
-# 20 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
+# What an identification writes to the disk, in stores of up to a million visitors and ten million events: some minutes, and
+# 10 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
 bench-pages: venv
 	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
-	  --deferral 20 500 5000 --json bench/pages.json --plot docs/images/pages.svg
+	  --json bench/pages.json --plot docs/images/pages.svg
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3,
@@ -89,11 +91,11 @@ sim: venv
 fuzz: venv
 	$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TARGET),--target $(TARGET))
 
-# Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="dev hard" for
-# others; MILLION=1 to measure among a million visitors, too; JSON=file for every figure.
+# Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="small dev" for
+# some of them; VISITORS=100000 to measure cost among so many at most; JSON=file for every figure.
 accuracy: venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/linkage/requirements.lock
-	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(MILLION),--million) \
+	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
 	  $(if $(JSON),--json $(JSON))
 
 # Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the

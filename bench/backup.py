@@ -22,7 +22,6 @@ import random
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -34,7 +33,7 @@ from typing import Any, NamedTuple
 import trio
 
 from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
-from bench.identify import Server, free_port, prepare, report_body, wait_for
+from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 from svc.cli.organizations import create_organization
@@ -50,8 +49,8 @@ from svc.store.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAP
 from svc.store.transactions.accounts import enter
 from svc.world import World, twenty_characters
 from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node
+from tests.support.process import PROGRAM
 
-PROGRAM = ("-c", "import svc.cli; svc.cli.main()")
 EVENTS_A_VISITOR = 10
 LOAD_S = 12.0
 """Of load around one snapshot, to see the file grow."""
@@ -90,19 +89,17 @@ def follow(directory: Path, seconds: float, rounds: int) -> None:
     """The same load on the same service, without and with a follower in turn."""
     data, destination = directory / "data", directory / "backup"
     api_key = prepare(str(data))
-    port = free_port()
     bodies = [report_body(number, token=True) for number in range(2000)]
-    service = Server(*PROGRAM, "serve", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--metrics-bind", "")
-    wait_for(port)
+    service = Server.serving(data, "--metrics-bind", "")
     rows: list[tuple[float, float, float]] = []
     print(f"{CLIENTS} clients, {rounds} rounds of {seconds:g} s each\n")
     print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'follower us':>13}")
     for number in range(rounds + 1):
-        alone, alone_us, _ = _measured(service, None, port, api_key, bodies, seconds if number else 2, number)
+        alone, alone_us, _ = _measured(service, None, api_key, bodies, seconds if number else 2, number)
         follower = Server(*PROGRAM, "backup", str(destination), "--follow", "--data", str(data))
         _wait_for_snapshot(destination, number)
         followed, followed_us, follower_us = _measured(
-            service, follower, port, api_key, bodies, seconds if number else 2, number
+            service, follower, api_key, bodies, seconds if number else 2, number
         )
         follower.stop()
         _svc("backup", "--unfollow", "--data", str(data))
@@ -120,11 +117,11 @@ def follow(directory: Path, seconds: float, rounds: int) -> None:
 
 
 def _measured(
-    service: Server, follower: Server | None, port: int, api_key: str, bodies: list[bytes], seconds: float, seed: int
+    service: Server, follower: Server | None, api_key: str, bodies: list[bytes], seconds: float, seed: int
 ) -> tuple[Measured, float, float]:
     """(load, CPU of the service per request in us, that of the follower)"""
     before, before_follower = sum(service.cpu()), 0.0 if follower is None else sum(follower.cpu())
-    measured = run(port, requests(api_key, bodies, random.randrange(2**32) + seed), seconds)
+    measured = run(service.port, requests(api_key, bodies, random.randrange(2**32) + seed), seconds)
     used = 1e6 * (sum(service.cpu()) - before) / measured.requests
     beside = 0.0 if follower is None else 1e6 * (sum(follower.cpu()) - before_follower) / measured.requests
     return measured, used, beside
@@ -196,9 +193,7 @@ def fill(directory: Path, size: int) -> int:
     for start in count(0, A_COMMIT):
         batch = range(start, start + A_COMMIT)
         job = partial(_record, world=world, chance=chance, number=number, archives=archives, places=batch, at=begin_ms)
-        (outcome,) = found.store.write_now([job])
-        if isinstance(outcome, Exception):
-            raise outcome
+        found.store.write_one_now(job)
         made += A_COMMIT
         if found.store.statistics().used_bytes >= size:
             break
@@ -244,20 +239,18 @@ def _visitor(visitor_id: str, at_ms: int) -> Visitor:
 def _growth(data: Path, destination: Path) -> None:
     """Load a service on the large store for a while, twice: alone, then with a snapshot begun in the middle."""
     api_key = prepare(str(data))
-    port = free_port()
     bodies = [report_body(number, token=True) for number in range(2000)]
-    service = Server(*PROGRAM, "serve", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--metrics-bind", "")
-    wait_for(port)
+    service = Server.serving(data, "--metrics-bind", "")
     file = data / "store" / "data.mdb"
     print(f"\n{'file of a service under load':30}{'grew MB':>9}{'req/s':>9}{'p99 ms':>9}")
-    run(port, requests(api_key, bodies, 1), 2)
+    run(service.port, requests(api_key, bodies, 1), 2)
     for name in ("alone", "during a snapshot"):
         before = file.stat().st_blocks
         copying: subprocess.Popen[bytes] | None = None
         if name != "alone":
-            command = [sys.executable, *PROGRAM, "backup", str(destination), "--data", str(data), "--json"]
+            command = [*PROGRAM, "backup", str(destination), "--data", str(data), "--json"]
             copying = subprocess.Popen(command, stdout=subprocess.PIPE)
-        measured = run(port, requests(api_key, bodies, 2), LOAD_S)
+        measured = run(service.port, requests(api_key, bodies, 2), LOAD_S)
         grown = (file.stat().st_blocks - before) * 512 / 1e6
         print(f"{name:30}{grown:9.0f}{measured.requests / measured.seconds:9.0f}{measured.p99_ms:9.1f}")
         if copying is not None:
@@ -267,7 +260,7 @@ def _growth(data: Path, destination: Path) -> None:
 
 def _timed(name: str, *arguments: str) -> Used:
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, *PROGRAM, *arguments, "--json"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([*PROGRAM, *arguments, "--json"], stdout=subprocess.PIPE)
     watch = _Anonymous(process.pid)
     watch.start()
     assert process.stdout is not None
@@ -302,7 +295,7 @@ class _Anonymous(threading.Thread):
 
 
 def _svc(*arguments: str) -> None:
-    subprocess.run([sys.executable, *PROGRAM, *arguments, "--json"], check=True, capture_output=True)
+    subprocess.run([*PROGRAM, *arguments, "--json"], check=True, capture_output=True)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ import msgspec
 import trio
 
 from bench.detection.hostile import USER_AGENT, reports
+from bench.reports import submitted
 from svc.actors.mailbox import Reply
 from svc.actors.messages import Identify, PipelineResult
 from svc.cli.data_directory import opened_directory
@@ -304,24 +305,15 @@ class Bench:
         return self._steps.longest_ms, heart.longest_ms, in_all
 
     def _submission(self, signals: dict[str, Any], text: bytes) -> Submission:
-        world = self._service.services.world
-        now_ms = world.now_ms()
-        return Submission(
-            request_id=world.request_id(now_ms),
-            new_visitor_id="A" * 20,
-            at_ms=now_ms,
+        return submitted(
+            self._service.services.world,
+            signals,
+            RequestFacts(ip="81.2.69.160", user_agent=USER_AGENT),
+            signals_json=text,
             organization=self._organization,
             key_id=self._key_id,
-            touched_key=None,
             environment="development",
-            sdk_platform="web",
-            sdk_version=None,
             origin="https://shop.example",
-            tag=None,
-            idempotency=None,
-            facts=RequestFacts(ip="81.2.69.160", user_agent=USER_AGENT),
-            signals=signals,
-            signals_json=text,
         )
 
     def _send(self, body: Body) -> str:

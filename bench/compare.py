@@ -31,12 +31,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.identify import ENVIRONMENT, TICKS_PER_S, free_port, prepare, report_body, wait_for
+from bench.identify import ENVIRONMENT, free_port, prepare, report_body, wait_for
 from bench.load import CLIENTS, own_address, requests, run
+from bench.measures import TICKS_PER_S
 from bench.peer.database import database
+from tests.support.process import PROGRAM
 
 API_KEY = "peer-key"
-SVC = ("-c", "import svc.cli; svc.cli.main()")
 ONE_WORKER = "1 worker"
 
 
@@ -159,7 +160,7 @@ def _service(
     api_key = prepare(data, checkout)
     port = free_port()
     many = ["--workers", str(workers)] if workers > 1 else []
-    command = [sys.executable, *SVC, "serve", "--data", data, "--bind", f"127.0.0.1:{port}", *many]
+    command = [*PROGRAM, "serve", "--data", data, "--bind", f"127.0.0.1:{port}", *many]
     pid, log = stack.enter_context(_process(directory, command, checkout))
     wait_for(port)
     return Running(port, api_key, (pid,)), log

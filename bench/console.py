@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import math
 import tempfile
 import time
 from functools import partial
@@ -23,6 +22,7 @@ import msgspec
 import trio
 
 from bench.events import DAY_MS, AttemptRecord, fill
+from bench.measures import quantile
 from svc.cli.keys import issue_key
 from svc.config import Config
 from svc.domain.timestamps import timestamp
@@ -141,7 +141,7 @@ async def ask(port: int, secret: str, question: Question, requests: int, watch: 
             size += length
             refused += status != 200
     times.sort()
-    p50, p99 = times[len(times) // 2], times[math.ceil(len(times) * 0.99) - 1]
+    p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
     cpu_ms, longest_ms = 1000 * watch.all_s / requests, 1000 * watch.longest_s
     print(
         f"{question.name:30}{p50:9.2f}{p99:9.2f}{cpu_ms:9.2f}{longest_ms:10.2f}{size / requests:12,.0f}{refused:9}",

@@ -19,8 +19,9 @@ import time
 from collections import deque
 from typing import Any, NamedTuple
 
-from bench.identify import Server, free_port, prepare, report_body, svc, wait_for
+from bench.identify import Server, prepare, report_body, svc
 from bench.load import CLIENTS, requests
+from bench.measures import quantile
 
 KINDS = ("no viewer", "reading", "not reading")
 
@@ -54,19 +55,16 @@ def main() -> None:
         management = svc("key", "issue", organization["organization_id"], "--kind", "management", "--data", directory)[
             "secret"
         ]
-        port = free_port()
-        command = "import svc.cli; svc.cli.main()"
-        server = Server("-c", command, "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
+        server = Server.serving(directory)
         try:
-            wait_for(port)
-            paced(port, public, bodies, options.rate, 3.0, seed=0)
+            paced(server.port, public, bodies, options.rate, 3.0, seed=0)
             print(
                 f"{'':14}{'answered':>10}{'refused':>9}{'CPU us':>9}{'p50 ms':>9}{'p99 ms':>9}{'shown':>10}"
                 f"{'missed':>9}"
             )
             for number in range(1, options.rounds + 1):
                 for place, kind in enumerate(KINDS):
-                    one = measured(server, port, public, management, bodies, kind, options, 10 * number + place)
+                    one = measured(server, public, management, bodies, kind, options, 10 * number + place)
                     print(
                         f"{kind:14}{one.answered:10,}{one.refused:9}{one.cpu_us:9.0f}{one.p50_ms:9.2f}{one.p99_ms:9.2f}"
                         f"{one.shown:10,}{one.missed:9,}",
@@ -77,7 +75,7 @@ def main() -> None:
 
 
 def measured(
-    server: Server, port: int, public: str, management: str, bodies: list[bytes], kind: str, options: Any, seed: int
+    server: Server, public: str, management: str, bodies: list[bytes], kind: str, options: Any, seed: int
 ) -> Round:
     """One round with viewers of one kind."""
     context = multiprocessing.get_context("spawn")
@@ -85,12 +83,12 @@ def measured(
     counts = context.Queue()
     count = 0 if kind == KINDS[0] else options.viewers
     watching = context.Process(
-        target=watch, args=(port, management, count, kind == "reading", ready, stop, counts), daemon=True
+        target=watch, args=(server.port, management, count, kind == "reading", ready, stop, counts), daemon=True
     )
     watching.start()
     ready.wait()
     before = sum(server.cpu())
-    latencies, refused = paced(port, public, bodies, options.rate, options.seconds, seed)
+    latencies, refused = paced(server.port, public, bodies, options.rate, options.seconds, seed)
     used = sum(server.cpu()) - before
     stop.set()
     shown, missed = counts.get()
@@ -100,8 +98,8 @@ def measured(
         answered=len(latencies),
         refused=refused,
         cpu_us=1e6 * used / len(latencies),
-        p50_ms=1e3 * latencies[len(latencies) // 2],
-        p99_ms=1e3 * latencies[len(latencies) * 99 // 100],
+        p50_ms=1e3 * quantile(latencies, 0.5),
+        p99_ms=1e3 * quantile(latencies, 0.99),
         shown=shown,
         missed=missed,
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import math
 import random
 import tempfile
 import time
@@ -24,7 +23,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
-from bench.identify import ENVIRONMENT, Server, free_port, wait_for
+from bench.identify import ENVIRONMENT, Server
+from bench.measures import quantile
 from bench.reports import device_report
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
@@ -98,12 +98,9 @@ def measure(directory: Path, count: int, requests: int) -> None:
     made = fill(directory, count)
     print(f"{count:,} events made in {made.seconds:.0f} s, {len(made.visitors):,} visitors\n")
     sizes(directory / "store", count)
-    port = free_port()
-    command = "import svc.cli; svc.cli.main()"
-    server = Server("-c", command, "serve", "--data", str(directory), "--bind", f"127.0.0.1:{port}")
+    server = Server.serving(directory)
     try:
-        wait_for(port)
-        ask(server, port, made, requests)
+        ask(server, made, requests)
     finally:
         server.stop()
     statistics(directory / "store", requests)
@@ -126,7 +123,7 @@ def statistics(directory: Path, times: int) -> None:
     taken_ms.sort()
     print(
         f"statistics of 30 days: {hours_read} hours, {total.identifications:,} events, "
-        f"CPU p50 {taken_ms[times // 2]:.2f} ms, p99 {taken_ms[times * 99 // 100]:.2f} ms"
+        f"CPU p50 {quantile(taken_ms, 0.5):.2f} ms, p99 {quantile(taken_ms, 0.99):.2f} ms"
     )
 
 
@@ -148,19 +145,16 @@ def sweep(directory: Path) -> None:
     now_ms = world.now_ms() + 4 * DAY_MS
     with found.store.read() as snapshot:
         ((number,), _), *_ = snapshot.scan(ORGANIZATIONS)
-        duty = next(duty for duty in expired_by_key(snapshot, number, now_ms) if duty.name == EVENTS.name)
+        task = next(task for task in expired_by_key(snapshot, number, now_ms) if task.name == EVENTS.name)
     taken_ms: list[float] = []
-    start: tuple[Any, ...] | None = duty.start
+    start: tuple[Any, ...] | None = task.start
     while start is not None and len(taken_ms) < BATCHES_SWEPT:
         began = time.perf_counter()
-        (done,) = found.store.write_now([partial(duty.step, start)])
+        start = found.store.write_one_now(partial(task.step, start)).resume
         taken_ms.append((time.perf_counter() - began) * 1000)
-        if isinstance(done, Exception):
-            raise done
-        start = done.resume
     found.store.close()
     taken_ms.sort()
-    middle, last = taken_ms[len(taken_ms) // 2], taken_ms[len(taken_ms) * 99 // 100]
+    middle, last = quantile(taken_ms, 0.5), quantile(taken_ms, 0.99)
     print(f"\nsweeper: {len(taken_ms)} batches of {EVENTS_A_STEP} events, p50 {middle:.2f} ms, p99 {last:.2f} ms")
 
 
@@ -180,10 +174,7 @@ def fill(directory: Path, count: int) -> AttemptRecord:
     request_ids: list[str] = []
     rows = events(World.real(), chance, visitors, count)  # whose ids begin in the past
     while batch := list(islice(rows, A_COMMIT)):
-        job = partial(record, number=organization.number, batch=batch, archives=archives)
-        (outcome,) = found.store.write_now([job])
-        if isinstance(outcome, Exception):
-            raise outcome
+        found.store.write_one_now(partial(record, number=organization.number, batch=batch, archives=archives))
         request_ids += [str(request_id) for request_id, given in batch[:9] if given.environment == "production"]
     for scope in (Scope(organization.number, place) for place in range(len(ENVIRONMENTS))):
         while found.store.write_now([partial(step, scope=scope, before_ms=World.real().now_ms())]) == [True]:
@@ -268,7 +259,7 @@ def sizes(directory: Path, count: int) -> None:
         print(f"{'all':20}{total / count:16.0f}\n{'file':20}{store.used_bytes / count:16.0f}\n")
 
 
-def ask(server: Server, port: int, made: AttemptRecord, requests: int) -> None:
+def ask(server: Server, made: AttemptRecord, requests: int) -> None:
     """Ask each kind of question so often, one after the other, and print how long the answers took."""
     chance = random.Random(6)
     since = {"from": timestamp(World.real().now_ms() - (DAYS * DAY_MS))}
@@ -301,7 +292,7 @@ def ask(server: Server, port: int, made: AttemptRecord, requests: int) -> None:
         "never together": lambda: _list(since | {"signal": "tor", "kind": "human"}),
         "one event": lambda: f"/events/{chance.choice(made.request_ids)}",
     }
-    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
     print(f"{'':22}{'p50 ms':>8}{'p99 ms':>8}{'CPU ms':>8}{'bytes':>10}{'not 200':>9}")
     for name, question in questions.items():
         times: list[float] = []
@@ -320,7 +311,7 @@ def ask(server: Server, port: int, made: AttemptRecord, requests: int) -> None:
                 size += len(body)
                 refused += response.status != 200
         times.sort()
-        p50, p99 = times[len(times) // 2], times[math.ceil(len(times) * 0.99) - 1]
+        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
         cpu_ms = 1000 * (sum(server.cpu()) - spent) / requests
         print(f"{name:22}{p50:8.2f}{p99:8.2f}{cpu_ms:8.2f}{size / requests:10,.0f}{refused:9}")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 
 import trio
 
+from bench.measures import cpu_s
 from bench.reports import device_report, submission_of
 from svc.actors.visitor_index import ClassKey, Frequencies
 from svc.cli.organizations import create_organization
@@ -150,13 +150,7 @@ class _Found:
 def server_cpu_of(cluster: Cluster) -> float:
     """Seconds that the server and its sessions have used, those that have ended included."""
     children = Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split()
-    return cpu_of(cluster.pid, with_ended=True) + sum(cpu_of(int(child)) for child in children)
-
-
-def cpu_of(pid: int, *, with_ended: bool = False) -> float:
-    """Seconds that a process has used; `with_ended`: and its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11 : 15 if with_ended else 13])) / os.sysconf("SC_CLK_TCK")
+    return cpu_s(cluster.pid, with_ended=True) + sum(cpu_s(int(child)) for child in children)
 
 
 def main() -> None:

@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 import trio
 
-from bench.identify import Server, free_port, prepare, report_body, wait_for
+from bench.identify import Server, prepare, report_body
 from bench.load import requests
+from bench.measures import memory_mib, quantile
 
 HONEST = 32
 GIVE_UP_S = 5.0
@@ -48,7 +49,7 @@ class Spell(NamedTuple):
     """Share of one core that the server took."""
 
     def quantile_ms(self, share: float) -> float:
-        return 1e3 * self.times[min(len(self.times) - 1, int(len(self.times) * share))] if self.times else float("nan")
+        return 1e3 * quantile(self.times, share)
 
 
 # The attack
@@ -227,9 +228,9 @@ async def _ask(stream: trio.SocketStream | None, port: int, request: bytes) -> t
 class Run:
     """One server under measurement."""
 
-    def __init__(self, server: Server, port: int, api_key: str, options: argparse.Namespace) -> None:
+    def __init__(self, server: Server, api_key: str, options: argparse.Namespace) -> None:
         self.server = server
-        self.port = port
+        self.port = server.port
         self.api_key = api_key
         self.options = options
         self._request = requests(api_key, [report_body(number, token=True) for number in range(500)], seed=1)
@@ -242,8 +243,7 @@ class Run:
         return sum(1 for _ in Path(f"/proc/{self.server.process.pid}/fd").iterdir())
 
     def memory_mb(self) -> float:
-        lines = Path(f"/proc/{self.server.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+        return memory_mib(self.server.process.pid)
 
     def attacked(self, kinds: list[str]) -> Attack:
         return Attack(kinds, self.port, self.options, self.api_key)
@@ -320,14 +320,11 @@ def main() -> None:
         return
     print(f"{options.sockets} hostile sockets, {HONEST} honest clients, {options.rate:g} requests a second\n")
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        api_key, port = prepare(directory), free_port()
-        server = Server(
-            "-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}"
-        )
+        api_key = prepare(directory)
+        server = Server.serving(directory)
         try:
-            wait_for(port)
             _part_cores(server.process.pid)
-            run = Run(server, port, api_key, options)
+            run = Run(server, api_key, options)
             table(run, options.kinds.split(","))
             print(f"\nSIGTERM with all of them open: the process ended after {run.end_s():.1f} s")
         finally:

@@ -5,7 +5,8 @@ whole durable job (keys, admission, detection, matching, one transaction on disk
 reports of 1.8 kB, 70 % of devices that came before, each in a network of its own, fresh idempotency keys. With
 `--beside DIRECTORY` the service of that checkout stands for the bare front.
 
-    python -m bench.identify [--seconds 6] [--rounds 3] [--without-tokens] [--beside DIRECTORY]
+    python -m bench.identify [--seconds 6] [--rounds 3] [--without-tokens] [--organizations 1]
+                           [--beside DIRECTORY]
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.load import CLIENTS, Measured, own_address, requests, run
+from bench.measures import cpu_times_s
 from bench.reports import device_report
+from tests.support.process import PROGRAM
 
 ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_METRICS_BIND": ""}
 HERE = Path(__file__).parents[1]
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Row(NamedTuple):
@@ -44,17 +47,31 @@ class Row(NamedTuple):
 
 
 class Server:
-    """A server process and the CPU it used."""
+    """A server process, which may listen on a free port, and the CPU it used."""
 
-    def __init__(self, *command: str, checkout: Path = HERE) -> None:
+    def __init__(self, *command: str, checkout: Path = HERE, port: int = 0) -> None:
+        self.port = port
         # Not a pipe: one that nobody reads stops the server when it is full.
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  `stop` closes it
-        self.process = subprocess.Popen([sys.executable, *command], cwd=checkout, env=ENVIRONMENT, stderr=self._log)
+        self.process = subprocess.Popen(command, cwd=checkout, env=ENVIRONMENT, stderr=self._log)
+
+    @classmethod
+    def serving(cls, directory: str | Path, *options: str, checkout: Path = HERE) -> Server:
+        """`svc serve` on a data directory, when it listens."""
+        port = free_port()
+        bind = ("--bind", f"127.0.0.1:{port}")
+        server = cls(*PROGRAM, "serve", "--data", str(directory), *bind, *options, checkout=checkout, port=port)
+        try:
+            wait_for(port)
+        except BaseException:
+            server.process.kill()
+            raise
+        return server
 
     def cpu(self) -> tuple[float, float]:
         """(user, system) seconds so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) / TICKS_PER_S, int(fields[12]) / TICKS_PER_S
+        user, system, *_ = cpu_times_s(self.process.pid)
+        return user, system
 
     def stop(self) -> list[dict[str, Any]]:
         """End it; its log."""
@@ -72,6 +89,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=6_000, help="that may come for the first time")
     parser.add_argument("--returning", type=float, default=0.7, help="share of devices that came before")
     parser.add_argument("--without-tokens", action="store_true", help="reports without a client token")
+    parser.add_argument("--organizations", type=int, default=1, help="that send, each with devices of its own")
     parser.add_argument("--beside", type=Path, help="another checkout")
     options = parser.parse_args()
     bodies = [report_body(number, token=not options.without_tokens) for number in range(options.devices)]
@@ -81,22 +99,22 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         other_name = "bare front" if options.beside is None else "other version"
-        port, other_port = free_port(), free_port()
-        service, api_key = _serve(f"{directory}/this", port, HERE)
+        service, keys = _serve(f"{directory}/this", HERE, options.organizations)
         if options.beside is None:
-            other, other_key = Server("-m", "bench.bare", str(other_port)), api_key
+            bare_port = free_port()
+            other, other_keys = Server(sys.executable, "-m", "bench.bare", str(bare_port), port=bare_port), keys
+            wait_for(bare_port)
         else:
-            other, other_key = _serve(f"{directory}/other", other_port, options.beside)
-        for one in (other_port, port):
-            wait_for(one)
+            other, other_keys = _serve(f"{directory}/other", options.beside, options.organizations)
         rows: dict[str, list[Row]] = {other_name: [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
-        loads = [requests(key, bodies, 1, own_address, options.returning) for key in (other_key, api_key)]
+        loads = [
+            in_turn([requests(key, bodies, 1, own_address, options.returning) for key in senders])
+            for senders in (other_keys, keys)
+        ]
         for number in range(options.rounds + 1):
-            for name, server, at, load in (
-                (other_name, other, other_port, loads[0]), ("this service", service, port, loads[1]),
-            ):  # fmt: skip
-                row = _measure(server, at, load, options.seconds if number else min(2.0, options.seconds))
+            for name, server, load in ((other_name, other, loads[0]), ("this service", service, loads[1])):
+                row = _measure(server, load, options.seconds if number else min(2.0, options.seconds))
                 if number:  # the first round warms caches up
                     rows[name].append(row)
                     print(_line(name, row))
@@ -105,9 +123,9 @@ def main() -> None:
     _summary(rows, log, other_name)
 
 
-def _measure(server: Server, port: int, load: Callable[[], bytes], seconds: float) -> Row:
+def _measure(server: Server, load: Callable[[], bytes], seconds: float) -> Row:
     user, system = server.cpu()
-    measured = run(port, load, seconds)
+    measured = run(server.port, load, seconds)
     user_after, system_after = server.cpu()
     used = user_after - user
     return Row(measured, 1e6 * (used + system_after - system) / measured.requests, 1e6 * used / measured.requests)
@@ -135,15 +153,22 @@ def _line(name: str, row: Row) -> str:
     )
 
 
-def _serve(directory: str, port: int, checkout: Path) -> tuple[Server, str]:
+def in_turn(loads: list[Callable[[], bytes]]) -> Callable[[], bytes]:
+    """The requests of several senders, one of each after the other."""
+    turns = cycle(loads)
+    return lambda: next(turns)()  # noqa: PLW0108  another one each time
+
+
+def _serve(directory: str, checkout: Path, organizations: int) -> tuple[Server, list[str]]:
     Path(directory).mkdir()
-    api_key = prepare(directory, checkout)
-    command = ("-c", "import svc.cli; svc.cli.main()", "serve", "--data", directory, "--bind", f"127.0.0.1:{port}")
-    return Server(*command, checkout=checkout), api_key
+    keys = [prepare(directory, checkout) for _ in range(organizations)]
+    return Server.serving(directory, checkout=checkout), keys
 
 
 def prepare(directory: str, checkout: Path = HERE) -> str:
-    """A production key with enough credit, so that billing is part of the job, made by the service of this checkout."""
+    """A production key of a new organization with enough credit, so that billing is part of the job, made by the
+    service of this checkout.
+    """
     organization = svc(
         "org", "create", "bench", "--credit-usd", "100000", "--rate-limit", "0", "--data", directory, checkout=checkout
     )
@@ -157,7 +182,7 @@ def prepare(directory: str, checkout: Path = HERE) -> str:
 def svc(*arguments: str, checkout: Path = HERE) -> Any:
     """What a command of the service prints as JSON."""
     done = subprocess.run(
-        [sys.executable, "-c", "import svc.cli; svc.cli.main()", *arguments, "--json"],
+        [*PROGRAM, *arguments, "--json"],
         check=True, capture_output=True, text=True, cwd=checkout, env=ENVIRONMENT,
     )  # fmt: skip
     return json.loads(done.stdout)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 from typing import NamedTuple
 
+from bench.measures import quantile
+
 CLIENTS = 32
 
 
@@ -23,19 +25,21 @@ class Measured(NamedTuple):
     mean_ms: float
 
 
-class _Client:
-    """One connection: one request at a time, answered by `Content-Length` bytes."""
+class Client:
+    """One keep-alive connection: one request at a time, answered by `Content-Length` bytes."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
+    def __init__(self, port: int, timeout_s: float | None = None) -> None:
+        self._port = port
+        self._timeout_s = timeout_s
         self.connect()
         self.request = b""
         self.sent_at = 0.0
 
     def connect(self) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", self.port))
+        self.socket = socket.create_connection(("127.0.0.1", self._port), timeout=self._timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.received = b""
+        self._received = bytearray()
+        self._size = 0
 
     def send(self, request: bytes) -> None:
         self.request, self.sent_at = request, time.perf_counter()
@@ -54,20 +58,30 @@ class _Client:
                 return
 
     def receive(self) -> int | None:
-        """The status when the answer is whole."""
-        data = self.socket.recv(65_536)
+        """The status when the response is whole. Raises `ConnectionError` where the server has closed."""
+        data = self.socket.recv(1 << 16)
         if not data:
             raise ConnectionError("the server closed a connection under load")
-        self.received += data
-        head, blank, body = self.received.partition(b"\r\n\r\n")
-        if not blank:
+        self._received += data
+        if not self._size:
+            end = self._received.find(b"\r\n\r\n")
+            if end < 0:
+                return None
+            length = self._received[:end].lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+            self._size = end + 4 + int(length or 0)
+        if len(self._received) < self._size:
             return None
-        lowered = head.lower()
-        length = int(lowered.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
-        if len(body) < length:
-            return None
-        self.received = body[length:]
-        return int(head[9:12])
+        status = int(self._received[9:12])
+        del self._received[: self._size]
+        self._size = 0
+        return status
+
+    def ask(self, request: bytes) -> int:
+        """The status of the response, when it is whole."""
+        self.send(request)
+        while (status := self.receive()) is None:
+            pass
+        return status
 
 
 def run(
@@ -85,7 +99,7 @@ def run(
     """
     ports = [port] if isinstance(port, int) else port
     selector = selectors.DefaultSelector()
-    connected = [_Client(one) for one in islice(cycle(ports), clients)]
+    connected = [Client(one) for one in islice(cycle(ports), clients)]
     for client in connected:
         selector.register(client.socket, selectors.EVENT_READ, client)
         client.send(make_request())
@@ -95,7 +109,7 @@ def run(
     end = start + seconds
     while (now := time.perf_counter()) < end and (most is None or len(times) < most):
         for key, _ in selector.select(timeout=end - now):
-            client: _Client = key.data
+            client: Client = key.data
             try:
                 status = client.receive()
             except ConnectionError:
@@ -114,11 +128,7 @@ def run(
         client.socket.close()
     times.sort()
     mean_ms = 1000 * sum(times) / max(1, len(times))
-    return Measured(len(times), elapsed, _share(times, 0.5), _share(times, 0.99), refused, mean_ms)
-
-
-def _share(times: list[float], share: float) -> float:
-    return 1000 * times[min(len(times) - 1, int(len(times) * share))] if times else 0.0
+    return Measured(len(times), elapsed, 1000 * quantile(times, 0.5), 1000 * quantile(times, 0.99), refused, mean_ms)
 
 
 def own_address(device: int) -> str:

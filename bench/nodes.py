@@ -33,8 +33,8 @@ import msgspec
 
 from bench.delay import Delay, Late
 from bench.groups import server_cpu_of
-from bench.identify import TICKS_PER_S
 from bench.load import Measured, run
+from bench.measures import cpu_s
 from bench.sdk_visits import SdkVisits
 from bench.workers import Running
 from svc.cli.keys import issue_key
@@ -171,7 +171,7 @@ class Bench:
             url = self._cluster.url(database, None if delay is None else delay.port)
             nodes = stack.enter_context(_served(Path(name), url, cell.nodes))
             return self._loaded(
-                cell, keys, nodes, lambda: sum(_cpu_s(node.pid) for node in nodes), delay, round_trip_ms(url)
+                cell, keys, nodes, lambda: sum(cpu_s(node.pid) for node in nodes), delay, round_trip_ms(url)
             )
 
     def _delay(self, delay_ms: float, database: str) -> Delay:
@@ -204,7 +204,7 @@ class Bench:
         cell: Cell,
         keys: Sequence[str],
         servers: Sequence[Served],
-        cpu_s: Callable[[], float],
+        service_cpu_s: Callable[[], float],
         delay: Delay | None,
         trip_ms: float,
     ) -> Row:
@@ -212,21 +212,21 @@ class Bench:
         visits, devices = self._visits, self._sizes.devices
         first = load(visits.in_order(keys, 1), 60.0, most=devices, clients=min(cell.clients, devices // 2))
         make = visits.by_chance(keys, 2)
-        before, used_before = _counted(servers), self._used(cpu_s, delay)
+        before, used_before = _counted(servers), self._used(service_cpu_s, delay)
         measured = load(make, self._sizes.seconds)
-        used = [after - then for after, then in zip(self._used(cpu_s, delay), used_before, strict=True)]
+        used = [after - then for after, then in zip(self._used(service_cpu_s, delay), used_before, strict=True)]
         counted = _counted(servers)
         counted.subtract(before)
         return _row(cell, measured, first.refused, used, counted, trip_ms)
 
-    def _used(self, cpu_s: Callable[[], float], delay: Delay | None) -> list[float]:
+    def _used(self, service_cpu_s: Callable[[], float], delay: Delay | None) -> list[float]:
         """Seconds of CPU so far of the service, the database, the load and the delay."""
         own = resource.getrusage(resource.RUSAGE_SELF)
         return [
-            cpu_s(),
+            service_cpu_s(),
             server_cpu_of(self._cluster),
             own.ru_utime + own.ru_stime,
-            0.0 if delay is None else _cpu_s(delay.pid),
+            0.0 if delay is None else cpu_s(delay.pid),
         ]
 
 
@@ -298,11 +298,6 @@ def _counted(servers: Sequence[Served]) -> Counter[str]:
             for name, value in _SAMPLE.findall(response.read().decode()):
                 counted[name] += float(value)  # pyright: ignore[reportArgumentType]  a Counter adds up any numbers
     return counted
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 COLUMNS: dict[str, Callable[[Row], str]] = {

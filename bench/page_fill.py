@@ -1,54 +1,56 @@
 """Rows for a store that should be as large as months of traffic made it, in bulk: for `bench.pages`.
 
 What may live here: what such rows look like. They have the keys, the lengths and the spread of those that the real
-transaction writes, and are written table by table in the order of keys, a chunk of the past at a time, so that trees
-grow as they do in service. They are no whole: an event's values are not those of its visitor.
+transaction writes (`page_likeness` compares them), and are written table by table in the order of keys, a chunk of the
+past at a time, so that trees grow as they do in service. A store of them passes `svc check`. Archived reports are left
+out, since they lie in the order of time; and a visitor's blocks are not all those of its record.
 """
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from ipaddress import IPv4Address
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
-from svc.domain.billing import LedgerEntry
+from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
+from svc.domain.counting import NOTHING, HourCounts
 from svc.domain.countries import COUNTRY_NAMES
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
+from svc.domain.history import AddressHistory, VisitorHistory
 from svc.domain.ids import DAY_MS
-from svc.domain.matching import Block, Visitor
+from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
+from svc.domain.matching.parameters import BLOCK_LENGTH
+from svc.domain.matching.visitor import first_record
 from svc.domain.network import Country, Known
 from svc.domain.records import Event, Idempotency
-from svc.domain.verdict import EventSignal, EventTrigger, Verdict
-from svc.store.event_index import Scope, digests, write_run
-from svc.store.segments import Digests, joined, of_one
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
     ADDRESS_HISTORY,
+    BALANCES,
     BLOCKS,
-    EVENT_TAIL,
-    EVENTS,
+    HOURS,
     IDEMPOTENCY,
-    LEDGER,
-    REPORT_FINGERPRINTS,
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
-    Table,
 )
-from svc.store.transactions.indexing import EVENTS_A_LARGE
+from svc.store.transactions.holdings import add
 
 EPOCH_MS = 1_785_585_600_000 + DAY_MS // 2
 """2026-08-01T12:00:00Z: when the bulk ends and visits begin."""
 DAYS = 30
 CHUNK = 200_000
-"""Events, or visitors, of one transaction."""
-BLOCK_KINDS = b"XEABCDNT"
-Rows = dict[str, list[tuple[bytes, bytes]]]
+"""Visitors of one transaction."""
+VISITOR_CHUNKS = 5
+"""At least, so that pages of rows at random places are split as in service, and not filled in order."""
+_NOBODY = "!" * 20
+_ORGANIZATION = (1).to_bytes(4)
 
 
 class Countries:
@@ -61,169 +63,153 @@ class Countries:
         _, second, third, _ = IPv4Address(address).packed
         return self._known[int(len(self._known) * ((64 * third + second) / 16384) ** 3)]
 
+    def publishes(self, operator: str, /) -> bool:
+        """It knows no crawlers."""
+        del operator
+        return False
+
 
 class Plan(NamedTuple):
     """What a store is filled with."""
 
     visitors: int
+    """Their numbers are 1 to this, those of `taken` included."""
+    taken: range
+    """Numbers of visitors who are in the store already."""
     events: int
-    stride: int
     tagged: float
     """Share of the events that have a tag, which is their visitor's own."""
     in_time: bool
     """Whether nonces and idempotency keys are UUIDv7, or random."""
+    models: Sequence[Features]
+    """Devices that visitors are made after: what most of them share with others, visitors share, too."""
+
+
+class Model(NamedTuple):
+    """A device that visitors are made after."""
+
+    before: bytes
+    after: bytes
+    """Bytes of its record around the visitor id."""
+    shared: tuple[BlockKey, ...]
+    """Of its blocks those of a kind that most devices share with others."""
+    own: tuple[bytes, ...]
+    """The kinds of the others."""
 
 
 class Filler:
-    """Rows of organization 1. Visitor numbers that `stride` leaves as remainder 1 are left out: others are there."""
+    """Rows of organization 1. First all of `chunks`, and then `finish`."""
 
     def __init__(self, chance: random.Random, plan: Plan) -> None:
         self._chance = chance
-        self._visitors, self._events, self._stride, self._tagged, self._in_time = plan
-        self._waiting: list[tuple[tuple[int, bytes], Digests]] = []
-        self._indexed = 0
+        self._plan = plan
+        self._models = _models(plan.models)
+        self._shared: dict[BlockKey, Block] = {}
         self._countries = [
             Countries().find(IPv4Address(f"81.{second}.{third}.1")).country
             for second in range(64)
             for third in range(256)
         ]
-        self._record = Visitor(
-            visitor_id="", family=1, collector=1, values=(7,) * 20, browser_version=1, os_release=1, font_sketch=1,
-            rest_sketch=1, first_seen_s=1, last_seen_s=EPOCH_MS // 1000 - DAY_S, networks=((1, 2),), addresses=(1,),
-            tokens=(2,), probation=(0,), exact_hashes=(5,),
-        )  # fmt: skip
+        self._events = Events(self._event() for _ in range(min(CYCLE, plan.events)))
 
     def chunks(self) -> Iterator[Rows]:
         """Table -> (packed key, stored bytes), in no order; all visitors, and then the events, oldest first."""
-        for first in range(1, self._visitors + 1, CHUNK):
-            yield self._of_visitors(range(first, min(first + CHUNK, self._visitors + 1)))
-        for first in range(0, self._events, CHUNK):
-            yield self._of_events(range(first, min(first + CHUNK, self._events)))
+        visitors, events = self._plan.visitors, self._plan.events
+        chunk = min(CHUNK, -(-visitors // VISITOR_CHUNKS))
+        for first in range(1, visitors + 1, chunk):
+            yield self._of_visitors(range(first, min(first + chunk, visitors + 1)))
+        for first in range(0, events, CYCLE):
+            yield self._of_events(range(first, min(first + CYCLE, events)))
+
+    def finish(self, transaction: Transaction) -> None:
+        """Write what is added to rows that may be there: sums, and blocks that are shared."""
+        for key, block in sorted(self._shared.items()):
+            known = transaction.get(BLOCKS, 1, key) or EMPTY_BLOCK
+            both = Block(known.count + block.count, (*block.numbers, *known.numbers)[:BLOCK_LENGTH])
+            transaction.put(BLOCKS, (1, key), both)
+        for hour, counts in self._events.hours().items():
+            transaction.update(HOURS, (1, 0, hour), partial(_added, more=counts))
+        visitors, events = self._plan.visitors - len(self._plan.taken), self._plan.events
+        transaction.update(BALANCES, (1,), lambda micros: (micros or 0) - PRICE * events)
+        add(transaction, 1, EPOCH_MS, lambda held: held.plus(events=events, visitors=visitors))
 
     def _of_visitors(self, numbers: range) -> Rows:
         rows: Rows = defaultdict(list)
-        randbytes = self._chance.randbytes
+        randbytes, choice = self._chance.randbytes, self._chance.choice
+        seeds = [crc32(table.name.encode()) for table in (VISITORS, VISITOR_IDS, BLOCKS)]
+        records, ids, blocks = (rows[table.name] for table in (VISITORS, VISITOR_IDS, BLOCKS))
         for number in numbers:
-            if number % self._stride == 1:
+            if number in self._plan.taken:
                 continue
-            _add(rows, VISITORS, (1, number), _with_id(self._record, self._visitor_id(number)))
-            _add(rows, VISITOR_IDS, (1, self._visitor_id(number)), number)
-            block = Block(1.0, (number,))
-            for kind in BLOCK_KINDS:
-                _add(rows, BLOCKS, (1, bytes((kind,)) + randbytes(8)), block)
+            model, visitor_id = choice(self._models), _visitor_id(number).encode()
+            records.append(row(seeds[0], VISITORS.key.pack(1, number), model.before + visitor_id + model.after))
+            ids.append(row(seeds[1], VISITOR_IDS.key.pack(1, visitor_id), number.to_bytes(8)))
+            block = Block(1.0, (number,)).pack()
+            for kind in model.own:
+                blocks.append(row(seeds[2], kind + randbytes(8), block))
+            for key in model.shared:
+                self._shared[key] = self._shared.get(key, EMPTY_BLOCK).with_posting(number, 1.0)
         return rows
 
     def _of_events(self, places: range) -> Rows:
-        rows: Rows = defaultdict(list)
-        chance = self._chance
-        body = b""
+        chance, of_all = self._chance, self._plan.events
+        times_ms = [EPOCH_MS - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
+        arrived = [Arrived(at_ms, at_ms.to_bytes(6) + b"\x70" + chance.randbytes(9)) for at_ms in times_ms]
+        rows = self._events.rows(arrived, [(self._digest(at_ms), chance.getrandbits(64)) for at_ms in times_ms])
         yesterday_ms = (EPOCH_MS // DAY_MS - 1) * DAY_MS
-        line = LedgerEntry("identification", -3000, EPOCH_MS)
         history = VisitorHistory(((EPOCH_MS // 600_000, 1),), ((1 << 60, EPOCH_MS // 1000),), (("GB", 1),), 1)
-        address_history = AddressHistory((1,), ("GB",), 1)
-        for place in places:
-            at_ms = EPOCH_MS - DAYS * DAY_MS * (self._events - place) // self._events
-            request_id = at_ms.to_bytes(6) + b"\x70" + chance.randbytes(9)
-            visitor = 1 + chance.randrange(self._visitors)
-            given = self._event(at_ms, visitor)
-            if not body or place % 1000 == 0:
-                body = EVENTS.value.encode(given)
-            key = EVENTS.key.pack(1, request_id)
-            rows[EVENTS.name].append((key, bytes(4) + body))
-            self._index(rows, (at_ms, request_id), given)
-            _add(rows, LEDGER, (1, request_id), line)
-            mark = ReportFingerprint(at_ms // 1000, chance.getrandbits(64))
-            _add(rows, REPORT_FINGERPRINTS, (1, at_ms // (1000 * REPLAY_MEMORY_S), self._digest(at_ms)), mark)
+        for at_ms, request_id in arrived:
             if at_ms >= EPOCH_MS - DAY_MS:
-                _add(rows, IDEMPOTENCY, (1, self._digest(at_ms)), Idempotency(request_id, at_ms))
+                add_row(rows, IDEMPOTENCY, (1, self._digest(at_ms)), Idempotency(request_id, at_ms))
             if at_ms >= yesterday_ms:
-                _add(rows, VISITOR_HISTORY, (1, at_ms // DAY_MS, visitor), history)
-                _add(rows, ADDRESS_HISTORY, (1, at_ms // DAY_MS, chance.getrandbits(64)), address_history)
+                visitor = self._visitor()
+                address_history = AddressHistory((visitor,), ("GB",), 1)
+                add_row(rows, VISITOR_HISTORY, (1, at_ms // DAY_MS, visitor), history)
+                add_row(rows, ADDRESS_HISTORY, (1, at_ms // DAY_MS, chance.getrandbits(64)), address_history)
         return rows
 
-    def _index(self, rows: Rows, here: tuple[int, bytes], given: Event) -> None:
-        """In large segments, and what is left of the newest in the tail."""
-        self._waiting.append((here, digests(given)))
-        self._indexed += 1
-        if len(self._waiting) == EVENTS_A_LARGE:
-            run = joined([of_one(*each) for each in self._waiting])
-            write_run(cast("Transaction", _Into(rows)), Scope(1, 0), run, here, large=True)
-            self._waiting.clear()
-        if self._indexed == self._events:
-            for place, values in self._waiting:
-                _add(rows, EVENT_TAIL, (1, 0, *place), values)
+    def _visitor(self) -> int:
+        """Any that is made here."""
+        while True:
+            number = 1 + int(self._plan.visitors * self._chance.random())
+            if number not in self._plan.taken:
+                return number
 
-    def _event(self, at_ms: int, visitor: int) -> Event:
-        chance = self._chance
-        ip = f"81.{chance.randrange(64)}.{chance.randrange(256)}.{chance.randrange(256)}"
-        visitor_id = self._visitor_id(visitor).decode()
-        return _event(chance, at_ms, visitor_id, ip, chance.choice(self._countries), tagged=self._tagged)
+    def _event(self) -> Event:
+        chance, visitor = self._chance, self._visitor()
+        address = chance.getrandbits(22).to_bytes(3)
+        return event(
+            _visitor_id(visitor),
+            ip=f"81.{address[0]}.{address[1]}.{address[2]}",
+            country=chance.choice(self._countries),
+            tag=f"account {visitor}" if chance.random() < self._plan.tagged else None,
+            fired=chance.random() < 0.1,
+        )
 
     def _digest(self, at_ms: int) -> bytes:
         """As of `ordered_digest`, of a UUIDv7 or of a random text."""
-        return (at_ms.to_bytes(6) if self._in_time else self._chance.randbytes(6)) + self._chance.randbytes(10)
-
-    def _visitor_id(self, number: int) -> bytes:
-        """20 letters and digits, the same for the same number, spread evenly."""
-        return blake2b(number.to_bytes(8), digest_size=10).hexdigest().encode()
+        return (at_ms.to_bytes(6) if self._plan.in_time else self._chance.randbytes(6)) + self._chance.randbytes(10)
 
 
-def _add(rows: Rows, table: Table[Any], key: tuple[Any, ...], value: Any) -> None:
-    packed = table.key.pack(*key)
-    rows[table.name].append((packed, table.encode(packed, value)))
+def _models(devices: Sequence[Features]) -> list[Model]:
+    """A kind of block is shared where less than half of the devices have a key of their own."""
+    keys = [block_keys(features) for features in devices]
+    counts = Counter(key for of_one in keys for key in of_one)
+    alone = Counter(key[0] for key, count in counts.items() if count == 1)
+    shared = [tuple(key for key in of_one if 2 * alone[key[0]] < len(devices)) for of_one in keys]
+    made: list[Model] = []
+    for features, of_one, others in zip(devices, keys, shared, strict=True):
+        record = msgspec.structs.replace(first_record(features, EPOCH_MS - DAY_MS), visitor_id=_NOBODY)
+        before, _, after = VISITORS.value.encode(record).partition(_NOBODY.encode())
+        own = tuple(_ORGANIZATION + key[:1] for key in of_one if key not in others)
+        made.append(Model(before, after, others, own))
+    return made
 
 
-class _Into:
-    """What `write_run` writes to."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def put(self, table: Table[Any], key: tuple[Any, ...], value: Any) -> None:
-        _add(self._rows, table, key, value)
+def _visitor_id(number: int) -> str:
+    """20 letters and digits, the same for the same number, spread evenly."""
+    return blake2b(number.to_bytes(8), digest_size=10).hexdigest()
 
 
-def _with_id(record: Visitor, visitor_id: bytes) -> Visitor:
-    return msgspec.structs.replace(record, visitor_id=visitor_id.decode())
-
-
-def _event(
-    chance: random.Random, at_ms: int, visitor_id: str, ip: str, country: Country | None, *, tagged: float
-) -> Event:
-    fired = chance.random() < 0.1
-    assert country is not None
-    return Event(
-        environment="production",
-        verdict=Verdict(
-            visitor_id=visitor_id,
-            state="enriched",
-            reason=None,
-            suspect_score=40 if fired else 0,
-            suspect_level="medium" if fired else "low",
-            triggers=(EventTrigger("bot", 40, "high"),) if fired else (),
-            identifiable=True,
-            visitor_is_new=False,
-            visitor_confidence=100,
-            linkage="token",
-            signals=(EventSignal("headless", "bot", 40, "high"),) if fired else (),
-        ),
-        occurred_at_ms=at_ms,
-        platform="web",
-        sdk_platform="web",
-        sdk_version="0.2.0",
-        origin="https://shop.example",
-        tag=f"account {visitor_id}" if chance.random() < tagged else None,
-        ip_address=ip,
-        country_code=country.code,
-        country_name=country.name,
-        asn="20712",
-        asn_name="Andrews & Arnold Ltd",
-        anonymity_network=None,
-        agent="Chrome",
-        agent_version="137.0.0.0",
-        os="Windows",
-        device_kind="desktop",
-        visitor_kind="automation" if fired else "human",
-        key_id="key_0123456789abcdefGHIJ",
-        price_micros=3000,
-    )
+def _added(counts: HourCounts | None, more: HourCounts) -> HourCounts:
+    return (counts or NOTHING) + more

@@ -80,27 +80,37 @@ def device_report(number: int) -> dict[str, Any]:
     }
 
 
+def submitted(world: World, signals: dict[str, Any], facts: RequestFacts, **given: Any) -> Submission:
+    """What identify is asked with this report: now, of organization 1 in production, and as `given` says otherwise."""
+    fields: dict[str, Any] = {
+        "at_ms": world.now_ms(),
+        "organization": 1,
+        "key_id": "key_bench",
+        "touched_key": None,
+        "environment": "production",
+        "sdk_platform": "web",
+        "sdk_version": None,
+        "origin": None,
+        "tag": None,
+        "idempotency": None,
+        **given,
+    }
+    if "signals_json" not in given:
+        fields["signals_json"] = msgspec.json.encode(signals)
+    return Submission(
+        request_id=world.request_id(fields["at_ms"]),
+        new_visitor_id=twenty_characters(world.entropy),
+        facts=facts,
+        signals=signals,
+        **fields,
+    )
+
+
 def submission_of(world: World, organization: int, device: int, report: dict[str, Any]) -> Submission:
     """A billed identification of a device with its token, from a network of its own, under a new idempotency key."""
     signals = report | {"client_token": f"{device:032x}"}
-    at_ms = world.now_ms()
-    return Submission(
-        request_id=world.request_id(at_ms),
-        new_visitor_id=twenty_characters(world.entropy),
-        at_ms=at_ms,
-        organization=organization,
-        key_id="key_bench",
-        touched_key=None,
-        environment="production",
-        sdk_platform="web",
-        sdk_version=None,
-        origin=None,
-        tag=None,
-        idempotency=world.entropy(16),
-        facts=RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}"),
-        signals=signals,
-        signals_json=msgspec.json.encode(signals),
-    )
+    facts = RequestFacts(ip=f"81.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}")
+    return submitted(world, signals, facts, organization=organization, idempotency=world.entropy(16))
 
 
 def sdk_report(number: int) -> tuple[dict[str, Any], str]:

@@ -20,11 +20,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import msgspec
 import structlog
 import trio
 
-from bench.reports import device_report
+from bench.reports import device_report, submitted
 from svc.actors.retention import PASS_INTERVAL_MS, sweep
 from svc.domain.identification import Submission, assess, deflate
 from svc.domain.ids import DAY_MS
@@ -38,7 +37,7 @@ from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.supplement import supplement
-from svc.world import World, twenty_characters
+from svc.world import World
 from tests.support.worlds import Everywhere
 
 EPOCH_MS = 1_767_225_600_000
@@ -126,7 +125,7 @@ class Months:
         outcomes = self.found.store.write_now(jobs)
         assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
 
-    async def _commit(self, function: Callable[[], Any], /) -> Any:
+    async def _commit(self, function: Callable[[], Any], /, **_: Any) -> Any:
         await trio.lowlevel.checkpoint()
         began = time.perf_counter()
         outcome = function()
@@ -152,22 +151,14 @@ class Months:
             "nonce": self._chance.randbytes(8).hex(),
             "more": random.Random(device).randbytes(50 + device % 1_500).hex(),
         }
-        return Submission(
-            request_id=self._world.request_id(self.at_ms),
-            new_visitor_id=twenty_characters(self._world.entropy),
-            at_ms=self.at_ms,
-            organization=1,
-            key_id="key_x",
-            touched_key=None,
-            environment="production",
-            sdk_platform="web",
+        return submitted(
+            self._world,
+            signals,
+            RequestFacts(ip=f"81.2.{device % 200}.{device % 250}"),
             sdk_version="1.0",
             origin="https://shop.example",
             tag=f"order {self._visits}",
             idempotency=self._chance.randbytes(16) if self._visits % 2 else None,
-            facts=RequestFacts(ip=f"81.2.{device % 200}.{device % 250}"),
-            signals=signals,
-            signals_json=msgspec.json.encode(signals),
         )
 
 

@@ -31,6 +31,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from bench.measures import quantile
+
 Act = Callable[[float, Any], None]
 """What happens at a time, with what."""
 At = Callable[[float, Act, Any], None]
@@ -354,8 +356,8 @@ class Simulation:
             served=len(every),
             refused=self._refused,
             seconds=seconds,
-            p50_ms=_quantile(every, 0.5),
-            p99_ms=_quantile(every, 0.99),
+            p50_ms=quantile(every, 0.5),
+            p99_ms=quantile(every, 0.99),
             group=self._grouped / max(1, self._groups),
             node_busy=self._node_ms / 1000 / seconds / self._p.nodes,
             database_busy=self._database_ms / 1000 / seconds / (self._p.shards * self._p.database.cores),
@@ -367,12 +369,7 @@ class Simulation:
         offered = self._offered[first:beyond]
         of_class = range(first, first + len(offered))
         latencies = sorted(latency for one in of_class for latency in self._latencies.get(one, ()))
-        return Share(name, sum(offered), len(latencies), _quantile(latencies, 0.5), _quantile(latencies, 0.99))
-
-
-def _quantile(values: list[float], part: float) -> float:
-    """Of sorted values; 0 where there are none."""
-    return values[min(len(values) - 1, int(part * len(values)))] if values else 0.0
+        return Share(name, sum(offered), len(latencies), quantile(latencies, 0.5), quantile(latencies, 0.99))
 
 
 def read_parameters(**instead: float) -> Parameters:

@@ -191,7 +191,7 @@ class Stages:
         with self._within("transaction"):
             return job(transaction)
 
-    async def _second_phase(self, function: Callable[[], T], /) -> T:
+    async def _second_phase(self, function: Callable[[], T], /, **_: Any) -> T:
         with self._within("commit"):
             return function()
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench.outbox import DATA, EVENT, ROWS_A_COMMIT, Bench
+from bench.measures import memory_mib
 from bench.reports import device_report, submission_of
 from svc.domain.identification import assess
 from svc.domain.matching import Recognition, block_keys
@@ -37,9 +37,13 @@ from svc.domain.webhooks.envelope import seal
 from svc.store.snapshot import Transaction
 from svc.store.tables import WEBHOOK_EVENTS
 from svc.store.transactions.identification import VisitorIndex
+from svc.world import World
+from tests.support.due import DATA, EVENT, Due
 from tests.support.process import ENVIRONMENT, PROGRAM
 
 ENDPOINTS = 10
+ROWS_A_COMMIT = 20_000
+WORLD = World.real()
 KINDS_OF_DEVICES = 500
 """That differ in more than their network, token and a rare attribute."""
 POLL_S = 0.005
@@ -90,42 +94,43 @@ def main() -> None:
 
 def _stores(root: Path, rows: int) -> Iterator[tuple[str, Path]]:
     for name, fill in (
-        ("empty", None),
+        ("empty", _fill_nothing),
         (f"{rows:,} events", _fill_events),
         (f"{rows:,} due deliveries", _fill_deliveries),
         (f"{rows:,} visitors", _fill_visitors),
     ):
         home = root / name.replace(" ", "-")
         home.mkdir()
-        bench = Bench(str(home))
-        if fill is not None:
-            fill(bench, rows)
-        bench.found.store.close()
+        fill(home, rows)
         yield name, home
 
 
-def _fill_deliveries(bench: Bench, rows: int) -> None:
-    for place in range(ENDPOINTS):
-        queue, _ = bench.endpoint(f"r{place}")
-        bench.fill(queue, rows // ENDPOINTS)
+def _fill_nothing(home: Path, _: int) -> None:
+    Due(home, [])
 
 
-def _fill_events(bench: Bench, rows: int) -> None:
+def _fill_deliveries(home: Path, rows: int) -> None:
+    Due(home, [f"https://r{place}.example/" for place in range(ENDPOINTS)]).fill(rows // ENDPOINTS)
+
+
+def _fill_events(home: Path, rows: int) -> None:
+    due = Due(home, [])
     for begun in range(0, rows, ROWS_A_COMMIT):
-        bench.do(partial(_events, bench, min(ROWS_A_COMMIT, rows - begun)))
+        due.do(partial(_events, min(ROWS_A_COMMIT, rows - begun)))
 
 
-def _fill_visitors(bench: Bench, rows: int) -> None:
+def _fill_visitors(home: Path, rows: int) -> None:
+    due = Due(home, [])
     kinds = [
-        assess(submission_of(bench.world, 1, device, device_report(device)), None).features
+        assess(submission_of(WORLD, 1, device, device_report(device)), None).features
         for device in range(KINDS_OF_DEVICES)
     ]
     for begun in range(0, rows, ROWS_A_COMMIT):
-        bench.do(partial(_visitors, bench, kinds, range(begun, min(begun + ROWS_A_COMMIT, rows))))
+        due.do(partial(_visitors, kinds, range(begun, min(begun + ROWS_A_COMMIT, rows))))
 
 
-def _visitors(bench: Bench, kinds: list[Features], devices: range, transaction: Transaction) -> None:
-    now_ms = bench.world.now_ms()
+def _visitors(kinds: list[Features], devices: range, transaction: Transaction) -> None:
+    now_ms = WORLD.now_ms()
     for device in devices:
         features = msgspec.structs.replace(
             kinds[device % len(kinds)], token=2 * device + 2, exact=device + 1, near_network=device + 1
@@ -139,11 +144,11 @@ def _visitors(bench: Bench, kinds: list[Features], devices: range, transaction: 
         index.apply(new, f"{device:020}")
 
 
-def _events(bench: Bench, many: int, transaction: Transaction) -> None:
-    now_ms = bench.world.now_ms()
+def _events(many: int, transaction: Transaction) -> None:
+    now_ms = WORLD.now_ms()
     for _ in range(many):
-        event_id = bench.world.request_id(now_ms)
-        sealed = seal(event_id, EVENT, "live", "org_bench", DATA, now_ms)
+        event_id = WORLD.request_id(now_ms)
+        sealed = seal(event_id, EVENT, "live", "org_due", DATA, now_ms)
         transaction.put(WEBHOOK_EVENTS, (1, event_id.bytes), sealed)
 
 
@@ -165,17 +170,12 @@ def _start(home: Path, environment: dict[str, str]) -> Start:
                 raise SystemExit(f"svc serve on {home} is not ready: status {process.returncode}")
             time.sleep(POLL_S)
         seconds = time.monotonic() - began
-        memory_mb = _resident_mb(process.pid)
+        memory_mb = memory_mib(process.pid)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Start(seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, memory_mb)
-
-
-def _resident_mb(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
 def _is_ready(port: int) -> bool:

@@ -17,7 +17,6 @@ import os
 import random
 import selectors
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -29,7 +28,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bench.identify import ENVIRONMENT, free_port, wait_for
+from bench.load import Client
+from bench.measures import quantile
 from bench.reports import device_report
+from tests.support.process import PROGRAM
 
 RATE = 10.0
 """Honest requests a second: so few that they wait for nobody but the attacker."""
@@ -88,45 +90,6 @@ class Target(NamedTuple):
 # Both clients
 
 
-class Client:
-    """One keep-alive connection."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=GIVE_UP_S)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._received = bytearray()
-        self._size = 0
-
-    def send(self, request: bytes) -> None:
-        self.socket.sendall(request)
-
-    def receive(self) -> str | None:
-        """The status when the response is whole. Raises `ConnectionError` where the server closed."""
-        data = self.socket.recv(1 << 20)
-        if not data:
-            raise ConnectionError("closed")
-        self._received += data
-        if not self._size:
-            end = self._received.find(b"\r\n\r\n")
-            if end < 0:
-                return None
-            head = bytes(self._received[:end]).lower()
-            fields = head.split(b"content-length:", 1)
-            self._size = end + 4 + (int(fields[1].split(b"\r\n", 1)[0]) if len(fields) > 1 else 0)
-        if len(self._received) < self._size:
-            return None
-        status = self._received[9:12].decode()
-        del self._received[: self._size]
-        self._size = 0
-        return status
-
-    def ask(self, request: bytes) -> str:
-        self.send(request)
-        while (status := self.receive()) is None:
-            pass
-        return status
-
-
 def written(attack: Attack, target: Target, chance: random.Random) -> bytes:
     body = {"report": report, "key": key_body, "empty": lambda _: b"", "": lambda _: b""}[attack.body](chance)
     key = target.keys.get(attack.key, "")
@@ -171,7 +134,7 @@ def attack_forever(attack: Attack, target: Target) -> None:
     parent, began = os.getppid(), time.perf_counter()
 
     def connect() -> None:
-        client = Client(target.port)
+        client = Client(target.port, GIVE_UP_S)
         selector.register(client.socket, selectors.EVENT_READ, client)
         client.send(chance.choice(requests))
 
@@ -183,7 +146,7 @@ def attack_forever(attack: Attack, target: Target) -> None:
             try:
                 status = client.receive()
                 if status is not None:
-                    outcomes[status] += 1
+                    outcomes[str(status)] += 1
                     client.send(chance.choice(requests))
             except OSError:
                 outcomes["closed"] += 1
@@ -226,7 +189,7 @@ class Running:
 def honest(target: Target, seconds: float) -> Spell:
     """One request every tenth of a second, each on one of four kept connections."""
     chance = random.Random(7)
-    clients = [Client(target.port) for _ in range(4)]
+    clients = [Client(target.port, GIVE_UP_S) for _ in range(4)]
     times: list[float] = []
     outcomes: Counter[str] = Counter()
     began = time.perf_counter()
@@ -237,20 +200,17 @@ def honest(target: Target, seconds: float) -> Spell:
         asked = time.perf_counter()
         body = report(chance)
         try:
-            status = clients[number % 4].ask(request("POST", "/api/v1/identify", target.honest_key, body, chance))
+            asking = request("POST", "/api/v1/identify", target.honest_key, body, chance)
+            status = str(clients[number % 4].ask(asking))
         except OSError:
             status = "failed"
-            clients[number % 4] = Client(target.port)
+            clients[number % 4] = Client(target.port, GIVE_UP_S)
         outcomes[status] += 1
         times.append(time.perf_counter() - asked)
     for client in clients:
         client.socket.close()
     times.sort()
-    return Spell(_share(times, 0.5), _share(times, 0.99), dict(outcomes))
-
-
-def _share(times: list[float], share: float) -> float:
-    return 1000 * times[min(len(times) - 1, int(len(times) * share))]
+    return Spell(1000 * quantile(times, 0.5), 1000 * quantile(times, 0.99), dict(outcomes))
 
 
 # The run
@@ -279,7 +239,7 @@ def prepare(program: Callable[..., Any], port: int, serve: Callable[[], None]) -
     target = Target(port, issue(good, "public"), bad, keys)
     serve()
     chance = random.Random(3)
-    client = Client(port)
+    client = Client(port, GIVE_UP_S)
     began = time.perf_counter()
     for number in range(ROWS):
         time.sleep(max(0.0, began + number / PREPARE_RATE - time.perf_counter()))
@@ -304,7 +264,7 @@ def main() -> None:
         attack_forever(attack, Target(**json.loads(sys.stdin.readline())))
         return
     chosen = [one for one in ATTACKS if any(word in one.name for word in options.only.split(","))]
-    svc = [options.program] if options.program else [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
+    svc = [options.program] if options.program else PROGRAM
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         port = free_port()
 

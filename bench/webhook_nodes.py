@@ -18,7 +18,8 @@ from typing import NamedTuple
 import trio
 
 from bench.far_side import far_side
-from bench.groups import cpu_of, server_cpu_of
+from bench.groups import server_cpu_of
+from bench.measures import cpu_s
 from tests.store.postgresql.nodes import until
 from tests.support.due import Due
 from tests.support.postgresql import Cluster
@@ -57,7 +58,7 @@ async def run(cluster: Cluster, database: str, directory: Path, nodes: int, deli
             served.append(await trio.to_thread.run_sync(partial(Served, due.data, **settings)))
             stack.callback(served[-1].kill)
         await spread(served)
-        before = [cpu_of(each.pid) for each in served]  # one that looks meanwhile begins to send
+        before = [cpu_s(each.pid) for each in served]  # one that looks meanwhile begins to send
         await trio.to_thread.run_sync(due.fill, deliveries // ENDPOINTS)
         database_before = server_cpu_of(cluster)
         command = partial(run_command, "org", "rate-limit", "org_due", "0", "--data", str(due.data), SVC_STORE=str(url))
@@ -68,7 +69,7 @@ async def run(cluster: Cluster, database: str, directory: Path, nodes: int, deli
         seconds = trio.current_time() - began
         await until(lambda: sum(map(delivered, served)) == deliveries, 60)
         sent = [int(delivered(each)) for each in served]
-        used = sum(cpu_of(each.pid) for each in served) - sum(before)
+        used = sum(cpu_s(each.pid) for each in served) - sum(before)
         database_used = server_cpu_of(cluster) - database_before
         arrivals = await far.arrivals()
     per = 1e6 / deliveries

@@ -26,7 +26,7 @@ import trio
 
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
-from bench.outbox import EVENT, Bench, anonymous_mib
+from bench.measures import memory_mib, quantile
 from svc.cli.logs import set_up_logging
 from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
@@ -50,6 +50,7 @@ from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
 from svc.world import World
+from tests.support.due import Due
 from tests.support.engines import Watched, opening
 from tests.support.process import Served
 
@@ -102,9 +103,9 @@ class Noting(Watched):
             self._new.append(str(UUID(bytes=key[-16:])))
         return True
 
-    def write(self, group: Callable[[Any], T], /, *, may_use_reserve: bool = False) -> T:
+    def write(self, group: Callable[[Any], T], /, **options: Any) -> T:
         self._new.clear()
-        result = super().write(group, may_use_reserve=may_use_reserve)
+        result = super().write(group, **options)
         self.committed.update(dict.fromkeys(self._new, time.monotonic()))
         return result
 
@@ -124,8 +125,7 @@ class Running:
             change = partial(
                 change_endpoint, number=1, endpoint_id=f"whk_{place}", change=EndpointChange(paused=paused)
             )
-            (changed,) = self.found.store.write_now([change])
-            assert isinstance(changed, Registered)
+            assert isinstance(self.found.store.write_one_now(change), Registered)
 
     def delays_ms(self, arrivals: Sequence[Arrival]) -> list[float]:
         """Commit to first byte of those deliveries that have arrived, sorted."""
@@ -157,15 +157,9 @@ def subscribe(directory: Path, urls: Sequence[str]) -> None:
     found = open_directory(directory, world.run_sync, world.entropy)
     for place, url in enumerate(urls):
         new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(COMPLETED,))
-        (issued,) = found.store.write_now(
-            [partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=world.now_ms())]
-        )
-        assert isinstance(issued, Issued)
+        job = partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=world.now_ms())
+        assert isinstance(found.store.write_one_now(job), Issued)
     found.store.close()
-
-
-def share(sorted_times: Sequence[float], part: float) -> float:
-    return sorted_times[min(len(sorted_times) - 1, int(len(sorted_times) * part))] if sorted_times else float("nan")
 
 
 async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
@@ -187,7 +181,7 @@ async def latency(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
         lag = "" if ended is None else f", the last {delays[-1]:,.0f} ms"
         yield Row(
             f"{per_s:g} identifications/s, endpoints for each: {endpoints}",
-            f"p50 {share(delays, 0.5):.1f} ms, p99 {share(delays, 0.99):,.1f} ms{lag}; {missing} missing, "
+            f"p50 {quantile(delays, 0.5):.1f} ms, p99 {quantile(delays, 0.99):,.1f} ms{lag}; {missing} missing, "
             f"{loaded.late} late, CPU {cpu / scale.seconds:.0%} of a core",
         )
 
@@ -237,9 +231,9 @@ async def black_holes(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
         times.sort()
         yield Row(
             f"one healthy endpoint and {9 * beside} black holes, 20 identifications/s",
-            f"p50 {share(times, 0.5):.1f} ms, p99 {share(times, 0.99):.1f} ms of {len(times):,}",
+            f"p50 {quantile(times, 0.5):.1f} ms, p99 {quantile(times, 0.99):.1f} ms of {len(times):,}",
         )
-    p50, p99 = (share(delays[True], part) / share(delays[False], part) for part in (0.5, 0.99))
+    p50, p99 = (quantile(delays[True], part) / quantile(delays[False], part) for part in (0.5, 0.99))
     yield Row("nine black holes beside none", f"p50 x {p50:.2f}, p99 x {p99:.2f}", "p99 <= 2 x")
 
 
@@ -262,11 +256,11 @@ async def hostile(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
             await far.load(service.port, api_key, per_s=1, seconds=1)
             with trio.move_on_after(2 * DEADLINE_S):
                 await _attempted(service.found, len(plays))
-            memory = [anonymous_mib()]
+            memory = [memory_mib(mapped=False)]
             for _ in range(SPELLS):
                 await far.load(service.port, api_key, per_s=4, seconds=min(scale.seconds, 4))
                 await trio.sleep(3 * scale.deadline_s)
-                memory.append(anonymous_mib())
+                memory.append(memory_mib(mapped=False))
             with service.found.store.read() as snapshot:
                 attempts = [attempt for _, attempt in snapshot.scan(ATTEMPTS)]
         await sender.aclose()
@@ -297,7 +291,7 @@ async def a_million(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
                 assert first is not None, "nothing has arrived within a minute"
                 await trio.sleep(min(10, scale.seconds))
                 sent = len(await far.arrivals())
-                anonymous, resident = _memory_mib(server.pid)
+                anonymous, resident = memory_mib(server.pid, mapped=False), memory_mib(server.pid)
             finally:
                 await trio.to_thread.run_sync(server.kill)
         rate = f", then {sent / min(10, scale.seconds):,.0f}/s" if sent >= ORGANIZATION_SLOTS else ""
@@ -316,14 +310,9 @@ def _home(directory: Path, name: str) -> Path:
 
 def _fill(home: Path, urls: Sequence[str], deliveries: int) -> None:
     """So many due deliveries, shared by these endpoints."""
-    bench = Bench(str(home))
-    for place, url in enumerate(urls):
-        new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(EVENT,))
-        issued = bench.do(partial(create_endpoint, number=1, new=new, secrets_key=b"", now_ms=0))
-        bench.fill(issued.registered.queue, deliveries // len(urls))
-    with bench.found.store.read() as snapshot:
-        assert snapshot.count(DELIVERIES) == deliveries
-    bench.found.store.close()
+    due = Due(home, urls)
+    due.fill(deliveries // len(urls))
+    assert due.do(lambda transaction: transaction.count(DELIVERIES)) == deliveries
 
 
 async def _warm_up(far: FarSide, service: Running, api_key: str, healthy: int = 10) -> None:
@@ -340,13 +329,6 @@ async def _attempted(found: Opened, number: int) -> None:
             if snapshot.count(ATTEMPTS) >= number:
                 return
         await trio.sleep(0.05)
-
-
-def _memory_mib(pid: int) -> tuple[float, float]:
-    """(without pages of files, whole)."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    anonymous, resident = (int(status.partition(f"{name}:")[2].split()[0]) for name in ("RssAnon", "VmRSS"))
-    return anonymous / 1024, resident / 1024
 
 
 MEASURES = {

@@ -24,9 +24,8 @@ from typing import NamedTuple
 
 from bench.identify import prepare, report_body
 from bench.load import CLIENTS, Measured, one_address, own_address, requests, run
+from bench.measures import cpu_s
 from tests.support.process import Served
-
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Row(NamedTuple):
@@ -55,11 +54,8 @@ class Running:
 
     def cpu_s(self) -> float:
         """Of all its processes, those included that have died."""
-        fields = _stat(self.server.pid)
-        ticks = sum(map(int, fields[11:15]))
-        if self.workers > 1:
-            ticks += sum(sum(map(int, _stat(pid)[11:13])) for pid in self.pids())
-        return ticks / TICKS
+        of_workers = map(cpu_s, self.pids()) if self.workers > 1 else ()
+        return cpu_s(self.server.pid, with_ended=True) + sum(of_workers)
 
     def memory(self) -> str:
         """RSS and PSS of each worker, in MB."""
@@ -137,10 +133,6 @@ def _tell_of(service: Running) -> None:
         f"\n{service.workers} workers: {per_commit:.1f} requests per commit, {again:.1%} ran again, started in "
         f"{service.started_s:.1f} s, RSS/PSS of each in MB: {memory}"
     )
-
-
-def _stat(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Timed:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def write(self, group: Callable[[Writer], Any], /, *, may_use_reserve: bool = False) -> Any:
+    def write(self, group: Callable[[Writer], Any], /, **options: Any) -> Any:
         asked = time.perf_counter()
 
         def inside(writer: Writer) -> Any:
@@ -74,7 +74,7 @@ class Timed:
                 self.put.append(time.perf_counter() - got)
                 self.held.append(-got)
 
-        result = self._inner.write(inside, may_use_reserve=may_use_reserve)
+        result = self._inner.write(inside, **options)
         self.held[-1] += time.perf_counter()
         return result
 

@@ -40,16 +40,6 @@ MAX_WORKERS = 64
 """The store has 126 reader slots, and each worker takes one or two."""
 
 Workers = Annotated[int, Meta(ge=1, le=MAX_WORKERS)] | Literal["auto"]
-LISTS = (
-    "trusted_proxies",
-    "attestation_packages",
-    "attestation_digests",
-    "attestation_apple_apps",
-    "webhook_allow_networks",
-    "webhook_allow_ports",
-    "network_sources",
-)
-"""Settings that hold several values, with commas between them in the environment."""
 
 
 class ConfigError(OperatorError):
@@ -297,7 +287,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def map_bytes(self) -> int:
         """The size of the store's map, in bytes: the largest that it can become."""
-        return int(self.map_gib * (1 << 30))
+        return int(self.map_gib * GIB)
+
+    def pepper_path(self) -> Path | None:
+        """`pepper_file`; `None` = the pepper is in the data directory."""
+        return None if self.pepper_file is None else Path(self.pepper_file)
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies` as networks; each was checked by `load`."""
@@ -334,6 +328,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return None if data is None else data / "network"
 
 
+LISTS = frozenset(field.name for field in msgspec.structs.fields(Config) if isinstance(field.default, tuple))
+"""Settings that hold several values, with commas between them in the environment."""
+
+
 def load(file: Path | None, environment: Mapping[str, str]) -> Config:
     """The settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of the
     environment, or the setting and its file.
@@ -347,7 +345,8 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file} is not TOML: {error}") from error
         _refuse_unknown(settings, str(file))
-    variables = _from_environment(environment)
+    variables = read_variables(environment)
+    _refuse_unknown(variables, "the environment", upper=True)
     settings.update(variables)
 
     def named(setting: str) -> str:
@@ -393,12 +392,6 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
             ssl.create_default_context(cafile=config.webhook_ca_file)
         except OSError as error:  # ssl.SSLError is one
             raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {error.strerror or error}") from error
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    settings = read_variables(environment)
-    _refuse_unknown(settings, "the environment", upper=True)
-    return settings
 
 
 def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 Value = float | HistogramStatistics
 Labels = tuple[str, ...]
-Table = dict[str, dict[Labels, Value]]
+FigureTable = dict[str, dict[Labels, Value]]
 """Metric by name -> its values by labels."""
 
 
@@ -41,7 +41,7 @@ class LeftFigures(msgspec.Struct, frozen=True):
     """What a worker has left: when, in Unix milliseconds, and its values."""
 
     at_ms: int
-    values: Table
+    values: FigureTable
 
 
 class _Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -75,7 +75,7 @@ def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
     return [((name,), value) for name, value in values.items()]
 
 
-def added(one: Table, other: Table) -> Table:
+def added(one: FigureTable, other: FigureTable) -> FigureTable:
     """The sums, name by name and labels by labels."""
     total = {name: dict(values) for name, values in one.items()}
     for name, values in other.items():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import accumulate
 from typing import NamedTuple, get_args
 
@@ -34,8 +34,9 @@ from svc.actors.retention import Progress, RetentionStatistics
 from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.quotas import Quotas
+from svc.domain.timestamps import utc
 from svc.domain.webhooks.records import EndpointStatus
-from svc.figures import Figures, LeftFigures, Metric, Table, Value, added, by, one, pack_figures, read_figures
+from svc.figures import Figures, FigureTable, LeftFigures, Metric, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.node_metrics import NODE_METRICS, NodeSources, node_figures
@@ -303,7 +304,7 @@ class Metrics:
         sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
-        today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+        today = utc(now_ms).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
         yield from node_figures(sources.node)
@@ -320,13 +321,13 @@ class Metrics:
         yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
 
 
-def table_of(figures: Figures) -> Table:
+def table_of(figures: Figures) -> FigureTable:
     """Metric name -> labels -> value, of counters, histograms and those gauges that are added over all workers."""
     summed = ((metric, values) for metric, values in figures if metric.kind != "gauge" or metric.is_summed)
     return {metric.name: dict(values) for metric, values in summed}
 
 
-def lasting(table: Table) -> Table:
+def lasting(table: FigureTable) -> FigureTable:
     """What outlasts the worker that counted it: no gauges."""
     return {name: values for name, values in table.items() if BY_NAME[name].kind != "gauge"}
 

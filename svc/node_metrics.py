@@ -60,7 +60,7 @@ class NodeSources(NamedTuple):
 _NOTHING = NodeSources(
     lambda: NodeStatistics(0, 0, 0, 0, 0, 0.0),
     lambda: NoticeStatistics(0, 0, 0, listening=False),
-    lambda: PostgresqlStatistics(*[0] * len(PostgresqlStatistics._fields)),
+    PostgresqlStatistics,
 )
 
 

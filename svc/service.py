@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -38,6 +38,7 @@ from svc.domain.attestation.trust import (
 )
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
+from svc.domain.timestamps import utc
 from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
@@ -312,7 +313,7 @@ class Service:
 
     def network_data(self) -> str:
         """The state of the network databases now: `ok`, `missing` or `stale` (decisions 9.1)."""
-        today = datetime.fromtimestamp(self._world.now_ms() / 1000, UTC).date()
+        today = utc(self._world.now_ms()).date()
         return self._network.data.state(today, self._config.network_stale_days)
 
     def use(self, config: Config) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ import structlog
 import trio
 
 from svc.config import Config, ConfigError
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.sockets import inherited_sockets, open_sockets
@@ -67,11 +66,6 @@ def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
         raise ConfigError(problem) from error
 
 
-def warm_up() -> None:
-    """Load the patterns of user agents, which takes a while that no visitor should wait for."""
-    load_patterns()
-
-
 async def run_until_signalled(
     service: Service,
     sockets: Sockets,
@@ -89,7 +83,7 @@ async def run_until_signalled(
     shutdown = trio.Event()
     now_ms = service.services.world.now_ms
     certificate = None if tls is None else tls()
-    warm_up()
+    load_patterns()
     listeners = open_listeners(sockets.clients, ssl_context=None if certificate is None else certificate.context)
     if certificate is not None:
         warn_of_dates(certificate, now_ms())
@@ -161,13 +155,9 @@ def read_tls(config: Config) -> Certificate | None:
 
 def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
     """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
-    if not certificate.is_valid(datetime.fromtimestamp(now_ms / 1000, UTC)):
+    if not certificate.is_valid(utc(now_ms)):
         log.warning(
             "certificate not valid now: clients reject it",
-            not_before=_moment(certificate.not_before),
-            not_after=_moment(certificate.not_after),
+            not_before=timestamp(unix_ms(certificate.not_before)),
+            not_after=timestamp(unix_ms(certificate.not_after)),
         )
-
-
-def _moment(at: datetime) -> str:
-    return timestamp(int(at.timestamp() * 1000))

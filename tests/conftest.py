@@ -38,9 +38,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 # and not hear a Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests start `svc` hundreds of times. Where this variable is set, as in images of Python, each start would compile
-# every module again, which takes longer than anything else that a command does.
+# Images of Python set these. Without compiled modules each start of `svc` takes longer than anything else that a
+# command does, and with unbuffered output it is another program than that of an operator.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.pop("PYTHONUNBUFFERED", None)
 sys.dont_write_bytecode = False
 
 # Until everything is collected: what importing and collecting make is kept, and there are a million objects of it.
@@ -87,10 +88,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = len(items)
     items.clear()
     for place, share in enumerate(shares):
-        room = max(0, left // (workers - place) - len(share))
-        items += [*share, *quick[:room]]
-        del quick[:room]
-        left -= len(share) + room
+        headroom = max(0, left // (workers - place) - len(share))
+        items += [*share, *quick[:headroom]]
+        del quick[:headroom]
+        left -= len(share) + headroom
     items += quick
 
 

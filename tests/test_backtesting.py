@@ -15,7 +15,7 @@ import trio
 
 from svc.cli.export import COLUMNS
 from svc.world import World
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, visit
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
 from tests.support.live import live_service, report
 from tests.support.process import run
 from tests.test_replay import Program, program

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli import program
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json, start
 
 pytestmark = pytest.mark.slow(40)
 
@@ -50,7 +51,7 @@ print(*sorted({"psycopg"} & set(sys.modules)))
 
 
 def test_dev_starts_from_nothing_and_prints_a_working_curl_command(tmp_path: Path):
-    port = "18437"
+    port = free_port()
     arguments = ["dev", "--data", str(tmp_path / "data"), "--bind", f"127.0.0.1:{port}"]
     process = subprocess.Popen(
         [*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
@@ -75,20 +76,16 @@ def test_a_second_dev_start_recognizes_the_sample_and_keeps_its_keys(tmp_path: P
     """Also where it listens on every address, which is none that a link can name."""
     origin = "http://192.168.1.20:3000"
     printed: list[list[str]] = []
-    for start, more in enumerate(((), ("--origin", origin))):
-        process = subprocess.Popen(
-            [*PROGRAM, "dev", "--data", str(tmp_path), "--bind", f"0.0.0.0:{18438 + start}", *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=ENVIRONMENT,
-        )
+    for place, more in enumerate(((), ("--origin", origin))):
+        port = free_port()
+        command = ("dev", "--data", tmp_path, "--bind", f"0.0.0.0:{port}", *more)
+        process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         shown = read_until(process, "Ctrl-C")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
-        assert ("a new visitor" in shown) == (start == 0)
-        assert ("100 % sure" in shown) == (start == 1)
-        assert f"http://127.0.0.1:{18438 + start}/docs" in shown
+        assert ("a new visitor" in shown) == (place == 0)
+        assert ("100 % sure" in shown) == (place == 1)
+        assert f"http://127.0.0.1:{port}/docs" in shown
         assert "0.0.0.0" not in shown
         printed.append(re.findall(r"\bsvc_[psm]k_\w+", shown)[:3])
     assert printed[0] == printed[1]
@@ -168,14 +165,6 @@ def test_serve_rejects_a_corrupt_store_with_what_to_do(tmp_path: Path):
         file.seek(place)
         file.write(bytes([pages[place] ^ 64]))
     for command in (("serve", "--bind", "127.0.0.1:0"), ("backup", str(tmp_path / "backup"))):
-        refused = subprocess.run(
-            [*PROGRAM, *command, "--data", str(data)],
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-            timeout=60,
-            check=False,
-        )
-        assert refused.returncode == 1
+        refused = run(*command, "--data", str(data), status=1)
         assert refused.stderr.startswith("svc: damaged: page ")
         assert "svc restore" in refused.stderr

@@ -10,7 +10,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -33,8 +32,9 @@ from svc.domain.report.reference import field_rows
 from svc.domain.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.ports import free_port
 from tests.support.process import read_until
 from tools.reference import PAGES, PLACES
 from tools.words import LIMIT, sections, words
@@ -248,12 +248,6 @@ def test_an_unknown_command_is_detected():
 # What is shown to be copied
 
 PATIENCE_S = 60
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class Shell:

@@ -41,7 +41,7 @@ class Pipe:
 
 @pytest.fixture
 def pipe() -> Generator[Pipe]:
-    """With room for ten lines. A write that waits for the reader would wait for ever: the alarm makes it a failure."""
+    """For ten lines. A write that waits for the reader would wait for ever: the alarm makes it a failure."""
 
     def hangs(*_: Any) -> None:
         raise TimeoutError("a line waited for its reader")

@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from svc.config import Config
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, run, run_json
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, Served, run, run_json, start
 
 
 def serving(served: Served) -> list[str]:
@@ -52,11 +53,9 @@ def test_an_empty_setting_disables_the_metrics_address(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_development_service_takes_a_free_port_and_prints_it(tmp_path: Path):
-    command = [*PROGRAM, "dev", "--data", str(tmp_path), "--bind", "127.0.0.1:18447"]
+    command = ("dev", "--data", tmp_path, "--bind", f"127.0.0.1:{free_port()}")
     environment = {name: value for name, value in ENVIRONMENT.items() if name != "SVC_METRICS_BIND"}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    )  # fmt: skip
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     try:
         assert process.stdout is not None
         shown = next(line for line in process.stdout if line.startswith("Metrics: "))

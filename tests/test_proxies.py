@@ -28,8 +28,9 @@ from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report
+from tests.support.ports import free_port
 from tests.support.process import Served
-from tests.test_reverse_proxies import PATIENCE_S, VISITOR, free_port, nginx_around
+from tests.test_reverse_proxies import PATIENCE_S, VISITOR, nginx_around
 
 pytestmark = pytest.mark.slow
 

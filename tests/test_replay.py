@@ -15,8 +15,8 @@ from svc.store.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.views import accounts
 from svc.world import World
-from tests.spec.answers import DRIVEN, TOO_LITTLE
 from tests.spec.commands import Ran, Run, runner
+from tests.spec.responses import DRIVEN, TOO_LITTLE
 from tests.support.live import report
 from tests.support.process import run
 

@@ -6,7 +6,6 @@ import getpass
 import http.client
 import json
 import shutil
-import socket
 import ssl
 import subprocess
 import threading
@@ -22,6 +21,7 @@ from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report
+from tests.support.ports import free_port
 from tests.support.process import Served
 
 pytestmark = pytest.mark.slow
@@ -131,12 +131,6 @@ def send(
     client.endheaders(body)
     answer = client.getresponse()
     return answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(answer.read())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def made_data(directory: Path) -> dict[str, str]:

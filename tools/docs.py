@@ -9,7 +9,6 @@ to are below that one. A page that none of them lists, and a link or an anchor t
 from __future__ import annotations
 
 import gzip
-import hashlib
 import importlib.util
 import os
 import re
@@ -20,6 +19,8 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+from tools.web import digest_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -61,7 +62,7 @@ class Stage:
         self._listed = navigation()
         decisions = DOCS / "adr" / "README.md"
         if not decisions.exists():
-            self._write(place(decisions), _DECISIONS + _DECISIONS_LIST)
+            self._target(decisions).write_text(_DECISIONS + _DECISIONS_LIST)
             self._written.add(decisions)
         while self._waiting:
             path = self._waiting.pop()
@@ -69,7 +70,7 @@ class Stage:
                 continue
             self._written.add(path)
             if path.suffix == ".md":
-                self._write(place(path), self._page(path))
+                self._target(path).write_text(self._page(path))
             else:
                 self._target(path).write_bytes(path.read_bytes())
 
@@ -100,11 +101,6 @@ class Stage:
         target = self._folder / place(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         return target
-
-    def _write(self, where: Path, text: str) -> None:
-        target = self._folder / where
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
 
 
 _DECISIONS = """\
@@ -185,14 +181,6 @@ def sources() -> Iterator[Path]:
     yield MERMAID / "package.json"
 
 
-def _digest() -> str:
-    found = hashlib.sha256()
-    for file in sources():
-        content = file.read_bytes() if file.exists() else b""
-        found.update(f"{file.relative_to(ROOT)} {len(content)}\n".encode() + content)
-    return found.hexdigest()
-
-
 def build(output: Path) -> int:
     """Make the site in this folder, whose content is replaced. Returns Sphinx's exit status."""
     with tempfile.TemporaryDirectory(prefix="svc-docs-") as name:
@@ -233,7 +221,7 @@ def main() -> int:
     if missing:
         print(SKIPPED.format(missing[0]))
         return 0
-    digest, built = _digest(), OUTPUT / BUILT
+    digest, built = digest_of(sources(), ROOT), OUTPUT / BUILT
     if built.exists() and built.read_text() == digest:
         return 0
     print("Building the documentation site.", flush=True)

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ def _major(node: str) -> int:
 
 def install(node: Node, folder: Path, stamp: Path) -> str | None:
     """Install what the folder's lock file names, unless that was done. Returns why it failed."""
-    digest = _digest([folder / "package-lock.json"])
+    digest = digest_of([folder / "package-lock.json"], WEB)
     if _holds(stamp, digest):
         return None
     done = subprocess.run(
@@ -93,11 +93,12 @@ def sources() -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names))
 
 
-def _digest(files: list[Path]) -> str:
+def digest_of(files: Iterable[Path], root: Path) -> str:
+    """Of the names below `root` and the contents of files, in this order; one that is not there counts as empty."""
     found = hashlib.sha256()
     for file in files:
-        content = file.read_bytes()
-        found.update(f"{file.relative_to(WEB)} {len(content)}\n".encode() + content)
+        content = file.read_bytes() if file.exists() else b""
+        found.update(f"{file.relative_to(root)} {len(content)}\n".encode() + content)
     return found.hexdigest()
 
 
@@ -115,7 +116,7 @@ def main() -> int:
     if reason is not None:
         print(SKIPPED.format(reason))
         return 0
-    digest = _digest(list(sources()))
+    digest = digest_of(sources(), WEB)
     if _holds(BUILT, digest) and (OUTPUT / "sdk" / "version.txt").exists():
         return 0
     print("Building the web SDK and the pages.", flush=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from svc.domain.model import Network, Observation, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
+from tests.support.process import PROGRAM
 
 Shape = Literal["libraries", "probes", "sdk"]
 SHAPES: tuple[Shape, ...] = ("libraries", "probes", "sdk")
@@ -199,15 +199,7 @@ def replayed(captures: Sequence[Capture], shape: Shape) -> list[dict[str, Any]]:
                 at = datetime.fromtimestamp(1_767_607_200 + 60 * number, UTC).isoformat()
                 line = {"at": at, "ip": ADDRESS, "user_agent": capture.headers.get("user-agent")}
                 lines.write(json.dumps({**line, "signals": capture.signals(shape)}) + "\n")
-        command = (
-            sys.executable,
-            "-c",
-            "import svc.cli; svc.cli.main()",
-            "replay",
-            str(file),
-            "--output",
-            str(answers),
-        )
+        command = (*PROGRAM, "replay", str(file), "--output", str(answers))
         subprocess.run(command, check=True, capture_output=True)
         with answers.open() as lines:
             return [json.loads(line) for line in lines]

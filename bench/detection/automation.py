@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from uuid import UUID
 
 from bench.linkage.tables import Table
+from bench.reports import submitted
 from svc.domain.detection import detect
-from svc.domain.identification import Submission, assess
+from svc.domain.identification import assess
 from svc.domain.model import Agent, Network, Observation, Report, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.scoring import default_profile, score
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
+from svc.world import World
 
 Kind = Literal["automated", "plain"]
 
@@ -146,7 +147,8 @@ def people_table(data: Path) -> Table:
 def cost_table(captures: Sequence[Capture]) -> Table:
     """Microseconds of CPU per identification, over all captures."""
     looked = [look(capture.signals, capture.facts) for capture in captures]
-    submissions = [_submission(capture) for capture in captures]
+    world = World.real()
+    submissions = [submitted(world, one.signals, one.facts, at_ms=1_767_607_200_000) for one in captures]
     steps: dict[str, Callable[[int], object]] = {
         "read the report": lambda place: read_report(captures[place].signals, captures[place].facts),
         "detect": lambda place: detect(*looked[place], ORDINARY, "web"),
@@ -167,26 +169,6 @@ def _microseconds(step: Callable[[int], object], places: int) -> float:
         for place in range(places):
             step(place)
     return 1e6 * (time.process_time() - started) / (ROUNDS * places)
-
-
-def _submission(capture: Capture) -> Submission:
-    return Submission(
-        request_id=UUID(int=0),
-        new_visitor_id="A" * 20,
-        at_ms=1_767_607_200_000,
-        organization=1,
-        key_id="key_A",
-        touched_key=None,
-        environment="production",
-        sdk_platform="web",
-        sdk_version=None,
-        origin=None,
-        tag=None,
-        idempotency=None,
-        facts=capture.facts,
-        signals=capture.signals,
-        signals_json=json.dumps(capture.signals).encode(),
-    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,9 +1,9 @@
 """What each kind of evidence of matching is worth: every stream again, each time without one of them.
 
-    python -m bench.linkage.ablation [--streams small every-7-days small-hard] [--json FILE]
+    python -m bench.linkage.ablation [--streams small every-7-days small-hard] [--tokens small] [--json FILE]
 
-A kind of evidence is switched off by the numbers in `parameters` that it rests on. Without client tokens, where
-matching has nothing else to go by; all other numbers stay as they were fitted with it.
+A kind of evidence is switched off by the numbers in `parameters` that it rests on; all other numbers stay as they were
+fitted with it. Without client tokens, where matching has nothing else to go by, and some streams with them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ EVIDENCE: dict[str, dict[str, Any]] = {
     "noise in a private canvas": {"LOG_PRIVATE_CANVAS": 0.0},
     "near and far sets of fonts": {"LOG_NEAR_FONTS": 0.0, "LOG_FAR_FONTS": 0.0},
     "near and far sets of the rest": {"LOG_NEAR_REST": 0.0, "LOG_FAR_REST": 0.0},
-    "one first language": {"LOG_SAME_FIRST_LANGUAGE": 0.0},
     "versions go up": {"LOG_VERSION_DOWN": 0.0},
     "a former report elsewhere": {"LOG_FORMER_REPORT": 0.0},
     "rare values come together": {"RARE_TOGETHER": 0.0},
@@ -60,13 +59,13 @@ def without(numbers: dict[str, Any]) -> Iterator[None]:
             setattr(parameters, name, value)
 
 
-def ablate(stream: Stream, evidence: dict[str, dict[str, Any]]) -> dict[str, Verdict]:
-    """The verdict on the stream without client tokens, by what was left out."""
+def ablate(stream: Stream, evidence: dict[str, dict[str, Any]], *, with_tokens: bool = False) -> dict[str, Verdict]:
+    """The verdict on the stream, by what was left out."""
     extraction = Extraction()
     verdicts: dict[str, Verdict] = {}
     for name, numbers in evidence.items():
         with without(numbers):
-            given = answers(stream, with_tokens=False, extraction=extraction)
+            given = answers(stream, with_tokens=with_tokens, extraction=extraction)
             verdicts[name] = judge(stream.visits, given, stream.every_days)
     return verdicts
 
@@ -85,7 +84,7 @@ def ablation_table(verdicts: dict[str, dict[str, Verdict]]) -> Table:
             cells.append(f"{part.relinked_changed or 0.0:.4f}" if first else f"{change:+.4f}")
             cells.append(str(_merges(whole)) if first else f"{merges:+d}")
         rows.append((name, *cells))
-    note = "Relinked after a change, and false merges among all visits; without client tokens, against the first row."
+    note = "Relinked after a change, and false merges among all visits, against the first row."
     return Table("What each kind of evidence is worth", header, rows, note=note)
 
 
@@ -96,10 +95,17 @@ def _merges(verdict: Verdict) -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
+    parser.add_argument("--tokens", nargs="*", default=STREAMS[:1], metavar="STREAM", help="with client tokens, too")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
     options = parser.parse_args(arguments)
-    verdicts = {name: ablate(read_stream(options.data / "linkage" / name), EVIDENCE) for name in options.streams}
+    columns = [(name, False) for name in options.streams] + [(name, True) for name in options.tokens]
+    verdicts = {
+        f"{name}, token" if tokens else name: ablate(
+            read_stream(options.data / "linkage" / name), EVIDENCE, with_tokens=tokens
+        )
+        for name, tokens in columns
+    }
     print(ablation_table(verdicts).markdown())
     if options.json:
         facts = {stream: {name: one.facts() for name, one in found.items()} for stream, found in verdicts.items()}

@@ -1,6 +1,6 @@
 """How well a returning device is recognised, beside what others do, on the same visits; and what that costs.
 
-    python -m bench.linkage.accuracy [--streams small small-hard every-7-days] [--million] [--json FILE] [--no-docs]
+    python -m bench.linkage.accuracy [--streams small dev] [--visitors 1000000] [--json FILE] [--no-docs]
 
 Puts every stream to the service's matching, with and without client tokens, and the first one through `svc replay` as
 well, which must answer the same; judges the answers and those of the baselines, on the devices that the numbers were
@@ -14,9 +14,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,7 +29,7 @@ from bench.linkage.inprocess import answers as matched
 from bench.linkage.judge import Answer, judge
 from bench.linkage.ladder import Climbed, climb, ladder_lines, read_ladder
 from bench.linkage.service import replay
-from bench.linkage.speed import LARGEST, SIZES, Cost, measure
+from bench.linkage.speed import SIZES, Cost, measure
 from bench.linkage.streams import Stream, read_stream, replay_lines
 from bench.linkage.tables import (
     Judged,
@@ -41,16 +42,16 @@ from bench.linkage.tables import (
     ladder_table,
     tracking_table,
 )
+from bench.linkage.theft import STREAMS as ROBBED_STREAMS
 from bench.linkage.theft import Results as Thefts
 from bench.linkage.theft import measure as measure_thefts
 from bench.linkage.theft import theft_tables
 
-STREAMS = ("small", "small-hard", "every-7-days")
+STREAMS = ("small", "small-hard", "every-7-days", "dev", "hard")
 WITHOUT_TOKEN, WITH_TOKEN = "this service, no token", "this service, token"
 METHODS = (*BASELINES, WITHOUT_TOKEN, WITH_TOKEN)
 NETWORKS = {"own": False, "one for all": True}
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +119,25 @@ class Results:
 
 
 class Progress:
-    """One line on a terminal; nothing elsewhere."""
+    """One line on a terminal; elsewhere one every `EVERY_S` seconds."""
+
+    EVERY_S = 20.0
 
     def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._started = time.monotonic()
+        self._on_terminal = sys.stderr.isatty()
+        self._started = self._said = time.monotonic()
 
     def say(self, text: str) -> None:
-        if self._shown:
-            sys.stderr.write(f"\r\033[K{time.monotonic() - self._started:4.0f} s  {text}")
-            sys.stderr.flush()
+        now = time.monotonic()
+        if self._on_terminal:
+            sys.stderr.write(f"\r\033[K{now - self._started:4.0f} s  {text}")
+        elif now - self._said >= self.EVERY_S:
+            self._said = now
+            sys.stderr.write(f"{now - self._started:4.0f} s  {text}\n")
+        sys.stderr.flush()
 
     def end(self) -> None:
-        if self._shown:
+        if self._on_terminal:
             sys.stderr.write("\r\033[K")
 
 
@@ -138,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/ and browsers/")
-    parser.add_argument("--million", action="store_true", help="also measure among 1,000,000 visitors: minutes more")
+    parser.add_argument("--visitors", type=int, default=SIZES[-1], help="most that cost is measured among")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
     parser.add_argument(
         "--no-docs", action="store_true", help="leave docs/internals/accuracy.md and docs/internals/accuracy.png alone"
@@ -148,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
             raise SystemExit(f"no stream {stream!r} in {options.data / 'linkage'}; name the folder with --data")
     progress = Progress()
-    results = _run(options.streams, options.data, (*SIZES, LARGEST) if options.million else SIZES, progress)
+    results = _run(options.streams, options.data, [size for size in SIZES if size <= options.visitors], progress)
     progress.end()
     print("\n\n".join(table.text() for table in results.tables()))
     print(f"\n{results.repetition()}")
@@ -167,34 +174,36 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
         jobs[f"{folder.name}, token"] = partial(judge_service, folder, with_tokens=True)
         jobs[f"{folder.name}, no token"] = partial(judge_service, folder, with_tokens=False)
         jobs[f"{folder.name}, baselines"] = partial(judge_baselines, folder)
-        jobs[f"{folder.name}, thefts"] = partial(measure_thefts, folder)
+        if folder.name in ROBBED_STREAMS:
+            jobs[f"{folder.name}, thefts"] = partial(measure_thefts, folder)
     repeated = f"{streams[0]}, token"
     jobs[f"{repeated}, again"] = partial(judge_service, folders[0], with_tokens=True, through_replay=True)
     for where, one_network in NETWORKS.items():
         jobs[f"ladder, network: {where}"] = partial(_climb, data, one_network=one_network)
-    done = _in_processes(jobs, progress)
+    # The store grows in this process meanwhile; what a match costs is measured when the others are done.
+    with ProcessPoolExecutor(max((os.cpu_count() or 2) - 1, 1)) as pool:
+        running = {name: pool.submit(job) for name, job in jobs.items()}
+        costs = measure(sizes, partial(_say, progress, running), when_grown=partial(_await, progress, running))
+        done: dict[str, Any] = {name: future.result() for name, future in running.items()}
     judged = [one for name, found in done.items() if isinstance(found, list) and "again" not in name for one in found]
     order = [(stream, method) for stream in streams for method in METHODS]
     judged.sort(key=lambda one: order.index((one.stream, one.method)))
     identical = done[repeated][0].digest == done[f"{repeated}, again"][0].digest
     climbed = {where: done[f"ladder, network: {where}"] for where in NETWORKS}
-    thefts = {folder.name: done[f"{folder.name}, thefts"] for folder in folders}
-    # Alone on the machine as far as this program goes: after the replays.
-    costs = measure(sizes, progress.say)
+    thefts = {stream: done[f"{stream}, thefts"] for stream in streams if stream in ROBBED_STREAMS}
     return Results(judged, climbed, thefts, costs, repeated, identical)
 
 
-def _in_processes(jobs: dict[str, Callable[[], Any]], progress: Progress) -> dict[str, Any]:
-    with ProcessPoolExecutor(WORKERS) as pool:
-        running: dict[str, Future[Any]] = {name: pool.submit(job) for name, job in jobs.items()}
-        waiting = set(running.values())
-        while waiting:
-            finished, waiting = wait(waiting, timeout=1)
-            for future in finished:
-                future.result()  # the first failure ends it all
-            unfinished = [name for name, future in running.items() if future.running()]
-            progress.say(f"{len(jobs) - len(waiting)} of {len(jobs)} done; now {'; '.join(unfinished[:WORKERS])}")
-        return {name: future.result() for name, future in running.items()}
+def _say(progress: Progress, running: Mapping[str, Future[Any]], text: str = "") -> None:
+    """Raises what a job has raised."""
+    finished = [future.result() for future in running.values() if future.done()]
+    now = [name for name, future in running.items() if future.running()]
+    progress.say(f"{len(finished)} of {len(running)} done, now {text or ', '.join(now)}")
+
+
+def _await(progress: Progress, running: Mapping[str, Future[Any]]) -> None:
+    while wait(running.values(), timeout=1).not_done:
+        _say(progress, running)
 
 
 def judge_service(folder: Path, *, with_tokens: bool, through_replay: bool = False) -> list[Judged]:

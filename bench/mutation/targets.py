@@ -111,7 +111,7 @@ TARGETS = {
             "tests/domain/test_matching_pinned.py",
             "tests/domain/test_matching_reads.py",
             "tests/domain/test_matching_records.py",
-            "tests/domain/test_matching_surroundings.py",
+            "tests/domain/test_matching_network_context.py",
             "tests/store/test_identification_bounds.py",
         ),
     ),

@@ -48,12 +48,8 @@ async def index(store: Store, before_ms: int) -> int:
     while True:
         found, after = await store.query(partial(look, after=after, before_ms=before_ms))
         while found is not None:
-            (outcome,) = await store.write(
-                [partial(step, scope=found, before_ms=before_ms)], may_use_reserve=True, organizations=[found.number]
-            )
-            if isinstance(outcome, Exception):
-                raise outcome
-            if not outcome:
+            job = partial(step, scope=found, before_ms=before_ms)
+            if not await store.write_one(job, found.number, may_use_reserve=True):
                 break
             steps += 1
         if after is None:

@@ -1,4 +1,4 @@
-"""Upkeep: small periodic duties of the store.
+"""Maintenance: small periodic work on the store.
 
 Owns nothing. Each minute it frees the reader slots of processes that died, since a forgotten reader makes the file
 grow for good, and says so when the follower of the operation log is behind or was cut off. Every process clears its

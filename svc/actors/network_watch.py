@@ -15,7 +15,7 @@ import trio
 
 from svc.domain.network import Ranges
 from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
+from svc.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
 from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData
 from svc.world import RunSync
 
@@ -67,7 +67,7 @@ class NetworkWatch:
             self._soon = trio.Event()
             self._take_up(await run_sync(partial(self._look, self._reading)))
 
-    def _look(self, before: Reading) -> tuple[Reading, NetworkData | None] | OSError:
+    def _look(self, before: FilesInUse) -> tuple[FilesInUse, NetworkData | None] | OSError:
         """On a thread: what is there now, and the look-up in it where that is another than before."""
         if self._directory is None:
             return before, None
@@ -77,7 +77,7 @@ class NetworkWatch:
             return error
         return after, None if after is before else self._compiled(after)
 
-    def _take_up(self, looked: tuple[Reading, NetworkData | None] | OSError) -> None:
+    def _take_up(self, looked: tuple[FilesInUse, NetworkData | None] | OSError) -> None:
         if isinstance(looked, OSError):
             if not self._listing_failed:
                 log.error("cannot list the network files, keeping the loaded ones", problem=str(looked))
@@ -91,7 +91,7 @@ class NetworkWatch:
             _tell(before, after)
 
 
-def _tell(before: Reading, after: Reading) -> None:
+def _tell(before: FilesInUse, after: FilesInUse) -> None:
     """One line for each file that is another than before."""
     for name in before.keys() - after.keys():
         log.info("network file removed", file=name)

@@ -39,7 +39,7 @@ from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import Asked, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
+from svc.store.webhook_views import AskedQueue, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
 from svc.world import World
 
 log = structlog.get_logger()
@@ -234,7 +234,7 @@ class Outbox:
         if not taken:
             return False
         # What is in flight now and ends meanwhile may look as if it were still due.
-        asked = [Asked(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
+        asked = [AskedQueue(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
         found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
         for (queue, lease), one in zip(taken, found, strict=True):
             self._begin(queue, lease, one, now_ms, nursery)

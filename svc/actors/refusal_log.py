@@ -22,7 +22,7 @@ from svc.domain.webhooks.refused import RefusedRequest
 from svc.store.engine import UnavailableError
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
-from svc.store.transactions.webhooks import Notified, note_refusal, tell_refusals
+from svc.store.transactions.webhooks import Notified, note_refusal, notify_refusals
 from svc.store.webhook_views import subscribers
 from svc.world import World
 
@@ -90,7 +90,7 @@ class RefusalLog:
         jobs = [
             partial(note_refusal, request=notes[name])
             if name in notes
-            else partial(tell_refusals, organization=name[0], name=name[1], now_ms=now_ms)
+            else partial(notify_refusals, organization=name[0], name=name[1], now_ms=now_ms)
             for name in names
         ]
         if not jobs:

@@ -43,7 +43,7 @@ class RetentionStatistics(msgspec.Struct, frozen=True):
     deleted: dict[str, int]
     """Rows, by table."""
     failed: dict[str, int]
-    """Steps that changed nothing, by duty."""
+    """Steps that changed nothing, by task."""
     swept_at_ms: int
     """When the last look at everything had ended, or before that when retention was started."""
 
@@ -95,13 +95,13 @@ async def sweep(
         await _remove(store, progress, number)
     for number in await store.query(organizations):
         if with_passes:
-            for duty in full_scans(number, now_ms, visitor_days):
-                await _do(store, progress, number, duty)
-        duties = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
+            for task in full_scans(number, now_ms, visitor_days):
+                await _do(store, progress, number, task)
+        tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
         if with_passes and (blocks := await store.query(partial(stale_blocks, number=number))) is not None:
-            duties.append(blocks)
-        for duty in duties:
-            await _do(store, progress, number, duty)
+            tasks.append(blocks)
+        for task in tasks:
+            await _do(store, progress, number, task)
         await trio.lowlevel.checkpoint()
 
 
@@ -121,32 +121,32 @@ async def _remove(store: Store, progress: Progress, number: int) -> None:
         pass
 
 
-async def _do(store: Store, progress: Progress, number: int, duty: CleanupTask) -> None:
+async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) -> None:
     """To its end, or until a step fails."""
     deleted = 0
-    resume: tuple[Any, ...] | None = duty.start
+    resume: tuple[Any, ...] | None = task.start
     while resume is not None:
-        step = await _write(store, progress, number, duty.name, partial(duty.step, resume))
+        step = await _write(store, progress, number, task.name, partial(task.step, resume))
         if step is None:
             return
         deleted, resume = deleted + step.deleted, step.resume
-        progress.deleted[duty.name] += step.deleted
+        progress.deleted[task.name] += step.deleted
     if deleted:
-        log.info("deleted expired rows", organization=number, table=duty.name, rows=deleted)
+        log.info("deleted expired rows", organization=number, table=task.name, rows=deleted)
 
 
-async def _write(store: Store, progress: Progress, number: int, duty: str, job: Callable[[Transaction], T]) -> T | None:
+async def _write(store: Store, progress: Progress, number: int, task: str, job: Callable[[Transaction], T]) -> T | None:
     """What the job returned, after a rest; `None` = it failed, which is logged."""
     began = trio.current_time()
     try:
         (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
     except (StoreFullError, UnavailableError) as error:
-        log.warning("retention stopped: the store takes no writes", organization=number, duty=duty, reason=str(error))
-        progress.failed[duty] += 1
+        log.warning("retention stopped: the store takes no writes", organization=number, duty=task, reason=str(error))
+        progress.failed[task] += 1
         return None
     if isinstance(outcome, Exception):
-        log.error("retention task failed", organization=number, duty=duty, exc_info=outcome)
-        progress.failed[duty] += 1
+        log.error("retention task failed", organization=number, duty=task, exc_info=outcome)
+        progress.failed[task] += 1
         return None
     await trio.sleep(REST * (trio.current_time() - began))
     return outcome

@@ -8,14 +8,12 @@ lines each; writes one small transaction for each fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import structlog
 import trio
 
 from svc.domain.billing import Usage
-from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import DueDay, block_overdue, due_day, overdue, read_usage, settle
@@ -53,12 +51,12 @@ async def settle_all(store: Store, world: World) -> None:
     numbers = await store.query(organizations)
     for number in late:
         author = Author(world.request_id(now_ms), now_ms, NAME)
-        if await _write(store, number, partial(block_overdue, number=number, author=author)):
+        if await store.write_one(partial(block_overdue, number=number, author=author), number):
             log.info("blocked an organization: its payment is overdue", organization=number)
     for number in numbers:
         while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
             usage = await _read(store, number, due)
-            if await _write(store, number, partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)):
+            if await store.write_one(partial(settle, number=number, due=due, usage=usage, now_ms=now_ms), number):
                 log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
         await trio.lowlevel.checkpoint()
 
@@ -72,10 +70,3 @@ async def _read(store: Store, number: int, due: DueDay) -> Usage:
             return usage
         resume = step.resume
         await trio.lowlevel.checkpoint()
-
-
-async def _write(store: Store, number: int, job: Callable[[Transaction], bool]) -> bool:
-    (outcome,) = await store.write([job], organizations=[number])
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome

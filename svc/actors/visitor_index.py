@@ -53,6 +53,9 @@ full, so 80 MB at most. Loading one again takes less than a millisecond."""
 LESSONS_HELD = 8_192
 """Lessons of all classes together that are not stored yet: each takes some two kilobytes of memory."""
 
+NOT_WRITTEN = (StoreFullError, UnavailableError)
+"""Outcomes of a job that say nothing of it: the store takes no writes now."""
+
 ScopeKey = tuple[int, int]
 """Organization and scope."""
 Nudge = Callable[[Iterable[EndpointKey]], None]
@@ -235,10 +238,10 @@ class Frequencies:
             jobs = [partial(self._put, place) for place in due]
             try:
                 outcomes = await self._store.write(jobs, urgent=True, organizations=[place[0] for place in due])
-            except (StoreFullError, UnavailableError) as error:
+            except NOT_WRITTEN as error:
                 outcomes = [error] * len(due)
             for place, outcome in zip(due, outcomes, strict=True):
-                if isinstance(outcome, StoreFullError | UnavailableError):
+                if isinstance(outcome, NOT_WRITTEN):
                     log.warning("statistics not written", organization=place[0], reason=str(outcome))
                 elif isinstance(outcome, Exception):
                     raise outcome
@@ -376,9 +379,9 @@ async def _record(
             organizations=[_organization(message) for message in batch],
             hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
         )
-    except (StoreFullError, UnavailableError) as error:
+    except NOT_WRITTEN as error:
         outcomes = [error] * len(batch)
-    rejected = next((one for one in outcomes if isinstance(one, StoreFullError | UnavailableError)), None)
+    rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
     if rejected is not None:
         is_full = isinstance(rejected, StoreFullError)
         event = "store full, write rejected" if is_full else "store not available, write rejected"
@@ -395,7 +398,7 @@ async def _record(
             nudge(outcome.queues)
             if publish is not None and outcome.event is not None:
                 publish(_organization(message), message.assessment.submission.request_id, outcome.event)
-        elif isinstance(outcome, StoreFullError | UnavailableError):
+        elif isinstance(outcome, NOT_WRITTEN):
             unreachable = isinstance(outcome, UnavailableError)
             message.admitted.answer(Failed("service_unavailable", unreachable))
         else:

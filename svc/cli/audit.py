@@ -49,7 +49,9 @@ def audit(
         raise click.UsageError("--until is not after --since")
     with opened(directory) as found:
         number = (
-            None if organization_id is None else account(found, organization_id, removed_too=True).organization.number
+            None
+            if organization_id is None
+            else account(found.store, organization_id, removed_too=True).organization.number
         )
         sought = Sought(number, since_ms, until_ms, action, actor)
         with found.store.read() as snapshot:

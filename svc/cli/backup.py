@@ -107,7 +107,7 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
 def _take(
     directory: Path, folder: Path, config: Config, steps: Steps, verification: Verification, *, with_pepper: bool
 ) -> BackupSnapshot:
-    pepper = _pepper_path(config) or directory / "pepper"
+    pepper = config.pepper_path() or directory / "pepper"
     if with_pepper and not pepper.is_file():
         raise CommandError(f"the pepper {pepper} is not there")
     taking = snapshots.Taking(svc.__version__, World.real().now_ms, pepper if with_pepper else None, verification)
@@ -250,7 +250,7 @@ def restore(source: Path, to_ms: int | None, verification: str, directory: Path,
             to_ms=to_ms,
             run_sync=world.run_sync,
             map_bytes=config.map_bytes(),
-            pepper_file=_pepper_path(config),
+            pepper_file=config.pepper_path(),
             verification=Verification(verification),
             steps=steps,
         )
@@ -274,13 +274,9 @@ def _show_restored(restored: Restored, directory: Path, config: Config, *, as_js
             err=True,
         )
     if restored.pepper == "missing":
-        place = _pepper_path(config) or directory / "pepper"
+        place = config.pepper_path() or directory / "pepper"
         click.echo(
             f"\nthe pepper is not there: until the one of the old machine is at {place} (mode 0600) the service does "
             "not start, since no key would verify",
             err=True,
         )
-
-
-def _pepper_path(config: Config) -> Path | None:
-    return None if config.pepper_file is None else Path(config.pepper_file)

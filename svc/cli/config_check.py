@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
@@ -183,16 +183,26 @@ def _variable_example(variable: str) -> str:
 
 
 def _in_named_files(config: Config) -> Iterator[Mistake]:
-    from svc.service import read_trust  # noqa: PLC0415  the whole service; only for settings that are right
-    from svc.serving import read_tls  # noqa: PLC0415
-
     try:
         database_of(config)
     except StoreUrlError as error:
         yield Mistake("store", error.line)
-    for read in (read_tls, read_trust):
+    for read in _readers(config):
         try:
             read(config)
         except ConfigError as error:
             setting, colon, problem = error.line.partition(": ")
             yield Mistake(setting, problem) if colon else Mistake("the settings", error.line)
+
+
+def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
+    """What reads the files that settings name. It comes with the whole service, so only where there are any."""
+    if config.tls_certfile is not None or config.tls_keyfile is not None:
+        from svc.serving import read_tls  # noqa: PLC0415
+
+        yield read_tls
+    named = (config.attestation_roots_file, config.attestation_status_file, config.attestation_apple_roots_file)
+    if any(file is not None for file in named):
+        from svc.service import read_trust  # noqa: PLC0415
+
+        yield read_trust

@@ -11,7 +11,7 @@ import click
 from svc.cli.changes import Change, commit, go_on
 from svc.cli.examples import examples
 from svc.cli.keys import fresh_key, store_issued
-from svc.cli.listen_address import reachable
+from svc.cli.listen_address import local_url
 from svc.cli.output import CommandError, account, data_option, json_option, opened, settings, show
 from svc.domain.credentials import ROLES, ApiKey, Role, digest
 from svc.domain.origins import is_loopback, normalise_origin
@@ -72,7 +72,7 @@ def link(
     base = _base(url)
     region = settings().region
     with opened(directory) as found:
-        organization = account(found, organization_id).organization
+        organization = account(found.store, organization_id).organization
         go_on(found, partial(claim_region, region=region))
         made = make_link(found, World.real(), organization, cast("Role", role), name, minutes, region)
     shown = {
@@ -144,9 +144,8 @@ def _base(url: str | None) -> str:
     """Where browsers reach the service, without a slash at the end. Raises `CommandError` for a URL from which nobody
     could sign in.
     """
-    config = settings()
     if url is None:
-        return f"{'http' if config.tls_certfile is None else 'https'}://{reachable(config.bind)[0]}"
+        return local_url(settings())
     origin = normalise_origin(url.rstrip("/"))
     scheme = "" if origin is None else origin.partition("://")[0]
     if origin is None or scheme not in ("http", "https"):

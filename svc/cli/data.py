@@ -6,7 +6,7 @@ import shutil
 import ssl
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,32 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, settings, show, show_table, store_option
+from svc.cli.network_in_use import network_in_use
+from svc.cli.output import (
+    CommandError,
+    ShownTable,
+    directory_option,
+    json_option,
+    no_directory,
+    settings,
+    show,
+    show_table,
+    show_with,
+    store_option,
+)
 from svc.cli.progress import progress
-from svc.config import Config
 from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
+from svc.domain.timestamps import utc
 from svc.network_data import free as free_databases
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, Entry, Reading, read_folder
+from svc.network_data.folder import Entry
 from svc.network_data.free import FREE
 from svc.network_data.kept import CREDITS_FILE, sole_writer
-from svc.network_data.lookup import NetworkData, is_stale
+from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
-from svc.network_data.update import Outcome, origin_of, update, wanted
+from svc.network_data.update import UpdateOutcome, origin_of, update, wanted
 from svc.store.backup import snapshots
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.local_copy import copied_here
@@ -59,12 +70,11 @@ def data() -> None:
 @json_option
 def status(directory: Path | None, as_json: bool) -> None:
     """Show the network databases in use with their age, and why others are rejected."""
-    config, today = settings(), _today()
-    built_in, reading = _in_use(config, directory)
-    network_data = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
+    config, today = settings(), utc(World.real().now_ms()).date()
+    built_in, folder, reading, network_data = network_in_use(config, directory)
     summary: dict[str, Any] = {
         "network_data": network_data.state(today, config.network_stale_days),
-        "directory": str(config.network_files(directory) or "") or None,
+        "directory": None if folder is None else str(folder),
         "built_in_ranges": "off" if built_in is None else "on",
     }
     if built_in is not None:
@@ -72,15 +82,8 @@ def status(directory: Path | None, as_json: bool) -> None:
     if not network_data:
         summary["identifications"] = "unavailable, and free"
     files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
-    if as_json:
-        show({**summary, "files": files}, as_json=True)
-        return
-    show(summary, as_json=False)
-    if files:
-        click.echo()
-        show_table(
-            files, ("file", "kind", "built_at", "entries", "age_days", "stale", "problem"), "files", as_json=False
-        )
+    columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
+    show_with(summary, ShownTable("files", files, columns), as_json=as_json)
 
 
 def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
@@ -109,21 +112,14 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
     address = read_address(ip)
     if address is None:
         raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
-    config = settings()
-    ranges = NetworkData(*_in_use(config, directory), vpn_neighbors=config.network_vpn_neighbors) or None
+    ranges = network_in_use(settings(), directory).data or None
     network = read_network(str(address), ranges)
     known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
-    sources = [] if found is None else _sources(found)
-    if as_json:
-        show({"ip": str(address), **known, **({"sources": sources} if sources else {})}, as_json=True)
-        return
-    show({"ip": str(address), **known}, as_json=False)
-    if sources:
-        click.echo()
-        show_table(sources, ("fact", "says", "source"), "sources", as_json=False)
+    sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
+    show_with({"ip": str(address), **known}, *sources, as_json=as_json)
 
 
 def _sources(known: Known) -> list[dict[str, str]]:
@@ -152,7 +148,7 @@ def free(directory: Path | None, as_json: bool) -> None:
     """
     folder = settings().network_files(directory)
     if folder is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA")
+        raise no_directory()
     npm = shutil.which("npm")
     if npm is None:
         names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
@@ -207,11 +203,11 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     config = settings()
     folder = config.network_files(directory)
     if folder is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA")
+        raise no_directory()
     origin = origin_of(place, lambda: _tls(ca_file))
     with sole_writer(folder):
         sources = wanted(folder, config.network_sources, origin)
-        now = datetime.fromtimestamp(World.real().now_ms() / 1000, UTC)
+        now = utc(World.real().now_ms())
         outcomes = list(update(folder, sources, origin, now))
     rows = [_outcome_row(outcome) for outcome in outcomes]
     columns = ("file", "result", "entries_before", "entries", "built_before", "built_at")
@@ -231,27 +227,13 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
         raise CommandError(f"{ca_file} holds no certificate authorities: {error.strerror or error}") from error
 
 
-def _outcome_row(outcome: Outcome) -> dict[str, Any]:
+def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
     row: dict[str, Any] = {"file": outcome.source.file, "name": outcome.source.name, "result": outcome.result}
     if outcome.before is not None:
         row |= {"entries_before": outcome.before.entries, "built_before": outcome.before.built_at.isoformat()}
     if outcome.after is not None:
         row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
     return row | ({} if outcome.problem is None else {"problem": outcome.problem})
-
-
-def _in_use(config: Config, directory: Path | None) -> tuple[BuiltInRanges | None, Reading]:
-    """What the service would use with these settings."""
-    folder = config.network_files(directory)
-    try:
-        reading = NOTHING if folder is None else read_folder(folder)
-    except OSError as error:
-        raise CommandError(f"cannot list {folder}: {error.strerror or error}") from error
-    return BuiltInRanges() if config.network_builtin else None, reading
-
-
-def _today() -> date:
-    return datetime.fromtimestamp(World.real().now_ms() / 1000, UTC).date()
 
 
 @click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
@@ -268,7 +250,7 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
     them.
     """
     if snapshot is None and directory is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA, or a snapshot")
+        raise no_directory(", or a snapshot")
     named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
     if snapshot is not None and named:
         raise click.UsageError("name a snapshot or --data, not both")
@@ -287,7 +269,8 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
 
 def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
     config = settings()
-    pepper, database = _pepper(directory, config), database_of(config)
+    pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
+    database = database_of(config)
     opened = (
         read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
     )
@@ -303,11 +286,6 @@ def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[Read
         yield here
 
 
-def _pepper(directory: Path, config: Config) -> Path:
-    file = None if config.pepper_file is None else Path(config.pepper_file)
-    return find_pepper(directory, file, with_store=config.store is None)
-
-
 def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
     """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
     if not path.exists():
@@ -318,8 +296,7 @@ def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
                 f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
             )
         snapshots.check_file(snapshots.read(path), steps)
-    file = path / "data.mdb" if path.is_dir() else path
-    with read_only(file, live=file.with_name("lock.mdb").exists()) as store, store.read() as state:
+    with reading_snapshot(path) as store, store.read() as state:
         return _shown_of(faults(store, state, Verification.FULL, steps))
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from svc.config import Config
-from svc.store.directory import Opened, open_directory
+from svc.store.directory import Opened, open_directory, refuse_without_data
 from svc.store.postgresql.url import StoreUrl, store_url
+from svc.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.world import World
 
 
@@ -25,6 +26,29 @@ def database_at(url: str, config: Config) -> StoreUrl:
 
 
 @contextmanager
+def reading_directory(directory: Path, config: Config) -> Generator[ReadOnlyStore]:
+    """The store of a data directory, or of the database that the settings name, read while a service may run on it.
+    Raises `DirectoryError` where the directory has none.
+    """
+    database = database_of(config)
+    if database is None:
+        refuse_without_data(directory)
+    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+    with opened as store:
+        yield store
+
+
+@contextmanager
+def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
+    """The store of a snapshot's folder, or of a bare `data.mdb`. Where a lock file lies beside it, somebody may be
+    writing.
+    """
+    file = path / "data.mdb" if path.is_dir() else path
+    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
+        yield store
+
+
+@contextmanager
 def opened_directory(directory: Path, config: Config, world: World, *, create: bool = True) -> Generator[Opened]:
     """Open a data directory with these settings, and close its store at the end, which the setting `store` may place
     elsewhere. Raises as `open_directory` does.
@@ -33,7 +57,7 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         directory,
         world.run_sync,
         world.entropy,
-        pepper_file=None if config.pepper_file is None else Path(config.pepper_file),
+        pepper_file=config.pepper_path(),
         map_bytes=config.map_bytes(),
         create=create,
         now_ms=world.now_ms,

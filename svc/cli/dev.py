@@ -13,7 +13,6 @@ import msgspec
 import trio
 
 import svc
-from svc.cli.changes import go_on
 from svc.cli.console import console_url, link_for
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.dev_service import NAME
@@ -23,17 +22,16 @@ from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.organizations import create_organization
 from svc.cli.output import directory_option, settings
 from svc.cli.samples import identify_sample
-from svc.cli.upgrade import alone_in, opened_to_serve
+from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
 from svc.domain.billing import MICROS_PER_USD
+from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
 from svc.service import Service
 from svc.serving import run_until_signalled, sockets_for
 from svc.store import views
 from svc.store.directory import Opened
-from svc.store.region import claim_region
-from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -75,9 +73,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         alone_in(directory, config, world, "svc dev", create=True),
         opened_to_serve(directory, config, world, create=True) as found,
     ):
-        go_on(found, partial(claim_region, region=config.region))
-        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-        go_on(found, partial(record_limits, limits=limits))
+        keep_settings(found, config)
         organization = _organization(found, world)
         _, elsewhere = reachable(bind)
         own = () if elsewhere is None else (f"http://{elsewhere}",)
@@ -160,16 +156,7 @@ def _indented(answer: dict[str, Any]) -> str:
 
 
 def _curl(url: str, public: str) -> str:
-    signals = {
-        "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-        "platform": "Linux x86_64",
-        "languages": ["en-GB", "en"],
-        "timezone": "Europe/London",
-        "screen": {"width": 1920, "height": 1080, "colorDepth": 24, "devicePixelRatio": 1},
-        "hardwareConcurrency": 8,
-        "webgl": {"vendor": "Mesa", "renderer": "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"},
-        "canvas": "5d1f0a4c7be2",
-    }
+    signals = {**A_REPORT, "webgl": {"vendor": "Mesa", "renderer": "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"}}
     body = json.dumps({"sdk": {"platform": "web"}, "signals": signals}, separators=(",", ":"))
     return (
         f"curl -s {url}/api/v1/identify -H 'x-api-key: {public}' -H 'origin: http://localhost' "

@@ -12,7 +12,7 @@ from svc.cli import health_checks
 from svc.cli.colors import has_colors
 from svc.cli.examples import examples
 from svc.cli.health_checks import Examined, Finding, Status
-from svc.cli.output import CommandError, directory_option, json_option, readable, settings, show
+from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
 from svc.world import World
 
 COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -23,14 +23,7 @@ WIDTH = max(map(len, COLORS))
     epilog=examples("svc doctor", "svc doctor --data /var/lib/svc --config /etc/svc.toml", "svc doctor --json")
 )
 @directory_option("The data directory.", default=Path("data"), show_default=True)
-@click.option(
-    "--config",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="SVC_CONFIG",
-    show_envvar=True,
-    help="TOML file of settings.",
-)
+@config_option("TOML file of settings.")
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
@@ -52,7 +45,8 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     if counts["problem"]:
         raise CommandError("1 problem" if counts["problem"] == 1 else f"{counts['problem']} problems")
     if not as_json:
-        click.echo(f"\nno problems, {counts['warning']} warnings")
+        warnings = counts["warning"]
+        click.echo(f"\nno problems, {warnings} warning{'s' * (warnings != 1)}")
 
 
 def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[Finding]:

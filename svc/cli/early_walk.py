@@ -20,7 +20,7 @@ class _Status(IntEnum):
     """With which the process ends."""
 
     WHOLE = 0
-    DAMAGED = 1
+    CORRUPT = 1
     UNKNOWN = 2
 
 
@@ -57,7 +57,7 @@ class EarlyWalk:
         match os.waitstatus_to_exitcode(status):
             case _Status.WHOLE:
                 return
-            case _Status.DAMAGED:
+            case _Status.CORRUPT:
                 raise CorruptionError(problem)
             case _:
                 store.check_pages()
@@ -69,7 +69,7 @@ def _walk(store: Path, tell: int) -> _Status:
         engine.check(CheckDepth.BRANCHES)
     except CorruptionError as error:
         os.write(tell, str(error).encode())
-        return _Status.DAMAGED
+        return _Status.CORRUPT
     except Exception:  # noqa: BLE001  the parent makes the walk itself, and says what is wrong
         return _Status.UNKNOWN
     return _Status.WHOLE

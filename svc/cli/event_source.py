@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.cli.data_directory import database_of
-from svc.cli.output import CommandError, settings
+from svc.cli.data_directory import reading_directory
+from svc.cli.output import Readable, account, settings
 from svc.cli.times import Moment
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id
@@ -23,12 +23,8 @@ from svc.domain.listing import KINDS, LEVELS, Filters, Listing
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.signals import CATALOGUE
-from svc.domain.timestamps import timestamp
-from svc.store import views
-from svc.store.directory import refuse_without_data
 from svc.store.events import EventMatch, event_page, places, read
-from svc.store.reading import ReadOnlyStore, read_only, read_only_database
-from svc.store.store import ReadTransaction
+from svc.store.reading import ReadOnlyStore
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,39 +44,16 @@ class Wanted(NamedTuple):
     filters: Filters
 
 
-class Readable(Protocol):
-    """A store to read: that of a service, or one that is open for reading only."""
-
-    def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block."""
-        ...
-
-
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """The store of a data directory or of a database, read while a service may run on it. Raises `DirectoryError` where
-    there is none.
-    """
-    database = database_of(settings())
-    if database is not None:
-        with read_only_database(database) as store:
-            yield store
-        return
-    refuse_without_data(directory)
-    with read_only(directory / "store", live=True) as store:
+    """As `reading_directory`, by the settings in force."""
+    with reading_directory(directory, settings()) as store:
         yield store
 
 
 def number_of(store: Readable, organization_id: str) -> int:
     """The number of an organization by its id. Raises `CommandError` where there is none, or where it was removed."""
-    with store.read() as snapshot:
-        known = views.find_account(snapshot, organization_id)
-    if known is None:
-        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
-    removed_at_ms = known.organization.removed_at_ms
-    if removed_at_ms is not None:
-        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}: its events are erased")
-    return known.organization.number
+    return account(store, organization_id, after_removal=": its events are erased").organization.number
 
 
 def environment_option(command: F) -> F:

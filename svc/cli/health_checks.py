@@ -10,12 +10,11 @@ import ctypes
 import http.client
 import os
 import shutil
-import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -25,26 +24,25 @@ import msgspec
 import trio
 
 from svc.cli.config_check import mistakes
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_directory
 from svc.cli.keys import issue_key
-from svc.cli.listen_address import reachable
+from svc.cli.listen_address import local_url
+from svc.cli.network_in_use import network_in_use
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError
 from svc.cli.samples import identify_sample
 from svc.config import Config, ConfigError
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
+from svc.domain.timestamps import utc
 from svc.http.edge import open_listeners
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import NOTHING, read_folder
-from svc.network_data.lookup import NetworkData
+from svc.http.sockets import open_sockets
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
 from svc.store.engine import EngineError
 from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
-from svc.store.reading import read_only, read_only_database
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
 from svc.world import World, elapsed_s
@@ -110,8 +108,7 @@ def permissions(examined: Examined) -> Finding:
             owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
             do = "run this command and the service as its owner, or change the owner with chown -R"
             return Finding("permissions", "problem", f"{path} cannot be read and written: {owner}", do)
-    pepper_file = examined.config.pepper_file
-    risks = risky_modes(directory, None if pepper_file is None else Path(pepper_file))
+    risks = risky_modes(directory, examined.config.pepper_path())
     if risks:
         says, _, do = risks[0].partition(": ")
         return Finding("permissions", "warning", says, do)
@@ -120,42 +117,31 @@ def permissions(examined: Examined) -> Finding:
 
 def store(examined: Examined) -> Finding:
     """Whether the store can be read, has this pepper, and has room where that is this machine's."""
-    directory, config = examined.directory, examined.config
-    if config.store is not None:
-        return _database(examined)
-    if not has_store(directory):
+    directory, config, began_at = examined.directory, examined.config, elapsed_s()
+    in_database = config.store is not None
+    if not in_database and not has_store(directory):
         do = "run `svc dev`, or create an organization with `svc org create NAME`"
         return Finding("store", "warning", f"{directory} has no store yet", do)
     try:
-        pepper = find_pepper(directory, None if config.pepper_file is None else Path(config.pepper_file))
-        with read_only(directory / "store", live=True) as opened, opened.read() as snapshot:
+        pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
+        with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
-    except (OperatorError, CorruptionError, OSError) as error:
-        return Finding("store", "problem", str(error), "`svc check` examines it; docs/runbook.md has the way back")
+    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        do = "`svc check` examines it; docs/runbook.md has the way back"
+        return Finding(
+            "store", "problem", str(error), "docs/postgresql.md says what a database needs" if in_database else do
+        )
     if mark not in (None, pepper_mark(pepper.read_bytes())):
         return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
+    if in_database:
+        took_ms = 1000 * (elapsed_s() - began_at)
+        says = f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use"
+        return Finding("store", "ok", says)
     share = used / config.map_bytes()
     says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
     if share > FULL_SHARE:
         return Finding("store", "warning", says, "raise map_gib, or delete archives with `svc org drop-documents`")
     return Finding("store", "ok", says)
-
-
-def _database(examined: Examined) -> Finding:
-    """Whether the store in a database can be read, and has this pepper."""
-    config, began_at = examined.config, elapsed_s()
-    try:
-        url = database_of(config)
-        assert url is not None
-        file = None if config.pepper_file is None else Path(config.pepper_file)
-        pepper = find_pepper(examined.directory, file, with_store=False)
-        with read_only_database(url) as opened, opened.read() as snapshot:
-            mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
-        return Finding("store", "problem", str(error), "docs/postgresql.md says what a database needs")
-    if mark not in (None, pepper_mark(pepper.read_bytes())):
-        return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
-    return Finding("store", "ok", f"{url} responded in {1000 * (elapsed_s() - began_at):.0f} ms, {_size(used)} in use")
 
 
 def lock_and_service(examined: Examined) -> Finding:
@@ -164,8 +150,7 @@ def lock_and_service(examined: Examined) -> Finding:
     config = examined.config
     if holder is None:
         return _could_listen(config.bind)
-    here, _ = reachable(config.bind)
-    url = examined.url or f"{'http' if config.tls_certfile is None else 'https'}://{here}"
+    url = examined.url or local_url(config)
     try:
         status, answer = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -177,16 +162,9 @@ def lock_and_service(examined: Examined) -> Finding:
 
 
 def _could_listen(bind: str) -> Finding:
-    host, port = read_bind(bind)
     try:
-        for family, kind, number, _, address in socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            with closing(socket.socket(family, kind, number)) as tried:
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                tried.bind(address)
+        for opened in open_sockets(bind, backlog=1):
+            opened.close()
     except OSError as error:
         says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
         return Finding("service", "problem", says, "end the program that listens there, or choose another with --bind")
@@ -212,18 +190,15 @@ def _get(url: str, path: str) -> tuple[int, str]:
 def network_data(examined: Examined) -> Finding:
     """Whether addresses can be looked up, in data that is not old."""
     config = examined.config
-    folder = config.network_files(examined.directory)
     try:
-        reading = NOTHING if folder is None else read_folder(folder)
-    except OSError as error:
-        return Finding("network data", "problem", f"cannot list {folder}: {error.strerror}", "make the folder readable")
+        built_in, folder, reading, found = network_in_use(config, examined.directory)
+    except CommandError as error:
+        return Finding("network data", "problem", str(error), "make the folder readable")
     broken = [name for name, entry in reading.items() if entry.problem is not None]
     if broken:
         says = f"{', '.join(sorted(broken))} in {folder} cannot be used"
         return Finding("network data", "problem", says, "`svc data status` says why; replace or remove it")
-    built_in = BuiltInRanges() if config.network_builtin else None
-    found = NetworkData(built_in, reading, vpn_neighbors=config.network_vpn_neighbors)
-    today = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC).date()
+    today = utc(examined.world.now_ms()).date()
     sources = f"{len(reading)} files, built-in ranges {'off' if built_in is None else 'on'}"
     match found.state(today, config.network_stale_days):
         case "missing":
@@ -243,8 +218,7 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
     """Whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
     file = examined.directory / "store" / "data.mdb"
-    now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    says = f"{now:%Y-%m-%d %H:%M:%S} UTC"
+    says = f"{utc(now_ms):%Y-%m-%d %H:%M:%S} UTC"
     if has_store(examined.directory):
         behind_s = file.stat().st_mtime - now_ms / 1000
         if behind_s > 5:
@@ -302,7 +276,7 @@ def tls(examined: Examined) -> Finding:
             return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
         do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/tls.md)"
         return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
-    now = datetime.fromtimestamp(examined.world.now_ms() / 1000, UTC)
+    now = utc(examined.world.now_ms())
     says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"
     if not certificate.is_valid(now):
         valid = f"from {certificate.not_before:%Y-%m-%d} to {certificate.not_after:%Y-%m-%d}"

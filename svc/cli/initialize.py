@@ -8,6 +8,7 @@ and shows others: so there is never an organization whose keys nobody has seen.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,12 @@ import msgspec
 import structlog
 
 from svc.cli.changes import go_on, recorded
-from svc.cli.keys import issued_change, read_origins
+from svc.cli.keys import fresh_key, issued_change, read_origins
 from svc.cli.organizations import Dollars, check_name, created_change, creation
 from svc.cli.output import CommandError
 from svc.config import ConfigError
-from svc.domain.credentials import ApiKey, digest, new_key
+from svc.domain.bodies import named
+from svc.domain.credentials import ApiKey, digest
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.store import durable_files
@@ -31,11 +33,13 @@ from svc.store.region import claim_region
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import META
 from svc.store.transactions import keys
-from svc.world import World, twenty_characters
+from svc.world import World
 
 log = structlog.get_logger()
 
 DEFAULT_NAME = "default"
+_SHOWN = ("id", "kind", "environment", "role", "allowed_origins")
+"""Of a key, beside its secret."""
 _NO_ORIGIN = (
     "No public key was issued: it needs the origins of the pages that use it, and SVC_INIT_ORIGINS is not set.\n"
     "Issue one with: svc key issue {} --kind public --environment production --origin https://shop.example"
@@ -90,7 +94,7 @@ def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> No
         create = creation(world, first.name, credit=first.credit_micros, rate_limit=DEFAULT_LIMIT_PER_S)
         change = partial(created_change, credit=first.credit_micros)
         organization = recorded(world, create, change)(transaction)
-        made = [new_key(**fields, **_fresh(world)) for fields in _wanted(first, organization, region)]
+        made = [fresh_key(world, **fields) for fields in _wanted(first, organization, region)]
         for key, secret in made:
             issue = partial(keys.store_key, key=key, digest=digest(found.pepper, secret))
             recorded(world, issue, issued_change)(transaction)
@@ -104,14 +108,6 @@ def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> No
 
 def _is_empty(snapshot: Snapshot) -> bool:
     return not snapshot.has(META, "next_organization")
-
-
-def _fresh(world: World) -> dict[str, Any]:
-    return {
-        "key_id": "key_" + twenty_characters(world.entropy),
-        "entropy": world.entropy(32),
-        "now_ms": world.now_ms(),
-    }
 
 
 def _wanted(first: First, organization: Organization, region: str) -> list[dict[str, Any]]:
@@ -133,7 +129,7 @@ def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path
     shown: dict[str, Any] = {
         "organization_id": organization.id,
         "name": organization.name,
-        "keys": [_row(key, secret) for key, secret in made],
+        "keys": [{**named(key, *_SHOWN), "secret": secret} for key, secret in made],
     }
     try:
         if file is not None:
@@ -142,20 +138,11 @@ def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path
         click.echo(msgspec.json.encode(shown).decode() if as_json else _text(organization, made))  # flushes
     except OSError as error:
         where = "standard output" if file is None else str(file)
+        if file is None:  # what is still buffered goes nowhere, or the end of the process would fail over it again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise DirectoryError(
             f"the first keys cannot be written to {where}: {error.strerror}; nothing was created"
         ) from error
-
-
-def _row(key: ApiKey, secret: str) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "kind": key.kind,
-        "environment": key.environment,
-        "role": key.role,
-        "allowed_origins": key.allowed_origins,
-        "secret": secret,
-    }
 
 
 def _text(organization: Organization, made: list[tuple[ApiKey, str]]) -> str:

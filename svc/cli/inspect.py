@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
@@ -14,19 +13,22 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of
+from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
+    ShownTable,
     directory_option,
     json_option,
+    no_directory,
     readable,
     settings,
-    show,
     show_table,
+    show_with,
     still_json,
     store_option,
 )
+from svc.domain.bodies import named
 from svc.domain.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.ids import is_visitor_id
 from svc.domain.timestamps import timestamp
@@ -57,11 +59,11 @@ def source_options(command: F) -> F:
     def given(context: click.Context, directory: Path | None, snapshot: Path | None, **rest: Any) -> Any:
         database = database_of(settings())
         if snapshot is None and directory is None and database is None:
-            raise click.UsageError("name the data directory with --data or SVC_DATA, or a --snapshot")
+            raise no_directory(", or a --snapshot")
         if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
             raise click.UsageError("name --snapshot or --data, not both")
         if snapshot is not None:
-            opened = _snapshot(snapshot)
+            opened = reading_snapshot(snapshot)
         else:
             opened = read_only(_store_of(directory), live=True) if database is None else read_only_database(database)
         with opened as store:
@@ -87,14 +89,6 @@ def _store_of(directory: Path | None) -> Path:
     return directory / "store"
 
 
-@contextmanager
-def _snapshot(path: Path) -> Generator[ReadOnlyStore]:
-    """A snapshot's folder, or a bare `data.mdb`. Where a lock file lies beside it, somebody may be writing."""
-    file = path / "data.mdb" if path.is_dir() else path
-    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
-        yield store
-
-
 @click.group()
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
@@ -115,7 +109,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     sizes, summary = _sizes(store), _summary(store)
     columns: tuple[str, ...] = ("table", "rows", "pages", "bytes", "bytes_per_row")
     if older is not None:
-        with _snapshot(older) as before:
+        with reading_snapshot(older) as before:
             earlier = _sizes(before)
         for name, row in sizes.items():
             row |= {f"{what}_growth": row[what] - earlier[name][what] for what in ("rows", "bytes")}
@@ -125,12 +119,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     if page_bytes is None:
         columns = tuple(name for name in columns if name != "pages")
     listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
-    if as_json:
-        show({**summary, "tables": listed}, as_json=True)
-        return
-    show(summary, as_json=False)
-    click.echo()
-    show_table(listed, columns, "tables", as_json=False)
+    show_with(summary, ShownTable("tables", listed, columns), as_json=as_json)
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:
@@ -178,12 +167,8 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
         raise CommandError("readers of a database are sessions: its view pg_stat_activity shows them")
     commit = store.size().commit
     found = [
-        {
-            "process": reader.process,
-            "thread": reader.thread,
-            "commit": reader.commit,
-            "behind": None if reader.commit is None else max(0, commit - reader.commit),
-        }
+        named(reader, "process", "thread", "commit")
+        | {"behind": None if reader.commit is None else max(0, commit - reader.commit)}
         for reader in store.readers()
     ]
     show_table(found, ("process", "thread", "commit", "behind"), "readers", as_json=as_json)
@@ -277,16 +262,16 @@ def _number(store: ReadOnlyStore, organization: str) -> int:
 
 
 def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable[Row] = ()) -> int:
-    """Each row as soon as it is read; how many there were. Refuses at the end where some are damaged."""
-    count = damaged = 0
+    """Each row as soon as it is read; how many there were. Refuses at the end where some are corrupt."""
+    count = corrupt = 0
     for count, row in enumerate(found, start=1):
-        damaged += row.problem is not None
+        corrupt += row.problem is not None
         words = shown(row, payload=payload)
         click.echo(still_json(msgspec.json.encode(words).decode()) if as_json else _text(words, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
-    if damaged:
-        raise CommandError(f"{damaged} corrupt rows; `svc check` finds all, and a restore from a backup repairs them")
+    if corrupt:
+        raise CommandError(f"{corrupt} corrupt rows; `svc check` finds all, and a restore from a backup repairs them")
     return count
 
 

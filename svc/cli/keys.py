@@ -73,7 +73,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     _check(kind, environment, role, origins, platforms)
     region = settings().region
     with opened(directory) as found:
-        organization = account(found, organization_id).organization
+        organization = account(found.store, organization_id).organization
         go_on(found, partial(claim_region, region=region))
         issued, secret = issue_key(
             found,
@@ -127,15 +127,8 @@ def store_issued(transaction: Transaction, key: ApiKey, key_digest: bytes) -> Ap
 
 def issued_change(key: ApiKey) -> Change:
     """The audit record of a new key: everything that was asked for, and no secret."""
-    asked = {
-        "kind": key.kind,
-        "name": key.name,
-        "environment": key.environment,
-        "role": key.role,
-        "platforms": key.platforms or None,
-        "allowed_origins": key.allowed_origins or None,
-    }
-    return Change(key.organization, key.id, asked)
+    lists = {"platforms": key.platforms or None, "allowed_origins": key.allowed_origins or None}
+    return Change(key.organization, key.id, {**named(key, "kind", "name", "environment", "role"), **lists})
 
 
 def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,7 +154,7 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
 def list_(organization_id: str, directory: Path, as_json: bool) -> None:
     """All keys of an organization, oldest first, revoked included."""
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
             rows = [_shown(known, organization_id) for known in views.keys_of(snapshot, number)]
     columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import socket
 
+from svc.config import Config
+
+
+def local_url(config: Config) -> str:
+    """Where a service with these settings is on this machine, without a slash at the end."""
+    return f"{'http' if config.tls_certfile is None else 'https'}://{reachable(config.bind)[0]}"
+
 
 def reachable(bind: str) -> tuple[str, str | None]:
     """HOST:PORT to open on this machine, and the one for other devices where the service listens on all addresses.

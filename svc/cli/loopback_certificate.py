@@ -11,13 +11,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from svc.domain.timestamps import utc
+
 CERTIFICATE_DAYS = 365
 
 
 def loopback_certificate(directory: Path, host: str, now_ms: int) -> tuple[Path, Path]:
     """Files of a certificate for this machine's own names, signed by itself, and of its key; kept until it expires."""
     certificate_file, key_file = directory / "certificate.pem", directory / "key.pem"
-    now = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
+    now = utc(now_ms)
     if certificate_file.exists() and key_file.exists():
         kept = x509.load_pem_x509_certificate(certificate_file.read_bytes())
         if now < kept.not_valid_after_utc:

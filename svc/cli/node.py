@@ -18,17 +18,18 @@ import structlog
 import trio
 
 from svc.actors.keeper import Keeping
-from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import Reload
+from svc.cli.upgrade import keep_settings
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
+from svc.domain.useragent import load_patterns
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
@@ -43,8 +44,6 @@ from svc.store.postgresql.shares import ShareLeases
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.wire import Wire
-from svc.store.region import claim_region
-from svc.store.served_limits import ServedLimits, record_limits
 from svc.store.store import Store
 from svc.store.tables import TABLES
 from svc.world import World
@@ -73,7 +72,7 @@ def serve_node(
             f"workers = {config.workers}: on a database each node is one process; start `svc serve` once for each "
             "core or machine, with a --bind of its own, and put a load balancer in front (docs/postgresql.md)"
         )
-    warm_up()
+    load_patterns()
     world = World.real()
     try:
         pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
@@ -98,9 +97,7 @@ def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, in
     with opened_directory(directory, config, world, create=init) as found:
         if init:
             initialize(found, world, config.region, as_json=as_json)
-        go_on(found, partial(claim_region, region=config.region))
-        limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-        go_on(found, partial(record_limits, limits=limits))
+        keep_settings(found, config)
         return found.pepper
 
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from svc.cli.changes import Change, commit, operator
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
+    ShownTable,
     account,
     confirmed,
     data_option,
@@ -26,6 +27,7 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
+    show_with,
     yes_option,
 )
 from svc.cli.removal import drop_documents, remove
@@ -40,10 +42,11 @@ from svc.domain.billing import (
     Usage,
 )
 from svc.domain.bodies import named
+from svc.domain.ids import DAY_MS
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.domain.signed_verdict import published_keys, verdict_key
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import iso_day, timestamp, unix_ms
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.served_limits import ServedLimits, served_limits
@@ -173,20 +176,14 @@ def list_(directory: Path, as_json: bool) -> None:
 def show_(organization_id: str, directory: Path, as_json: bool) -> None:
     """Show an organization: its balance, what it stores and its share of the store."""
     with opened(directory) as found:
-        known = account(found, organization_id, removed_too=True)
+        known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
             held = holding(snapshot, known.organization.number)
             served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
         most = served.store_share * served.capacity_bytes
-    storage: dict[str, Any] = {
-        "events": held.events,
-        "visitors": held.visitors,
-        "report_bytes": held.report_bytes,
-        "held_bytes": held.held_bytes,
-        "held_share": f"{held.held_bytes / most:.1%} of the {most / GIB:.1f} GiB that one organization may hold",
-    }
-    if as_json:
-        storage["held_share"] = held.held_bytes / most
+    share = held.held_bytes / most
+    held_share = share if as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
+    storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}
     show({**_shown(known.organization, known.balance_micros), **storage}, as_json=as_json)
 
 
@@ -211,12 +208,12 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     who = operator().id
     by = f"{who}: {note}" if note else who
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         entry_id = world.request_id(now_ms)
         job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
         asked = {"credit_usd": _usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
     if micros < 0:
         consequence = "" if known.balance_micros > 0 else ": production traffic is refused (402) until there is credit"
         click.echo(f"took {_usd(-micros)} USD back; the balance is {_usd(known.balance_micros)}{consequence}", err=True)
@@ -232,13 +229,8 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
     """Set how far the balance may go below zero."""
     if micros < 0:
         raise click.UsageError("a credit limit is not negative")
-    with opened(directory) as found:
-        known = account(found, organization_id)
-        number = known.organization.number
-        job = partial(accounts.set_credit_limit, number=number, micros=micros)
-        asked = {"credit_limit_usd": _usd(micros)}
-        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
-    show(_shown(changed, known.balance_micros), as_json=as_json)
+    job = partial(accounts.set_credit_limit, micros=micros)
+    _change(directory, organization_id, job, {"credit_limit_usd": _usd(micros)}, as_json=as_json)
 
 
 @org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
@@ -248,12 +240,24 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
 @json_option
 def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
     """Set the identifications per second; 0 = no limit."""
+    job = partial(accounts.set_rate_limit, per_s=per_second)
+    _change(directory, organization_id, job, {"rate_limit_per_s": per_second}, as_json=as_json)
+
+
+def _change(
+    directory: Path,
+    organization_id: str,
+    job: Callable[..., Organization],
+    asked: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Change an organization by a job that takes its `number`, record what was asked for, and show it as it is then."""
     with opened(directory) as found:
-        known = account(found, organization_id)
+        known = account(found.store, organization_id)
         number = known.organization.number
-        job = partial(accounts.set_rate_limit, number=number, per_s=per_second)
-        asked = {"rate_limit_per_s": per_second}
-        changed = commit(found, World.real(), job, lambda _: Change(number, organization_id, asked))
+        numbered = partial(job, number=number)
+        changed = commit(found, World.real(), numbered, lambda _: Change(number, organization_id, asked))
     show(_shown(changed, known.balance_micros), as_json=as_json)
 
 
@@ -277,7 +281,7 @@ def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_jso
     world = World.real()
     now_ms = world.now_ms()
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         job = partial(accounts.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
         asked = {"previous_key_valid_hours": hours}
         changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
@@ -300,21 +304,17 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     world = World.real()
     now_ms = world.now_ms()
     author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
-    with opened(directory) as found:
-        known = account(found, organization_id)
-        before = known.organization.billing_status
-        number = known.organization.number
 
-        def job(transaction: Transaction) -> Organization:
-            changed = accounts.set_billing_status(transaction, number, wanted, author)
-            if changed == "not_allowed":
-                legal = ", ".join(TRANSITIONS[before])
-                raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
-            return changed
+    def job(transaction: Transaction, number: int) -> Organization:
+        before = views.organization(transaction, number).billing_status
+        changed = accounts.set_billing_status(transaction, number, wanted, author)
+        if changed == "not_allowed":
+            legal = ", ".join(TRANSITIONS[before])
+            raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")
+        return changed
 
-        asked = {"billing_status": wanted, "note": note or None}
-        changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
-    show(_shown(changed, known.balance_micros), as_json=as_json)
+    asked = {"billing_status": wanted, "note": note or None}
+    _change(directory, organization_id, job, asked, as_json=as_json)
 
 
 @org.command(epilog=examples("svc org statement ORG --month 2026-01", "svc org statement ORG --month 2026-01 --json"))
@@ -324,41 +324,31 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
 @json_option
 def statement(organization_id: str, month: datetime, directory: Path, as_json: bool) -> None:
     """Show the ledger of a month: days, credit and changes of the billing status."""
-    first = month.date()
-    beyond = date(first.year + first.month // 12, first.month % 12 + 1, 1)
+    beyond = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
+    first_day, beyond_day = (unix_ms(day.replace(tzinfo=UTC)) // DAY_MS for day in (month, beyond))
     with opened(directory) as found:
-        known = account(found, organization_id, removed_too=True)
+        known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
-            told = settlement.statement(snapshot, known.organization.number, _day(first), _day(beyond))
+            told = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
     total = sum((row.usage for row in told.days), Usage())
     shown: dict[str, Any] = {
         "organization_id": organization_id,
-        "month": first.strftime("%Y-%m"),
+        "month": month.strftime("%Y-%m"),
         "opening_balance_usd": _usd(told.opening_micros),
         **_usage(total),
         "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
     }
-    parts = (
-        ("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
-        ("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
-        ("billing_status_changes", [_change(change) for change in told.changes], ("at", "previous", "current", "by")),
+    changes = [_billing_change(change) for change in told.changes]
+    show_with(
+        shown,
+        ShownTable("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
+        ShownTable("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        ShownTable("billing_status_changes", changes, ("at", "previous", "current", "by")),
+        as_json=as_json,
     )
-    if as_json:
-        show({**shown, **{name: rows for name, rows, _ in parts}}, as_json=True)
-        return
-    show(shown, as_json=False)
-    for name, rows, columns in parts:
-        if rows:
-            click.echo()
-            show_table(rows, columns, name, as_json=False)
 
 
 _DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
-_EPOCH = date(1970, 1, 1)
-
-
-def _day(of: date) -> int:
-    return (of - _EPOCH).days
 
 
 def _confirm_credit(micros: int, *, sure: bool) -> None:
@@ -372,25 +362,21 @@ def _usd(micros: int) -> str:
 
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
-        "identifications": usage.identifications,
-        "identifiable": usage.identifiable,
-        "unidentifiable": usage.unidentifiable,
-        "free": usage.free,
+        **named(usage, "identifications", "identifiable", "unidentifiable", "free"),
         "charged_usd": _usd(usage.charged_micros),
         "credit_usd": _usd(usage.credited_micros),
     }
 
 
 def _statement_day(row: settlement.StatementDay) -> dict[str, Any]:
-    day = (_EPOCH + timedelta(days=row.day)).isoformat()
-    return {"date": day, **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
+    return {"date": iso_day(row.day), **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
 
 
 def _credit(entry: LedgerEntry) -> dict[str, Any]:
     return {"at": timestamp(entry.at_ms), "credit_usd": _usd(entry.amount_micros), "by": entry.note}
 
 
-def _change(change: BillingChange) -> dict[str, Any]:
+def _billing_change(change: BillingChange) -> dict[str, Any]:
     by = f"{change.by}: {change.note}" if change.note else change.by
     return {**named(change, "at", "previous", "current", "blocked_reason"), "by": by}
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import click
 import msgspec
@@ -19,6 +19,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.timestamps import timestamp
 from svc.store import views
 from svc.store.directory import Opened
+from svc.store.store import ReadTransaction
 from svc.store.views import Account
 from svc.world import World
 
@@ -46,6 +47,23 @@ def directory_option(about: str, *, envvar: str | None = "SVC_DATA", **attribute
         show_envvar=envvar is not None,
         help=about,
         **attributes,
+    )
+
+
+def no_directory(or_else: str = "") -> click.UsageError:
+    """The error to raise where a command was given no data directory; `or_else` says what else would do."""
+    return click.UsageError(f"name the data directory with --data or SVC_DATA{or_else}")
+
+
+def config_option(about: str) -> Callable[[F], F]:
+    """`--config FILE`, passed on as `file`."""
+    return click.option(
+        "--config",
+        "file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar="SVC_CONFIG",
+        show_envvar=True,
+        help=about,
     )
 
 
@@ -125,19 +143,31 @@ def confirmed(consequence: str, *, sure: bool) -> None:
         raise CommandError("nothing was changed")
 
 
-def account(found: Opened, organization_id: str, *, removed_too: bool = False) -> Account:
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
+        ...
+
+
+def account(
+    store: Readable,
+    organization_id: str,
+    *,
+    removed_too: bool = False,
+    after_removal: str = "; `svc org show` has what is left",
+) -> Account:
     """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
-    removed.
+    removed: `after_removal` ends the message.
     """
-    with found.store.read() as snapshot:
+    with store.read() as snapshot:
         known = views.find_account(snapshot, organization_id)
     if known is None:
         raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
     removed_at_ms = known.organization.removed_at_ms
     if removed_at_ms is not None and not removed_too:
-        raise CommandError(
-            f"{organization_id} was removed at {timestamp(removed_at_ms)}; `svc org show` has what is left"
-        )
+        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
     return known
 
 
@@ -165,6 +195,28 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
     for line in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+class ShownTable(NamedTuple):
+    """Records that belong to another one: their name, the records, and the columns that people read of them."""
+
+    name: str
+    rows: list[dict[str, Any]]
+    columns: tuple[str, ...]
+
+
+def show_with(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
+    """Print one record as `show` does, and those that belong to it: as tables below it, where there are any, or as
+    further fields of the one JSON object.
+    """
+    if as_json:
+        show_json({**values, **{table.name: table.rows for table in tables}})
+        return
+    show(values, as_json=False)
+    for name, rows, columns in tables:
+        if rows:
+            click.echo()
+            show_table(rows, columns, name, as_json=False)
 
 
 def show_json(value: Any) -> None:

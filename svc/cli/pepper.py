@@ -41,7 +41,7 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")
     config, world = settings(), World.real()
-    path = Path(config.pepper_file) if config.pepper_file else directory / "pepper"
+    path = config.pepper_path() or directory / "pepper"
     database = database_of(config)
     if database is None:
         refuse_without_data(directory)

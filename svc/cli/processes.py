@@ -16,24 +16,22 @@ import trio
 
 from svc.actors.keeper import Keeping
 from svc.actors.network_watch import NetworkWatch
-from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.cli.early_walk import EarlyWalk
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import Reload
-from svc.cli.upgrade import alone_in, opened_to_serve
+from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
 from svc.config import Config
 from svc.domain.errors import OperatorError
+from svc.domain.useragent import load_patterns
 from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for, warm_up
+from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.bus import reach
 from svc.siblings.counts import Shared
 from svc.store.backup import files
-from svc.store.region import claim_region
-from svc.store.served_limits import ServedLimits, record_limits
 from svc.world import World
 
 log = structlog.get_logger()
@@ -66,7 +64,7 @@ def serve_directory(
 
     `walk` is the walk over its store that has begun; the rest are options of `svc serve`.
     """
-    warm_up()
+    load_patterns()
     world = World.real()
     wait_s = config.takeover_wait_s
     with alone_in(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
@@ -81,9 +79,7 @@ def serve_directory(
                 walk.finish(found.store)
             if init:
                 initialize(found, world, config.region, as_json=as_json)
-            go_on(found, partial(claim_region, region=config.region))
-            limits = ServedLimits(found.store.capacity_bytes(), config.store_share)
-            go_on(found, partial(record_limits, limits=limits))
+            keep_settings(found, config)
             service = Service(config, world, found, directory, siblings=siblings)
             if workers == 1:
                 sockets = sockets_for(config.bind, config.metrics_bind)

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from svc.config import Config, ConfigError
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.tls import TlsListener
 from svc.service import Listeners, Service
 from svc.serving import read_tls, warn_of_dates
@@ -95,6 +95,6 @@ def _renew(listeners: Listeners, config: Config, now_ms: int) -> bool:
     for listener in listeners:
         if isinstance(listener, TlsListener):
             listener.use(certificate.context)
-    log.info("certificate reloaded", not_after=timestamp(int(certificate.not_after.timestamp() * 1000)))
+    log.info("certificate reloaded", not_after=timestamp(unix_ms(certificate.not_after)))
     warn_of_dates(certificate, now_ms)
     return True

@@ -33,7 +33,7 @@ def drop_documents(organization_id: str, sure: bool, directory: Path, as_json: b
 
     world = World.real()
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         confirmed(f"This deletes the archived reports of {organization_id} for good.", sure=sure)
         with found.store.read() as snapshot:
             before = holding(snapshot, number)
@@ -63,7 +63,7 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
 
     world = World.real()
     with opened(directory) as found:
-        known = account(found, organization_id, removed_too=True).organization
+        known = account(found.store, organization_id, removed_too=True).organization
         now_ms = world.now_ms()
         if known.removed_at_ms is None:
             confirmed(f"This removes {organization_id} ({known.name}) and erases all it has, for good.", sure=sure)

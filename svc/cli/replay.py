@@ -204,7 +204,7 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
         organization = (
             create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
             if into.organization_id is None
-            else account(found, into.organization_id).organization
+            else account(found.store, into.organization_id).organization
         )
         if weights:
             go_on(found, partial(_put_weights, number=organization.number, weights=weights))

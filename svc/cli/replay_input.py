@@ -20,6 +20,7 @@ from msgspec import UNSET, UnsetType
 
 from svc.cli.output import CommandError
 from svc.domain.addresses import parse_ip
+from svc.domain.bodies import sent
 from svc.domain.model import RequestFacts
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.request_headers import RequestHeaders, facts_of
@@ -116,9 +117,9 @@ def _report(report: ReplayedReport) -> Replayable | Refusal:
         return invalid("ip", "invalid_value")
     return Replayable(
         at_ms=at_ms,
-        facts=RequestFacts(ip=ip, user_agent=_sent(report.user_agent)),
-        origin=_sent(report.origin),
-        platform=_sent(report.platform),
+        facts=RequestFacts(ip=ip, user_agent=sent(report.user_agent)),
+        origin=sent(report.origin),
+        platform=sent(report.platform),
         body=IdentifyBody(sdk=Sdk(), signals=report.signals, tag=report.tag),
         request_id=None,
     )
@@ -137,15 +138,11 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     return Replayable(
         at_ms=at_ms,
         facts=facts_of(ip, event.headers),
-        origin=_sent(event.origin),
-        platform=_sent(sdk.platform),
+        origin=sent(event.origin),
+        platform=sent(sdk.platform),
         body=IdentifyBody(sdk=sdk, signals=event.document.signals, tag=event.tag),
         request_id=event.request_id,
     )
-
-
-def _sent(value: str | UnsetType) -> str | None:
-    return None if value is UNSET else value
 
 
 def _moment(at: str | int) -> int | None:

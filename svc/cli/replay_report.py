@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from svc.cli.output import CommandError, readable
 from svc.cli.replay_input import plain_lines
+from svc.domain.bodies import sent
 from svc.domain.comparison import ChangedVerdict, Comparison, RunComparison, RunVerdict
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.preview import LevelCounts, LevelExample, LevelMove, Preview, WeightDifference, WeightsPreview
@@ -162,8 +163,7 @@ def _load(path: Path) -> dict[str, RunVerdict]:
             if not row.visitor_id or row.suspect_level not in _LEVELS:  # refused then
                 continue
             exported = row.request_id if row.occurred_at is not UNSET else None
-            source = None if row.source_request_id is UNSET else row.source_request_id
-            verdicts[source or exported or _key_of_line(number)] = _verdict(row)
+            verdicts[sent(row.source_request_id) or exported or _key_of_line(number)] = _verdict(row)
     return verdicts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,23 +12,14 @@ from svc.domain.model import PLATFORMS, Platform
 from svc.domain.refusals import Refusal
 from svc.domain.scoring import Weights, default_profile
 from svc.domain.signals import Mode
-from svc.domain.weights import StoredWeights, WeightsChange, changed, resolve
+from svc.domain.weights import StoredWeights, changed, resolve
+from svc.http.management.schema import SaveWeightsBody
+from svc.http.management.weights import weights_change
 
 _SHAPE = (
     'write {"web": {"suspect_threshold": 40, "weights": {"tor": 50}}}, as for PUT .../risk-weights/{platform}, or give '
     "the response of GET .../risk-weights"
 )
-
-
-class PlatformWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One platform: the body of the `PUT` of risk weights. What is not named keeps its default."""
-
-    suspect_threshold: int | None = None
-    weights: dict[str, int] = {}
-    vpn_weights_mode: Mode | None = None
-    residential_proxy_weights_mode: Mode | None = None
-    revision: int | None = None
-    """Not looked at: nothing is saved."""
 
 
 class _Listed(msgspec.Struct, frozen=True):
@@ -61,29 +53,16 @@ def profiles(stored: dict[Platform, StoredWeights]) -> dict[Platform, Weights]:
     return {platform: resolve(None, stored.get(platform), platform) for platform in PLATFORMS}
 
 
-def _platforms(content: bytes) -> dict[Platform, PlatformWeights]:
+def _platforms(content: bytes) -> Mapping[Platform, SaveWeightsBody]:
     if "platforms" not in msgspec.json.decode(content, type=dict[str, msgspec.Raw]):
-        return msgspec.json.decode(content, type=dict[Platform, PlatformWeights])
+        return msgspec.json.decode(content, type=dict[Platform, SaveWeightsBody])
     listed = msgspec.json.decode(content, type=_Response).platforms
-    return {
-        one.platform: PlatformWeights(
-            suspect_threshold=one.suspect_threshold,
-            weights=one.weights,
-            vpn_weights_mode=one.vpn_weights_mode,
-            residential_proxy_weights_mode=one.residential_proxy_weights_mode,
-        )
-        for one in listed
-    }
+    return {one.platform: msgspec.convert(one, SaveWeightsBody, from_attributes=True) for one in listed}
 
 
-def _stored(path: Path, platform: Platform, given: PlatformWeights) -> StoredWeights:
-    change = WeightsChange(
-        threshold=given.suspect_threshold,
-        weights=given.weights,
-        vpn_mode=given.vpn_weights_mode,
-        residential_proxy_mode=given.residential_proxy_weights_mode,
-    )
-    stored = changed(None, default_profile(platform), change, platform, 0)
+def _stored(path: Path, platform: Platform, given: SaveWeightsBody) -> StoredWeights:
+    """The revision of `given` is not looked at: nothing is saved."""
+    stored = changed(None, default_profile(platform), weights_change(given), platform, 0)
     if isinstance(stored, Refusal):
         faults = ", ".join(f"{detail.field} ({detail.issue})" for detail in stored.details)
         raise CommandError(f"{path}: {platform}: {faults}; `svc signals` lists the signals of each platform")

@@ -13,7 +13,7 @@ from svc.cli.data_directory import database_of
 from svc.cli.early_walk import EarlyWalk
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import directory_option, settings
+from svc.cli.output import config_option, directory_option, no_directory, settings
 from svc.config import MAX_WORKERS, Config, as_toml
 from svc.store.directory import NotInitializedError, has_store
 
@@ -58,14 +58,7 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
 @click.option(
     "--workers", type=WorkerCount(), help="Processes that serve, instead of the setting; auto = as many as cores."
 )
-@click.option(
-    "--config",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="SVC_CONFIG",
-    show_envvar=True,
-    help="TOML file of settings; SVC_* variables override it.",
-)
+@config_option("TOML file of settings; SVC_* variables override it.")
 @click.option("--print-config", is_flag=True, help="Print all settings in force as TOML, and end.")
 @click.option("--no-snapshot", is_flag=True, help="Upgrade an older store without copying it first.")
 @click.option(
@@ -104,7 +97,7 @@ def serve(
         click.echo(as_toml(wanted()), nl=False)
         return
     if directory is None:
-        raise click.UsageError("name the data directory with --data or SVC_DATA")
+        raise no_directory()
     if as_json and not init:
         raise click.UsageError("--json is for the keys of --init")
     if database is not None:

@@ -8,6 +8,7 @@ import click
 
 from svc.cli.examples import examples
 from svc.cli.output import json_option, show_table
+from svc.domain.bodies import named
 from svc.domain.model import PLATFORMS
 from svc.domain.signals import CATALOGUE, Signal
 
@@ -33,12 +34,9 @@ def _weights(signal: Signal) -> dict[str, str]:
 
 def _record(signal: Signal) -> dict[str, Any]:
     return {
-        "name": signal.name,
-        "group": signal.group,
-        "description": signal.description,
+        **named(signal, "name", "group", "description"),
         "fires_on": signal.fires_on or None,
         "platforms": list(signal.weights),
         "default_weights": signal.weights,
-        "mode": signal.mode,
-        "since": signal.since,
+        **named(signal, "mode", "since"),
     }

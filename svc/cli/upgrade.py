@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 import svc
+from svc.cli.changes import go_on
 from svc.cli.data_directory import opened_directory
 from svc.config import Config
 from svc.store.backup import files
 from svc.store.directory import Opened, refuse_without_data, risky_modes
+from svc.store.region import claim_region
 from svc.store.serve_lock import sole_process
+from svc.store.served_limits import ServedLimits, record_limits
 from svc.store.upgrade import upgrade
 from svc.world import World
 
@@ -52,9 +56,17 @@ def opened_to_serve(directory: Path, config: Config, world: World, *, create: bo
     what `open_directory` raises.
     """
     with opened_directory(directory, config, world, create=create) as found:
-        for risk in risky_modes(directory, None if config.pepper_file is None else Path(config.pepper_file)):
+        for risk in risky_modes(directory, config.pepper_path()):
             log.warning("insecure file mode", problem=risk)
         yield found
+
+
+def keep_settings(found: Opened, config: Config) -> None:
+    """Keep in the store that is to be served the region and the limits that it is served with. Raises
+    `WrongRegionError`.
+    """
+    go_on(found, partial(claim_region, region=config.region))
+    go_on(found, partial(record_limits, limits=ServedLimits(found.store.capacity_bytes(), config.store_share)))
 
 
 def _log_wait(holder: str) -> None:

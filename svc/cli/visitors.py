@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import click
+import msgspec
 
 from svc.cli import event_text, output
 from svc.cli.changes import Change, commit, go_on
@@ -29,12 +26,10 @@ from svc.domain.bodies import named
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import Filters
-from svc.domain.matching import Visitor
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
-from svc.domain.timestamps import timestamp
-from svc.store.events import EventMatch
+from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
 from svc.store.visitor_views import find_visitor, visitors, visitors_with
@@ -83,9 +78,9 @@ def show(
     described = {
         "visitor_id": visitor_id,
         "identifiable": record is not None,
-        **({} if record is None else _seen(record)),
+        **({} if record is None else seen(record)),
     }
-    tags, addresses = _tags(found), _addresses(found)
+    tags, addresses = msgspec.to_builtins(tag_rows(found)), msgspec.to_builtins(address_rows(found))
     if as_json:
         rows = [event_row(event, request_id) for request_id, event in found[:limit]]
         output.show({**described, "tags": tags, "addresses": addresses, "events": rows}, as_json=True)
@@ -130,7 +125,7 @@ def list_visitors(
         with store.read() as snapshot:
             if tag is None and ip_address is None:
                 rows = [
-                    {"visitor_id": record.visitor_id, **_seen(record)}
+                    {"visitor_id": record.visitor_id, **seen(record)}
                     for _, record in visitors(snapshot, number, None, limit + 1)
                 ]
             else:
@@ -158,7 +153,7 @@ def list_visitors(
 def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as_json: bool) -> None:
     """Erase a visitor permanently, with its events, reports and deferred reports."""
     with opened(directory) as found:
-        number = account(found, organization_id).organization.number
+        number = account(found.store, organization_id).organization.number
         confirmed(f"This erases visitor {visitor_id} of {organization_id} with its events, for good.", sure=sure)
         world = World.real()
         now_ms = world.now_ms()
@@ -174,48 +169,3 @@ def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as
             ended = go_on(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
     ended_as = {"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}
     output.show(ended_as, as_json=as_json)
-
-
-def _seen(record: Visitor) -> dict[str, Any]:
-    return {
-        "first_seen": timestamp(1000 * record.first_seen_s),
-        "last_seen": timestamp(1000 * record.last_seen_s),
-        "visits": record.visits,
-    }
-
-
-def _tags(found: list[EventMatch]) -> list[dict[str, Any]]:
-    return [
-        {"tag": tag, **_span(events)} for tag, events in _grouped(found, attrgetter("tag")).items() if tag is not None
-    ]
-
-
-def _addresses(found: list[EventMatch]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for address, events in _grouped(found, attrgetter("ip_address")).items():
-        newest = events[0]
-        network = {
-            "country_code": newest.country_code,
-            "asn": newest.asn,
-            "asn_name": newest.asn_name,
-            "anonymity_network": newest.anonymity_network,
-        }
-        known = {name: value for name, value in network.items() if value is not None}
-        rows.append({"ip_address": address, **known, **_span(events)})
-    return rows
-
-
-def _grouped(found: list[EventMatch], of: Callable[[Event], str | None]) -> dict[str | None, list[Event]]:
-    """Events by a value that they have, each list newest first, the value that was seen last first."""
-    groups: defaultdict[str | None, list[Event]] = defaultdict(list)
-    for _, event in found:
-        groups[of(event)].append(event)
-    return dict(groups)
-
-
-def _span(events: list[Event]) -> dict[str, Any]:
-    return {
-        "first_seen": timestamp(events[-1].occurred_at_ms),
-        "last_seen": timestamp(events[0].occurred_at_ms),
-        "events": len(events),
-    }

@@ -28,7 +28,7 @@ from svc.cli.dev_service import DevService
 from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.output import CommandError, readable
 from svc.cli.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, WebhookReceiver
-from svc.cli.webhook_signature import Verdict
+from svc.cli.webhook_signature import SignatureVerdict
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from svc.store import durable_files
@@ -60,7 +60,7 @@ class Forwarded(NamedTuple):
     """Of the application; `None` where it did not respond."""
     duration_ms: int
     problem: str | None
-    signature: Verdict
+    signature: SignatureVerdict
 
 
 def forward(target: str, directory: Path, service_url: str, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from svc.cli.webhook_signature import Verdict, is_count, verify_delivery
+from svc.cli.webhook_signature import SignatureVerdict, is_count, verify_delivery
 from svc.world import World
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -61,7 +61,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         """The status of the response to a delivery that arrived at `now_ms`. Names of `headers` are in lower case."""
         ...
 
-    def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> Verdict:
+    def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
         """Whether the delivery is signed with one of the server's secrets."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)

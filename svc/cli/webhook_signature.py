@@ -13,10 +13,12 @@ from typing import Literal
 TOLERANCE_S = 300
 """Between a delivery's timestamp and the receiver's clock (decisions 8.1)."""
 
-Verdict = Literal["valid", "not signed", "wrong signature", "too old or too new"]
+SignatureVerdict = Literal["valid", "not signed", "wrong signature", "too old or too new"]
 
 
-def verify_delivery(secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int) -> Verdict:
+def verify_delivery(
+    secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int
+) -> SignatureVerdict:
     """Whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of `now_s`
     (decisions 8.1). `signature` and `at` are the headers, `None` where they are missing.
     """

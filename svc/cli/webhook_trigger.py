@@ -61,14 +61,9 @@ Done = dict[str, Any]
 """What is printed of a trigger, besides its type."""
 
 
-def _completed(dev: DevService, _: Path, __: list[str]) -> Done:
-    answer = identify_sample(dev.address, dev.keys.secret, "first_visit")
-    return {"request_id": answer["request_id"], "visitor_id": answer["visitor_id"], "score": answer["suspect_score"]}
-
-
-def _suspect(dev: DevService, _: Path, __: list[str]) -> Done:
-    answer = identify_sample(dev.address, dev.keys.secret, "first_visit", automated=True)
-    if answer["suspect_level"] == "low":
+def _identified(dev: DevService, _: Path, __: list[str], *, automated: bool) -> Done:
+    answer = identify_sample(dev.address, dev.keys.secret, "first_visit", automated=automated)
+    if automated and answer["suspect_level"] == "low":
         raise CommandError(
             f"the sample of an automated browser scored {answer['suspect_score']}, which is below the threshold of the "
             "development organization: lower it, or raise the weights of bot signals"
@@ -130,8 +125,8 @@ def _settled(now_ms: int) -> DailySettled:
 
 
 _TRIGGERS: dict[EventType, Callable[[DevService, Path, list[str]], Done]] = {
-    "identification.completed": _completed,
-    "visitor.suspect": _suspect,
+    "identification.completed": partial(_identified, automated=False),
+    "visitor.suspect": partial(_identified, automated=True),
     "identification.refused": _refused,
     "billing.status_changed": partial(_made_up, "billing.status_changed", _billing),
     "usage.daily_settled": partial(_made_up, "usage.daily_settled", _settled),

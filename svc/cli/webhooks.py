@@ -22,7 +22,7 @@ from svc.cli.output import CommandError, json_option, show
 from svc.cli.recovery import recover
 from svc.cli.webhook_forwarding import forward
 from svc.cli.webhook_receiver import DeliveryHandler, WebhookReceiver
-from svc.cli.webhook_signature import Verdict, is_count, verify_delivery
+from svc.cli.webhook_signature import SignatureVerdict, is_count, verify_delivery
 from svc.cli.webhook_trigger import trigger
 from svc.domain.timestamps import timestamp
 from svc.world import World
@@ -173,7 +173,7 @@ class ReceivedDelivery(NamedTuple):
     """One received delivery, as `svc webhook listen` shows it."""
 
     received_at: str
-    verdict: Verdict | Literal["not checked"]
+    verdict: SignatureVerdict | Literal["not checked"]
     again: bool
     """Whether the same event id came before: deliveries arrive at least once."""
     headers: dict[str, str]

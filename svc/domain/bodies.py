@@ -11,11 +11,12 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from svc.domain.timestamps import timestamp
 
 B = TypeVar("B", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
@@ -49,6 +50,11 @@ def named(record: Any, *names: str) -> dict[str, Any]:
 def present(value: Any) -> Any:
     """The value, or `UNSET` for `None`: what does not apply is left out of a body, not `null` (interface 2)."""
     return UNSET if value is None else value
+
+
+def sent(value: T | UnsetType) -> T | None:
+    """The value of a field of a request, `None` where it was left out."""
+    return None if value is UNSET else value
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.preview import LevelCounts, LevelMove, WeightDifference
+from svc.domain.preview import LevelCounts, LevelMove, WeightDifference, weight_differences
 
 DEFAULT_EXAMPLES = 10
 
@@ -113,7 +113,9 @@ class Comparison:
         self._compared += 1
         for counts, verdict in zip(self._levels, (before, after), strict=True):
             counts[verdict.level] += 1
-        because = _differences(before, after)
+        because = (
+            () if before.signals == after.signals else weight_differences(dict(before.signals), dict(after.signals))
+        )
         level_changed = before.level != after.level
         if level_changed:
             self._moves[before.level, after.level] += 1
@@ -205,15 +207,3 @@ class Comparison:
                 if kept and len(taken) < self._most_examples:
                     taken.append(kept.pop())
         return tuple(example for _, example in sorted(taken, key=lambda pair: pair[0]))
-
-
-def _differences(before: RunVerdict, after: RunVerdict) -> tuple[WeightDifference, ...]:
-    if before.signals == after.signals:
-        return ()
-    was, now = dict(before.signals), dict(after.signals)
-    found = [
-        WeightDifference(name, was.get(name, 0), now.get(name, 0))
-        for name in was.keys() | now.keys()
-        if was.get(name, 0) != now.get(name, 0)
-    ]
-    return tuple(sorted(found, key=lambda each: (-abs(each.after - each.before), each.signal)))

@@ -70,7 +70,7 @@ def eviction_order(waiting: Sequence[IdleConnection], count: int, now_s: float) 
         one = waiting[position]
         if not one.is_in_request or now_s - one.since_s >= REQUEST_GRACE_S:
             by_prefix.setdefault(one.prefix, []).append(position)
-    # By size, then by who has waited longest; each crowd ends with that one.
+    # By size, then by who has waited longest; each prefix ends with that one.
     heap = [(-len(prefix), waiting[prefix[-1]].since_s, prefix[-1], prefix) for prefix in by_prefix.values()]
     heapify(heap)
     leaving: list[int] = []

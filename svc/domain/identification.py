@@ -37,7 +37,7 @@ from svc.domain.report import read_report
 from svc.domain.request_headers import archived_headers
 from svc.domain.scoring import Score, group_triggers
 from svc.domain.useragent import read_agent
-from svc.domain.verdict import EventSignal, EventTrigger, Verdict
+from svc.domain.verdict import Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,14 +172,12 @@ def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, re
         reason=assessment.network.reason,
         suspect_score=None if result is None else result.score,
         suspect_level=None if result is None else result.level,
-        triggers=tuple(EventTrigger(group.signal, group.weight, group.confidence) for group in group_triggers(fired)),
+        triggers=group_triggers(fired),
         identifiable=assessment.features.identifiable,
         visitor_is_new=recognition.number is None,
         visitor_confidence=recognition.confidence,
         linkage=recognition.outcome,
-        signals=tuple(
-            EventSignal(trigger.signal, trigger.group, trigger.weight, trigger.confidence) for trigger in fired
-        ),
+        signals=fired,
     )
 
 

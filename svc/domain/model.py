@@ -172,16 +172,21 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The report says that it is a deferred one, which identify refuses (decisions 7.4)."""
 
 
-class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the request itself shows of the visitor: its address and its browser's headers."""
+class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The headers of a request that a verdict depends on, in the form in which they are archived. `None` = not sent."""
 
-    ip: str
     user_agent: str | None = None
     accept_language: str | None = None
     hints: ClientHints = ClientHints()
     """From the `sec-ch-ua*` headers."""
     connection_os: str | None = None
     """The operating system that a trusted edge saw in the connection itself, in its own words."""
+
+
+class RequestFacts(RequestHeaders, frozen=True, kw_only=True):
+    """What the request itself shows of the visitor: its address and its browser's headers."""
+
+    ip: str
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ previewed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Annotated, NamedTuple, get_args
 from uuid import UUID
@@ -218,13 +218,7 @@ class Preview:
         after = score(observations, self._after, self._platform)
         now = {trigger.signal: trigger.weight for trigger in before.triggers}
         then = {trigger.signal: trigger.weight for trigger in after.triggers}
-        differences = [
-            WeightDifference(name, now.get(name, 0), then.get(name, 0))
-            for name in now.keys() | then.keys()
-            if now.get(name, 0) != then.get(name, 0)
-        ]
-        differences.sort(key=lambda each: (-abs(each.after - each.before), each.signal))
-        return _Comparison(before, after, tuple(differences))
+        return _Comparison(before, after, weight_differences(now, then))
 
     def _by_signal(self) -> tuple[SignalEffect, ...]:
         noticed: Counter[WeightDifference] = Counter()
@@ -239,6 +233,16 @@ class Preview:
             SignalEffect(each.signal, each.before, each.after, count, moved[each]) for each, count in noticed.items()
         ]
         return tuple(sorted(effects, key=lambda effect: (-effect.changed, -effect.count, effect.signal)))
+
+
+def weight_differences(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[WeightDifference, ...]:
+    """The signals that have one weight (0 = none) before and another after, the largest difference first."""
+    differences = [
+        WeightDifference(name, before.get(name, 0), after.get(name, 0))
+        for name in before.keys() | after.keys()
+        if before.get(name, 0) != after.get(name, 0)
+    ]
+    return tuple(sorted(differences, key=lambda each: (-abs(each.after - each.before), each.signal)))
 
 
 def _most_frequent_first(moves: Counter[tuple[Level, Level]]) -> list[tuple[tuple[Level, Level], int]]:

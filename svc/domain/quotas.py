@@ -108,7 +108,9 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         without a document, `price` in micro-dollars.
         """
         return msgspec.structs.replace(
-            self.plus(events=1, visitors=visitors).with_report(report_bytes, production=production),
+            self.with_report(report_bytes, production=production),
+            events=self.events + 1,
+            visitors=self.visitors + visitors,
             nonproduction=self.nonproduction + (not production),
             identifiable=self.identifiable + (price > UNIDENTIFIABLE_MICROS),
             unidentifiable=self.unidentifiable + (price == UNIDENTIFIABLE_MICROS),

@@ -6,10 +6,11 @@ With these and the report an identification can be run again and comes to the sa
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 
 import msgspec
 
-from svc.domain.model import ClientHints, RequestFacts
+from svc.domain.model import RequestFacts, RequestHeaders
 
 _WINDOW_BITS = 12
 _DICTIONARY = (
@@ -28,28 +29,24 @@ _DICTIONARY = (
 """What browsers usually send, so that a browser's headers take about 60 bytes. On disk: never change it."""
 
 
-class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`RequestFacts` without the address, which stands on the event. `None` = not sent."""
-
-    user_agent: str | None = None
-    accept_language: str | None = None
-    hints: ClientHints = ClientHints()
-    connection_os: str | None = None
-    """The operating system that a trusted edge saw in the connection."""
-
-
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(RequestHeaders)
 
 
 def archived_headers(facts: RequestFacts) -> bytes:
-    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds."""
-    headers = RequestHeaders(
-        user_agent=facts.user_agent,
-        accept_language=facts.accept_language,
-        hints=facts.hints,
-        connection_os=facts.connection_os,
+    """The headers of a request as they are archived, for `read_headers`. About 10 microseconds, for new ones."""
+    return _archived(
+        RequestHeaders(
+            user_agent=facts.user_agent,
+            accept_language=facts.accept_language,
+            hints=facts.hints,
+            connection_os=facts.connection_os,
+        )
     )
+
+
+@lru_cache(maxsize=2_048)  # most visitors of a site send what others have sent
+def _archived(headers: RequestHeaders) -> bytes:
     deflating = zlib.compressobj(1, zlib.DEFLATED, -_WINDOW_BITS, 5, zdict=_DICTIONARY)
     return deflating.compress(_encoder.encode(headers)) + deflating.flush()
 
@@ -62,10 +59,4 @@ def read_headers(archive: bytes) -> RequestHeaders:
 
 def facts_of(ip: str, headers: RequestHeaders) -> RequestFacts:
     """What the request showed, put together again. `ip` is the visitor's address."""
-    return RequestFacts(
-        ip=ip,
-        user_agent=headers.user_agent,
-        accept_language=headers.accept_language,
-        hints=headers.hints,
-        connection_os=headers.connection_os,
-    )
+    return RequestFacts(ip=ip, **msgspec.structs.asdict(headers))

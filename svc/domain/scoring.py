@@ -6,12 +6,15 @@ and the default weights live in `signals`.
 
 from __future__ import annotations
 
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from svc.domain.model import PLATFORMS, Level, Observation, Platform
 from svc.domain.signals import CATALOGUE, Mode, default_weights
+from svc.domain.verdict import EventSignal, EventTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +25,7 @@ WeightsScope = Literal["default", "organization", "key"]
 """Whose configuration is in force (interface 2.11)."""
 
 
-class Weights(msgspec.Struct, frozen=True, kw_only=True):
+class Weights(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The configuration that scores one platform. A signal that `weights` does not name counts 0 (decisions 6.2)."""
 
     threshold: int = DEFAULT_THRESHOLD
@@ -31,23 +34,10 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     residential_proxy_mode: Mode = "method"
     scope: WeightsScope = "default"
 
-
-class Trigger(msgspec.Struct, frozen=True):
-    """A signal that counted (interface 2.2)."""
-
-    signal: str
-    group: str
-    weight: int
-    confidence: Level
-
-
-class GroupTrigger(msgspec.Struct, frozen=True):
-    """The triggers of one group taken together, as events and webhooks show them (interface 2.3)."""
-
-    signal: str
-    """Name of the group."""
-    weight: int
-    confidence: Level
+    @cached_property
+    def digest(self) -> bytes:
+        """16 bytes by which the store keeps `weights` once, however many documents name them."""
+        return blake2b(msgspec.json.encode(self.weights, order="deterministic"), digest_size=16).digest()
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -55,7 +45,7 @@ class Score(msgspec.Struct, frozen=True):
 
     score: int
     level: Level
-    triggers: tuple[Trigger, ...] = ()
+    triggers: tuple[EventSignal, ...] = ()
     """Heaviest first, ties by name."""
 
 
@@ -78,7 +68,7 @@ def level_of(total: int, threshold: int) -> Level:
     return "medium" if total < 2 * threshold else "high"
 
 
-def in_force(observations: Sequence[Observation], profile: Weights, platform: Platform) -> list[Trigger]:
+def in_force(observations: Sequence[Observation], profile: Weights, platform: Platform) -> list[EventSignal]:
     """The observations that count, in their own order.
 
     An observation counts when its signal exists on `platform`, weighs more than 0, belongs to the active mode of its
@@ -87,7 +77,7 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
     """
     observed = frozenset(observation.signal for observation in observations)
     tor, relay = "tor" in observed, "vpn_relay" in observed
-    triggers: list[Trigger] = []
+    triggers: list[EventSignal] = []
     for observation in observations:
         signal = CATALOGUE.get(observation.signal)
         if signal is None or platform not in signal.weights:
@@ -97,16 +87,16 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
             continue
         if (tor and signal.group == "vpn") or (relay and signal.name == "vpn_public"):
             continue
-        triggers.append(Trigger(signal.name, signal.group, weight, observation.confidence))
+        triggers.append(EventSignal(signal.name, signal.group, weight, observation.confidence))
     return triggers
 
 
-def group_triggers(triggers: Iterable[Trigger]) -> tuple[GroupTrigger, ...]:
+def group_triggers(triggers: Iterable[EventSignal]) -> tuple[EventTrigger, ...]:
     """One trigger per group: weights added, the highest confidence; heaviest first, ties by name."""
-    groups: dict[str, GroupTrigger] = {}
+    groups: dict[str, EventTrigger] = {}
     for trigger in triggers:
-        group = groups.get(trigger.group, GroupTrigger(trigger.group, 0, "low"))
-        groups[trigger.group] = GroupTrigger(
+        group = groups.get(trigger.group, EventTrigger(trigger.group, 0, "low"))
+        groups[trigger.group] = EventTrigger(
             trigger.group, group.weight + trigger.weight, surest(group.confidence, trigger.confidence)
         )
     return tuple(sorted(groups.values(), key=_heaviest_first))
@@ -127,5 +117,5 @@ def _active_mode(group: str, profile: Weights) -> Mode:
     return profile.residential_proxy_mode if group == "residential_proxy" else profile.vpn_mode
 
 
-def _heaviest_first(trigger: Trigger | GroupTrigger) -> tuple[int, str]:
+def _heaviest_first(trigger: EventSignal | EventTrigger) -> tuple[int, str]:
     return -trigger.weight, trigger.signal

@@ -28,7 +28,7 @@ TYPE = "svc-verdict+jwt"
 ISSUER = "svc"
 
 
-class Claims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class VerdictClaims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What is signed. `None` is left out. Fields may be added."""
 
     iss: str
@@ -95,7 +95,7 @@ def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, abo
     """
     signing = signing_key(key, organization.id, organization.verdict_key_generation)
     issued_at = about.at_ms // 1000
-    claims = Claims(
+    claims = VerdictClaims(
         iss=ISSUER,
         aud=organization.id,
         sub=verdict.visitor_id,

@@ -16,6 +16,7 @@ class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
     """A signal group that fired, with the sum of its weights (interface 2.3)."""
 
     signal: str
+    """Name of the group."""
     weight: int
     confidence: Level
 

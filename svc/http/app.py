@@ -1,9 +1,8 @@
 """The ASGI application: a `QuartTrio` whose requests are all answered by the exchange.
 
 Quart's own request, dispatch and response cost about as much as this service's whole work on a request, so every path,
-known or not, is answered from ASGI messages (docs/adr/0004). Pages that need Quart can be handed to
-`TrioConnection.__call__`. No actor lives in Quart's nursery and no lifespan hook is used: a crash there would leave the
-server serving.
+known or not, is answered from ASGI messages (docs/adr/0004). No actor lives in Quart's nursery and no lifespan hook is
+used: a crash there would leave the server serving.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from typing import cast
 
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, HTTPResponseStartEvent
 from quart_trio import QuartTrio
+from quart_trio.asgi import TrioASGIHTTPConnection
 
 from svc.http.asgi import STREAM
-from svc.http.edge import TrioConnection
 from svc.http.endpoint import Services, Stream
 from svc.http.exchange import Exchange
 from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 
 
-class AppConnection(TrioConnection):
+class AppConnection(TrioASGIHTTPConnection):
     """One request on its way to the exchange, in the task of the connection."""
 
     app: App

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
 import trio
@@ -31,6 +31,9 @@ Less than what is read ahead, or they would wait for each other."""
 STREAM = "svc.stream"
 """In the start of a response, beside what ASGI has there: its body has no end of its own. It is not delivered to the
 end, but stopped when the client has left or the server drains."""
+
+BODY = "svc.body"
+"""In the extensions of a scope: its `ArrivedBody`. Nobody has to wait, or to set a limit to that, where it is whole."""
 
 
 class Link(Protocol):
@@ -84,23 +87,41 @@ class ResponseState(enum.Enum):
     COMPLETE = enum.auto()
 
 
+class ArrivedBody:
+    """What has arrived of a request's body and has not been taken."""
+
+    __slots__ = ("is_taken", "is_whole", "received")
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.is_whole = False
+        """Whether all of it has arrived."""
+        self.is_taken = False
+        """Whether all of it has been taken."""
+
+    def take(self) -> bytes:
+        """What is here; nothing is left."""
+        taken = bytes(self.received)
+        self.received.clear()
+        self.is_taken = self.is_whole
+        return taken
+
+
 class AsgiCall:
     """One call of the application, for one request. What it sends after its request is over is ignored."""
 
-    def __init__(self, link: Link, scope: HTTPScope) -> None:
+    def __init__(self, link: Link, scope: HTTPScope, handling: trio.CancelScope) -> None:
+        """`handling` is around `handle`: for a client that is gone nothing is computed."""
         self.scope = scope
-        self.handling = trio.CancelScope()
-        """Around the application: for a client that is gone nothing is computed."""
+        self._handling = handling
         self._link = link
         self._state = ResponseState.AWAITED
         self._is_stream = False
         self._is_over = False
-        self._received = bytearray()
-        self._is_complete = False
-        """Whether all of the body has arrived."""
+        self._body = ArrivedBody()
+        scope["extensions"][BODY] = cast("dict[str, Any]", self._body)
         self._is_cut_short = False
         """Whether the rest of the body never comes."""
-        self._is_delivered = False
         self._arrival: trio.Event | None = None
 
     # What the connection says of the request
@@ -108,17 +129,22 @@ class AsgiCall:
     @property
     def buffered_bytes(self) -> int:
         """What has arrived of the body and not been taken."""
-        return len(self._received)
+        return len(self._body.received)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is sent: there is nothing to `finish`."""
+        return self._is_over
 
     def body_arrived(self, data: bytes | bytearray) -> None:
         """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
-        self._received += data
-        if len(self._received) >= BODY_PART_BYTES:
+        self._body.received += data
+        if len(self._body.received) >= BODY_PART_BYTES:
             self._wake()
 
     def body_completed(self) -> None:
         """No more of the body will come: wake the application."""
-        self._is_complete = True
+        self._body.is_whole = True
         self._wake()
 
     def body_cut_short(self) -> None:
@@ -136,18 +162,23 @@ class AsgiCall:
     def stop_stream(self) -> None:
         """The server drains: stop a stream where it is; any other response goes on."""
         if self._is_stream:
-            self.handling.cancel()
+            self._handling.cancel()
 
     def cancel(self) -> None:
         """Stop the handler; there is nobody left whom it could respond to."""
         self._is_over = True
-        self.handling.cancel()
+        self._handling.cancel()
 
     async def run(self, app: AppWrapper) -> None:
+        """`handle` and `finish`, in a task of its own."""
+        with self._handling:
+            await self.handle(app)
+        await self.finish()
+
+    async def handle(self, app: AppWrapper) -> None:
         """Run the application for this request. What it lets escape is a fault of ours: logged, and answered."""
         try:
-            with self.handling:
-                await app(self.scope, self.receive, self.send, _no_threads, _no_threads)
+            await app(self.scope, self.receive, self.send, _no_threads, _no_threads)
         except Exception:
             LOGGER.exception("the application failed on a request")
         except BaseExceptionGroup as group:
@@ -156,20 +187,18 @@ class AsgiCall:
                 LOGGER.error("the application failed on a request", exc_info=faults)  # noqa: TRY400  the part that is one
             if others is not None:
                 raise others from None
-        await self._finish()
 
     # What the application is called with
 
     async def receive(self) -> ASGIReceiveEvent:
         """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then the end of the request."""
+        body = self._body
         await self._link.ask_for_body()
         while not self._is_over and not self._is_cut_short:
-            if not self._is_delivered and (self._is_complete or len(self._received) >= BODY_PART_BYTES):
-                body = bytes(self._received)
-                self._received.clear()
-                self._is_delivered = self._is_complete
+            if not body.is_taken and (body.is_whole or len(body.received) >= BODY_PART_BYTES):
+                part = body.take()
                 self._link.resume_reading()
-                return {"type": "http.request", "body": body, "more_body": not self._is_complete}
+                return {"type": "http.request", "body": part, "more_body": not body.is_whole}
             if not await self._link.read_on():
                 self._arrival = trio.Event()
                 await self._arrival.wait()
@@ -203,13 +232,13 @@ class AsgiCall:
         else:
             raise ResponseError(f"{message['type']} may not be sent while the response is {self._state.name}")
 
-    async def _finish(self) -> None:
-        """The application has returned, or failed."""
+    async def finish(self) -> None:
+        """The application has returned, failed, or was stopped."""
         if self._is_over:
             return
         if self._state is ResponseState.AWAITED:
             await self._link.reject(500)
-        elif self._is_stream and self.handling.cancelled_caught:
+        elif self._is_stream and self._handling.cancelled_caught:
             self._is_over = True
             await self._link.end_stream()
         else:
@@ -220,7 +249,7 @@ class AsgiCall:
             self._arrival.set()
 
 
-def http_scope(head: RequestHead, *, is_tls: bool, client: Address, server: Address, root_path: str) -> HTTPScope:
+def http_scope(head: RequestHead, *, is_tls: bool, client: Address, server: Address) -> HTTPScope:
     """The ASGI scope of a request."""
     path, _, query_string = head.target.partition(b"?")
     return HTTPScope(
@@ -232,7 +261,7 @@ def http_scope(head: RequestHead, *, is_tls: bool, client: Address, server: Addr
         path=unquote(path.decode("ascii")),
         raw_path=path,
         query_string=query_string,
-        root_path=root_path,
+        root_path="",
         headers=head.headers,
         client=client,
         server=server,

@@ -30,9 +30,8 @@ from svc.http.asgi import Address, AsgiCall, http_scope
 from svc.http.capacity import Shared
 from svc.http.messages import EndOfRequest, Headers, MalformedRequest, RequestHead
 from svc.http.protocol import HttpProtocol, Phase
+from svc.http.receiving import AnyStream, receive
 
-AnyStream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
-RECEIVE_BYTES = 65_536
 WRITE_BYTES = 65_536
 """What a client has to take within the time for one write."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
@@ -53,14 +52,16 @@ class Connection:
         self._stream = stream
         self._socket = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
         self._is_tls = isinstance(stream, trio.SSLStream)
-        self._ends: tuple[Address, Address] = None, None
-        """The client's and the server's."""
+        self._ends: tuple[Address, Address] = None, None  # the client's and the server's
         self._nursery: trio.Nursery | None = None
         """Of the handlers that run beside the reading; none while this connection has one task."""
         self._life = trio.CancelScope()
         self._watch = trio.CancelScope()
         """Around everything but the handshake and the end; its deadline is what the present phase allows."""
-        self._reading = trio.CancelScope()
+        self._plainly = trio.CancelScope()
+        """Around plain requests: their reading and their handling."""
+        self._reading: trio.CancelScope | None = None
+        """Around the reading, but where a handler reads."""
         self._room: trio.Event | None = None
         self._arrives_by = inf
         """When all of the present request has to be there."""
@@ -221,7 +222,8 @@ class Connection:
         self._waits_since = None
         self._lingers = self._lingers or linger
         self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
-        self._reading.cancel()
+        if self._reading is not None:
+            self._reading.cancel()
         if linger:
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
@@ -286,32 +288,45 @@ class Connection:
 
     async def _converse_plainly(self) -> bool:
         """Serve plain requests, in this task. Whether another one has come, which waits to be handled."""
-        http = self._http
-        while http.phase is Phase.IDLE or http.phase is Phase.HEAD:
-            self._reading = trio.CancelScope()
-            with self._reading:
-                if not await self._read():
-                    return False
-            while (call := self._call) is not None:
-                if not http.is_plain:
-                    return True
-                with self.shared.departures.watching(self):
-                    await call.run(self.shared.app)
-                self._call = None
-                if self._http.phase is Phase.BODY:  # the rest of it does not come
-                    await self.reject(400)
-                elif http.phase is Phase.HEAD:  # of the next one, which came with this one
-                    await self._begin()
-                    await self._act()
+        while self._http.phase in (Phase.IDLE, Phase.HEAD):
+            with trio.CancelScope() as self._plainly:  # until a handler is stopped: entering one is 1 % of a request
+                while (call := await self._next_call()) is not None:
+                    if not self._http.is_plain:
+                        return True
+                    with self.shared.departures.watching(self):
+                        await call.handle(self.shared.app)
+                    if self._plainly.cancel_called or not call.is_over:
+                        break
+                    await self._go_on()
+            if self._call is None:
+                return False
+            await self._call.finish()
+            await self._go_on()
         return False
+
+    async def _next_call(self) -> AsgiCall | None:
+        """The request that is here or comes; `None` where none comes."""
+        self._reading = self._plainly
+        while self._call is None and self._http.phase in (Phase.IDLE, Phase.HEAD) and await self._read():
+            pass
+        self._reading = None
+        return self._call
+
+    async def _go_on(self) -> None:
+        """After a plain request: with the next one, if it came with this one."""
+        self._call = None
+        if self._http.phase is Phase.BODY:  # the rest of it does not come
+            await self.reject(400)
+        elif self._http.phase is Phase.HEAD:
+            await self._begin()
+            await self._act()
 
     async def _converse(self) -> None:
         """Read in one task and handle requests in others, from a request on that is not plain."""
         async with trio.open_nursery() as self._nursery:
             if self._call is not None:
                 self._nursery.start_soon(self._call.run, self.shared.app)
-            self._reading = trio.CancelScope()
-            with self._reading:
+            with trio.CancelScope() as self._reading:
                 while await self._read():
                     while self._buffered_bytes() >= self.shared.limits.read_ahead_bytes:
                         self._room = trio.Event()
@@ -321,7 +336,7 @@ class Connection:
 
     async def _read(self) -> bool:
         """Do what follows from what the client sends next; false at its end."""
-        data = await self._receive()
+        data = await receive(self._stream)
         if not data:
             self._http.receive_eof()
         elif self._http.phase is Phase.IDLE:
@@ -368,22 +383,14 @@ class Connection:
             await self.reject(status)
 
     def _start_call(self, head: RequestHead) -> None:
-        client, server = self._ends
-        root_path = self.shared.config.root_path
-        scope = http_scope(head, is_tls=self._is_tls, client=client, server=server, root_path=root_path)
-        self._call = AsgiCall(self, scope)
+        scope = http_scope(head, is_tls=self._is_tls, client=self._ends[0], server=self._ends[1])
+        is_alone = self._http.is_plain and self._nursery is None
+        self._call = AsgiCall(self, scope, self._plainly if is_alone else trio.CancelScope())
         if self._nursery is not None:
             self._nursery.start_soon(self._call.run, self.shared.app)
 
     def _buffered_bytes(self) -> int:
         return self._http.buffered_bytes + (0 if self._call is None else self._call.buffered_bytes)
-
-    async def _receive(self) -> bytes | bytearray:
-        """What comes next; nothing when the client has closed its sending side or is gone."""
-        try:
-            return await self._stream.receive_some(RECEIVE_BYTES)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            return b""
 
     def _set_deadline(self) -> None:
         if self._http.phase is Phase.RESPONSE:
@@ -438,12 +445,6 @@ class Connection:
         remaining = self.shared.limits.linger_bytes
         self._is_discarding = True
         self._waits_since = trio.current_time()
-        with (
-            trio.move_on_after(self.shared.limits.linger_timeout_s),
-            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
-        ):
-            while remaining > 0:
-                data = await self._stream.receive_some(RECEIVE_BYTES)
-                if not data:
-                    return
+        with trio.move_on_after(self.shared.limits.linger_timeout_s):
+            while remaining > 0 and (data := await receive(self._stream)):
                 remaining -= len(data)

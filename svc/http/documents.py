@@ -14,7 +14,7 @@ from svc.domain.refusals import Refusal
 from svc.http import collection, openapi, reference
 from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
 from svc.http.json_schema import Json
-from svc.http.route import Route
+from svc.http.route import Route, page_route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 
 ASSETS = frozenset({"reference.js", "reference.css", "samples.js", "swagger-ui-bundle.js", "swagger-ui.css"})
@@ -35,17 +35,13 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
-        Route(operation_id="getOpenApi", method="GET", path="/openapi.json", endpoint=of_openapi, answer=None),
-        Route(operation_id="getCollection", method="GET", path="/collection.json", endpoint=of_collection, answer=None),
-        _row("getPage", "/docs", page),
-        _row("getReference", "/docs/api", reference_page),
-        _row("getReferenceDocument", "/docs/api/reference.json", of_reference),
-        _row("getAsset", "/docs/api/{asset}", asset),
+        Route(operation_id="getOpenApi", path="/openapi.json", endpoint=of_openapi),
+        Route(operation_id="getCollection", path="/collection.json", endpoint=of_collection),
+        page_route("getPage", "/docs", page),
+        page_route("getReference", "/docs/api", reference_page),
+        page_route("getReferenceDocument", "/docs/api/reference.json", of_reference),
+        page_route("getAsset", "/docs/api/{asset}", asset),
     )
-
-
-def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
-    return Route(operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, answer=None)
 
 
 async def page(_: Services, call: Call) -> Outcome:

@@ -1,10 +1,9 @@
-"""The edge: which connections are taken, how the server ends, and how a request reaches Quart.
+"""The edge: which connections are taken, and how the server ends.
 
-What may live here: the accept loop, its limits and counts, the drain, and the class that runs one request in Quart.
-What happens on a single connection is `connection.py`, what its bytes mean `protocol.py`, how the application sees a
-request `asgi.py`, and which connection is evicted for a new one `capacity.py`. Together they replace hypercorn's
-server, and correct what hypercorn 0.18 and quart-trio 0.12 do wrong; each correction has its raw-socket test in
-`tests/edge`:
+What may live here: the accept loop, its limits and counts, and the drain. What happens on a single connection is
+`connection.py`, what its bytes mean `protocol.py`, how the application sees a request `asgi.py`, and which connection
+is evicted for a new one `capacity.py`. Together they replace hypercorn's server, and correct what hypercorn 0.18 and
+quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
 
 1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
@@ -26,31 +25,27 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable
-from quart.utils import encode_headers
-from quart.wrappers.response import DataBody, Response
-from quart_trio.asgi import TrioASGIHTTPConnection
-from quart_trio.wrappers.request import TrioBody
-from werkzeug.exceptions import ClientDisconnected
+from hypercorn.typing import ASGIFramework
 
 from svc.http.accepting import PlainListener
 from svc.http.capacity import Refuse, Shared
-from svc.http.connection import AnyStream, Connection
+from svc.http.connection import Connection
 from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
+from svc.http.receiving import AnyStream
 from svc.http.tls import TlsListener
 from svc.http.turnstile import KnownKeys
 
-__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "TrioConnection", "addresses", "open_listeners", "serve"]
+__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
 
 LOGGER = logging.getLogger(__name__)
 
@@ -121,7 +116,6 @@ async def serve(
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
     Without `lean` plain requests take the path of all others: it is there to compare the two.
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
-    A Quart application needs `asgi_http_class = TrioConnection`, or its handlers outlive clients that went away.
     """
     context = WorkerContext(None)
     shared = Shared(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
@@ -207,73 +201,3 @@ class _EdgeConfig(Config):
             self._dated = super().response_headers(protocol)
             self._dated_until = now + 1.0
         return self._dated
-
-
-class PulledBody(TrioBody):
-    """A request body that the handler draws from the server when it wants it.
-
-    quart-trio fills the body from a second task, which then waits for the disconnect; here nothing is read that nobody
-    asked for, and a request costs one task instead of three. A body cut short is an error, never a shorter body.
-    """
-
-    def __init__(self, expected_bytes: int | None, max_bytes: int | None, receive: ASGIReceiveCallable) -> None:
-        super().__init__(expected_bytes, max_bytes)
-        self._receive = receive
-
-    def __await__(self) -> Generator[Any, None, bytes]:
-        return self._whole().__await__()
-
-    async def __anext__(self) -> bytes:
-        if self._must_raise is not None:
-            raise self._must_raise
-        while not self._data and not self._complete.is_set():
-            await self._draw()
-        if not self._data:
-            raise StopAsyncIteration
-        data = bytes(self._data)
-        self._data.clear()
-        return data
-
-    async def _whole(self) -> bytes:
-        while self._must_raise is None and not self._complete.is_set():
-            await self._draw()
-        if self._must_raise is not None:
-            raise self._must_raise
-        return bytes(self._data)
-
-    async def _draw(self) -> None:
-        message = await self._receive()
-        if message["type"] != "http.request":
-            raise ClientDisconnected
-        self.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            self.set_complete()
-
-
-class TrioConnection(TrioASGIHTTPConnection):
-    """Runs one request in Quart, in the task it is called in.
-
-    It never listens for a disconnect: the edge cancels the task it runs in. So it takes nothing for a disconnect that
-    is none, and no answer is cut short by its own end. The sending needs no shield: what the edge may still cancel
-    once an answer has begun is a write out of time, or everything at the end of the drain.
-    """
-
-    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Answer one request through Quart. Raises what the application lets escape; the edge makes it a 500."""
-        request = self._create_request_from_scope(send)
-        max_bytes = cast("int | None", self.app.config["MAX_CONTENT_LENGTH"])
-        request.body = PulledBody(request.content_length, max_bytes, receive)
-        response = await self.app.handle_request(request)
-        if isinstance(response, Response) and isinstance(response.response, DataBody):
-            await self._send_whole(send, response, response.response)
-            return
-        seconds = cast("float | None", self.app.config["RESPONSE_TIMEOUT"])
-        with trio.move_on_after(float("inf") if seconds is None else seconds):
-            await self._send_response(send, response)
-
-    async def _send_whole(self, send: ASGISendCallable, response: Response, body: DataBody) -> None:
-        """Head, body and end at once, which the edge turns into one write."""
-        headers = encode_headers(response.headers)
-        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
-        data = body.data[body.begin : body.end]
-        await send({"type": "http.response.body", "body": data, "more_body": False})

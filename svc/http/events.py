@@ -13,9 +13,10 @@ from uuid import UUID
 
 import structlog
 import trio
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from svc.domain import deferred
+from svc.domain.bodies import sent
 from svc.domain.event_row import EventBody, event_row
 from svc.domain.identification import deflate, inflate
 from svc.domain.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
@@ -62,11 +63,11 @@ async def list_events(services: Services, call: Call) -> Outcome:
 def asked_for(query: ListEventsQuery) -> Asked:
     """What a query of events asks for."""
     return query.asked()._replace(
-        start=_sent(query.start),
-        end=_sent(query.end),
-        page=None if query.page is UNSET else query.page,
+        start=sent(query.start),
+        end=sent(query.end),
+        page=sent(query.page),
         limit=query.limit,
-        cursor=_sent(query.cursor),
+        cursor=sent(query.cursor),
     )
 
 
@@ -178,7 +179,7 @@ async def supplement_event(services: Services, call: Call) -> Outcome:
         return Outcome(refusal)
     if signals.get("tier") != "deferred":
         return Outcome(Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),)))
-    platform, version = _sent(body.sdk.platform), _sent(body.sdk.version)
+    platform, version = sent(body.sdk.platform), sent(body.sdk.version)
     report = DeferredReport(
         signals=deflate(signals_json),
         sdk_platform=platform,
@@ -239,10 +240,6 @@ def _environment(caller: Caller) -> Environment:
     return caller.key.environment
 
 
-def _sent(value: str | UnsetType) -> str | None:
-    return None if value is UNSET else value
-
-
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="supplementEvent",
@@ -267,7 +264,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="listEvents",
-        method="GET",
         path="/events",
         tag="Server API",
         summary="List events",
@@ -288,7 +284,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="getEvent",
-        method="GET",
         path="/events/{request_id}",
         tag="Server API",
         summary="Read one event",

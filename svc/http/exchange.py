@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,7 @@ from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 from svc.domain.credentials import ApiKey
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
+from svc.http.asgi import BODY, ArrivedBody
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.endpoint import Call, File, Outcome, Services, Stream, unavailable
@@ -210,7 +211,7 @@ class Exchange:
         if route.body is None:
             body = await self._skip_body(receive, headers)
         else:
-            json = await self._json(receive, headers)
+            json = await self._json(scope, receive, headers)
             platform = None if isinstance(json, Refusal) else sdk_platform(json)
             body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
         platform = platform or claimed_platform(headers)
@@ -250,17 +251,20 @@ class Exchange:
         # A transaction looks at the key again; what only reads has no other look at it.
         return await self._services.store.query(find, recent=route.operation_id == "identify")
 
-    async def _json(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
+    async def _json(self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""
         content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
             return refusal
-        parts: list[bytes] = []
-        refusal = await _receive_body(receive, self._services.request_timeout_s, MAX_WIRE_BYTES, parts.append)
-        if refusal is not None:
-            return refusal
-        body = unpack(parts[0] if len(parts) == 1 else b"".join(parts), content_type, encoding)
+        wire = _whole_body(scope)
+        if wire is None:
+            parts: list[bytes] = []
+            refusal = await _receive_body(receive, self._services.request_timeout_s, MAX_WIRE_BYTES, parts.append)
+            if refusal is not None:
+                return refusal
+            wire = b"".join(parts)
+        body = unpack(wire, content_type, encoding)
         if isinstance(body, bytes) and len(body) > LARGE_BODY_BYTES:
             await trio.lowlevel.checkpoint()
         return body
@@ -273,6 +277,12 @@ class Exchange:
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             return Refusal("payload_too_large")
         return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, len)
+
+
+def _whole_body(scope: HTTPScope) -> bytes | None:
+    """The body, where all of it is here; `None` where it has to be received."""
+    arrived = cast("dict[str, ArrivedBody]", scope["extensions"]).get(BODY)
+    return arrived.take() if arrived is not None and arrived.is_whole else None
 
 
 async def _receive_body(

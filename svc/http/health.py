@@ -37,7 +37,6 @@ def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable"]:
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="getHealth",
-        method="GET",
         path="/healthz",
         tag="Health",
         summary="Is the process up?",
@@ -47,7 +46,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         operation_id="getReadiness",
-        method="GET",
         path="/readyz",
         tag="Health",
         summary="Can it serve?",

@@ -11,6 +11,10 @@ from typing import Any
 from svc.http.schema import IdentifyAnswer
 from svc.http.traffic import RequestContext
 
+_OF_VERDICT = (
+    "visitor_id", "visitor_is_new", "visitor_confidence", "suspect_score", "suspect_level", "identifiable"
+)  # fmt: skip
+
 
 def details(passing: RequestContext) -> dict[str, Any]:
     """`method` and `path` without its query; of an identification its verdict; `fields` of a body or query
@@ -22,12 +26,7 @@ def details(passing: RequestContext) -> dict[str, Any]:
         fields["path"] = passing.scope["raw_path"].decode("latin-1")
     body = passing.body
     if isinstance(body, IdentifyAnswer):
-        fields["visitor_id"] = body.visitor_id
-        fields["visitor_is_new"] = body.visitor_is_new
-        fields["visitor_confidence"] = body.visitor_confidence
-        fields["suspect_score"] = body.suspect_score
-        fields["suspect_level"] = body.suspect_level
-        fields["identifiable"] = body.identifiable
+        fields |= {name: getattr(body, name) for name in _OF_VERDICT}
     refusal = passing.refusal
     if refusal is not None and refusal.details:
         fields["fields"] = [f"{detail.field or 'body'}: {detail.issue}" for detail in refusal.details]

@@ -5,6 +5,7 @@ The rows stand below their endpoints, and `svc.http.routes` makes one table of t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -39,7 +40,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the table of routes. A field that is left out has the ordinary case."""
 
     operation_id: str
-    method: Method
+    method: Method = "GET"
     path: str
     """`{name}` stands for one segment, any but an empty one; `{name...}` at the end for all that follows."""
     under: tuple[str, ...] = (BASE,)
@@ -63,7 +64,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body: type[msgspec.Struct] | None = None
     body_required: bool = True
     """Whether it may not be left out; one that is left out is `{}`."""
-    answer: type[msgspec.Struct] | None
+    answer: type[msgspec.Struct] | None = None
     """Of the answer of `status`; `None` = it has no body, or is a file."""
     media_type: str = ""
     """Of an answer that is no JSON; empty where `answer` says it, or where there is no body."""
@@ -107,3 +108,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def empty_body(self) -> bytes:
         """What a missing body is decoded as: `{}`, or no bytes, which is refused, where a body is required."""
         return b"" if self.body_required else b"{}"
+
+
+console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
+"""A row that the pages of the console read."""
+
+
+def page_route(operation_id: str, path: str, endpoint: Endpoint, query: type[msgspec.Struct] | None = None) -> Route:
+    """A row at the root of the service that browsers open without a key, and get a file."""
+    return Route(operation_id=operation_id, path=path, under=("",), endpoint=endpoint, query=query)

@@ -41,6 +41,10 @@ from svc.domain.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]
+WindowEnd = Annotated[
+    str | UnsetType,
+    about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
+]
 Limit = Annotated[int, Meta(ge=1, le=200), about("How many per page, at most.", 10)]
 """The size of a page in a query."""
 
@@ -158,10 +162,7 @@ class ListEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_
             form=TIME_FORM,
         ),
     ] = msgspec.field(default=UNSET, name="from")
-    end: Annotated[
-        str | UnsetType,
-        about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
-    ] = msgspec.field(default=UNSET, name="to")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
     page: Annotated[PageNumber, Meta(ge=1), about("The first page when it and `cursor` are left out.")] | UnsetType = (
         UNSET
     )

@@ -20,8 +20,8 @@ from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
 
-Transport = Literal["https", "loopback", "insecure"]
-COOKIES: dict[Transport, str] = {"https": "__Host-svc", "loopback": "svc-console"}
+ConnectionSecurity = Literal["https", "loopback", "insecure"]
+COOKIES: dict[ConnectionSecurity, str] = {"https": "__Host-svc", "loopback": "svc-console"}
 """Name of the cookie by how the browser reached the service; an insecure connection has none."""
 READING = ("GET", "HEAD")
 SIGNED_OUT = "You are not signed in, or your session has ended. Sign in again."
@@ -30,7 +30,7 @@ SIGNED_OUT = "You are not signed in, or your session has ended. Sign in again."
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """How a browser reached this service."""
 
-    transport: Transport
+    transport: ConnectionSecurity
     """`https`: its own TLS or that of a trusted proxy. `loopback`: plain HTTP from this very machine, and by such a
     name; a proxy on this machine does not make its clients local. `insecure`: any other plain HTTP."""
     origin: str | None

@@ -10,15 +10,13 @@ import base64
 import hashlib
 import re
 from functools import cache
-from html import escape
 from importlib.resources import files
 
 import msgspec
 
-from svc.domain.refusals import Refusal
-from svc.http.endpoint import Call, File, Outcome, Services
-from svc.http.route import Route
-from svc.http.static import IMMUTABLE, MEDIA_TYPES, REVALIDATED, SECURITY_HEADERS, Folder, filled
+from svc.http.endpoint import Call, Outcome, Services
+from svc.http.route import Route, page_route
+from svc.http.static import IMMUTABLE, REVALIDATED, SECURITY_HEADERS, Folder, not_found
 
 SITE = Folder(files("svc").joinpath("docs_site"))
 HOME = "index.html"
@@ -73,22 +71,9 @@ def _headers() -> dict[str, str]:
 
 
 def _notice(call: Call, text: str) -> Outcome:
-    if "text/html" not in call.headers.get("accept", ""):
-        return Outcome(Refusal("not_found", explanation=text))
     root = "../" * (call.path["page"].count("/") + 1)
     link = f'<li><a href="{root}docs/">Documentation</a></li>' if HOME in SITE else ""
-    page = filled("notice.html", {"text": escape(text), "root": root, "links": link})
-    return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
+    return not_found(call, text, root, link)
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        operation_id="getDocs",
-        method="GET",
-        path="/docs/{page...}",
-        under=("",),
-        endpoint=site,
-        query=SiteQuery,
-        answer=None,
-    ),
-)
+ROUTES: tuple[Route, ...] = (page_route("getDocs", "/docs/{page...}", site, query=SiteQuery),)

@@ -9,12 +9,14 @@ import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from string import Template
 from types import MappingProxyType
 
+from svc.domain.refusals import Refusal
 from svc.http.endpoint import Call, File, Outcome
 
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
@@ -115,6 +117,16 @@ PAGE = Folder(files("svc.http").joinpath("page"))
 def filled(name: str, values: dict[str, str]) -> bytes:
     """A page of `PAGE` with its `$name` places filled."""
     return Template(PAGE.read(name).decode()).substitute(values).encode()
+
+
+def not_found(call: Call, explanation: str, root: str = "", links: str = "") -> Outcome:
+    """`404` as a page for people, and as an error like every other for programs. `root` is the way from the page to the
+    root of the service, `links` are list items (HTML).
+    """
+    if "text/html" not in call.headers.get("accept", ""):
+        return Outcome(Refusal("not_found", explanation=explanation))
+    page = filled("notice.html", {"text": escape(explanation), "root": root, "links": links})
+    return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
 
 
 def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:

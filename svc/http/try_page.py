@@ -124,7 +124,6 @@ async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusa
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="getTryConfig",
-        method="GET",
         path="/try/config.json",
         under=("",),
         endpoint=configuration,
@@ -149,7 +148,6 @@ ROUTES: tuple[Route, ...] = (
         endpoint=forget,
         kinds=("public",),
         body=TryBody,
-        answer=None,
         status=204,
         errors=("event_not_found", "invalid_supplement", "insufficient_role"),
     ),

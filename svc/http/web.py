@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from html import escape
 from importlib.resources import files
 
 import msgspec
@@ -16,9 +15,9 @@ import msgspec
 from svc.domain.explanations import CHANGES, EVIDENCE, LINKAGE, REASONS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE
-from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
-from svc.http.route import Route
-from svc.http.static import IMMUTABLE, MEDIA_TYPES, PAGE, SECURITY_HEADERS, Folder, filled, unless_known
+from svc.http.endpoint import Call, File, Outcome, Services
+from svc.http.route import Route, page_route
+from svc.http.static import IMMUTABLE, MEDIA_TYPES, PAGE, SECURITY_HEADERS, Folder, filled, not_found, unless_known
 
 _BUILT = files("svc").joinpath("web_static")
 SDK = Folder(_BUILT.joinpath("sdk"))
@@ -75,9 +74,9 @@ async def try_page(services: Services, call: Call) -> Outcome:
     built.
     """
     if services.try_key is None:
-        return _notice(call, TRY_IS_OFF)
+        return not_found(call, TRY_IS_OFF)
     if "try.html" not in PAGES:
-        return _notice(call, NOT_BUILT)
+        return not_found(call, NOT_BUILT)
     return PAGES.served("try.html", call, SECURITY_HEADERS)
 
 
@@ -85,7 +84,9 @@ async def console_page(_: Services, call: Call) -> Outcome:
     """`GET /console`: the page of the console, open to all: what it shows it reads with a session. `404` with what to
     do where it is not built.
     """
-    return PAGES.served("console.html", call, SECURITY_HEADERS) if "console.html" in PAGES else _notice(call, NOT_BUILT)
+    return (
+        PAGES.served("console.html", call, SECURITY_HEADERS) if "console.html" in PAGES else not_found(call, NOT_BUILT)
+    )
 
 
 async def texts(_: Services, call: Call) -> Outcome:
@@ -120,23 +121,11 @@ def _home(*, has_try: bool) -> bytes:
     return filled("home.html", {"try_link": link if has_try else ""})
 
 
-def _notice(call: Call, text: str) -> Outcome:
-    """`404` as a page for people, and as an error like every other for programs."""
-    if "text/html" not in call.headers.get("accept", ""):
-        return Outcome(Refusal("not_found", explanation=text))
-    page = filled("notice.html", {"text": escape(text), "root": "", "links": ""})
-    return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
-
-
-def _row(operation_id: str, path: str, endpoint: Endpoint) -> Route:
-    return Route(operation_id=operation_id, method="GET", path=path, under=("",), endpoint=endpoint, answer=None)
-
-
 ROUTES: tuple[Route, ...] = (
-    _row("getHome", "/", home),
-    _row("getSdk", "/sdk/{version}/{file}", sdk),
-    _row("getPageTexts", "/pages/texts.json", texts),
-    _row("getPageFile", "/pages/{file}", page_file),
-    _row("getTryPage", "/try", try_page),
-    _row("getConsolePage", "/console", console_page),
+    page_route("getHome", "/", home),
+    page_route("getSdk", "/sdk/{version}/{file}", sdk),
+    page_route("getPageTexts", "/pages/texts.json", texts),
+    page_route("getPageFile", "/pages/{file}", page_file),
+    page_route("getTryPage", "/try", try_page),
+    page_route("getConsolePage", "/console", console_page),
 )

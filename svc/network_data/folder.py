@@ -1,6 +1,6 @@
 """The folder of network files: what each file is by its name, and what is in use of it.
 
-What may live here: reading the folder repeatedly, each time into a new immutable `Reading`. A file is read only
+What may live here: reading the folder repeatedly, each time into a new immutable `FilesInUse`. A file is read only
 when it has changed, at once and whole; one that cannot be used leaves what was read of it before in force.
 
     *.mmdb                     MaxMind's format: country, city or network (ASN)
@@ -89,7 +89,7 @@ class AsList(NamedTuple):
         return len(self.numbers)
 
 
-Source = ListFile | AsList | Database
+NetworkFile = ListFile | AsList | Database
 
 
 class Problem(NamedTuple):
@@ -103,18 +103,18 @@ class Entry(NamedTuple):
     """One file of the folder, and what of it is in use."""
 
     signature: Signature
-    source: Source | None
+    source: NetworkFile | None
     """In use; read from an earlier state of the file where there is a problem. `None` = nothing of it is in use."""
     problem: Problem | None = None
 
 
-Reading = Mapping[str, Entry]
+FilesInUse = Mapping[str, Entry]
 """Name of the file -> what is in use of it. Compare with `is`: an unchanged folder gives the same object again."""
 
-NOTHING: Reading = MappingProxyType({})
+NOTHING: FilesInUse = MappingProxyType({})
 
 
-def read_folder(directory: Path, before: Reading = NOTHING) -> Reading:
+def read_folder(directory: Path, before: FilesInUse = NOTHING) -> FilesInUse:
     """The folder as it is now; only files that changed since `before` are read, and without a change `before` itself is
     returned. A missing folder is empty. Raises `OSError` where it cannot be listed.
     """
@@ -162,7 +162,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def read_source(name: str, content: bytes, written: date) -> Source:
+def read_source(name: str, content: bytes, written: date) -> NetworkFile:
     """What a file of this name is, read whole. `written`: when, for lists. Raises `NetworkFileError`."""
     lower = name.lower()
     if lower.endswith(".mmdb"):

@@ -14,7 +14,7 @@ from typing import Literal
 from svc.domain.addresses import Address
 from svc.domain.network import Known, Range
 from svc.network_data.builtin import SOURCE, BuiltInRanges
-from svc.network_data.folder import AsList, ListFile, Reading
+from svc.network_data.folder import AsList, FilesInUse, ListFile
 from svc.network_data.lists import crowded_networks
 from svc.network_data.mmdb import Database
 
@@ -30,7 +30,9 @@ class NetworkData:
     source.
     """
 
-    def __init__(self, built_in: BuiltInRanges | None, reading: Reading, *, vpn_neighbors: int = VPN_NEIGHBORS) -> None:
+    def __init__(
+        self, built_in: BuiltInRanges | None, reading: FilesInUse, *, vpn_neighbors: int = VPN_NEIGHBORS
+    ) -> None:
         """Of two databases that know the country, or the network, of an address the one built later is believed.
 
         `vpn_neighbors`: so many servers that VPN lists name in one /24 make the whole of it a VPN's; 0 = never.

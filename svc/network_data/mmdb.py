@@ -2,7 +2,7 @@
 
 What may live here: opening such a file, and reading the few facts used from the records of the known publishers. A
 reader never sees the operator's file but its bytes, and it is the one in Python: the reader in C ends the process on
-some damaged files.
+some corrupt files.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ LONGEST_NAME = 200
 _SAMPLE = 256
 """Records looked at to tell what a database knows."""
 _PROBES = tuple(IPv4Address((first << 24) + 0x010101) for first in range(1, 224))
-"""One address in each /8: a database that fails on one is damaged."""
+"""One address in each /8: a database that fails on one is corrupt."""
 
-_DAMAGED = (
+_CORRUPT = (
     maxminddb.InvalidDatabaseError,
     ArithmeticError,
     AttributeError,
@@ -66,7 +66,7 @@ class Database:
             self._knows_ipv6 = about.ip_version == 6
             records = [record for _, record in islice(self._reader, _SAMPLE)]
             records += [self._reader.get(probe) for probe in _PROBES]
-        except (*_DAMAGED, OSError) as error:
+        except (*_CORRUPT, OSError) as error:
             raise NetworkFileError("is no whole MaxMind database; download it again") from error
         has_country = any(_country(record, name) for record in records)
         has_system = any(_system(record, name) for record in records)
@@ -85,7 +85,7 @@ class Database:
             return None, None
         try:
             record = self._reader.get(address)
-        except _DAMAGED as error:
+        except _CORRUPT as error:
             raise LookupError(f"{self.name} is corrupt") from error
         if record is None:
             return None, None

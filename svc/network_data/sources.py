@@ -299,4 +299,3 @@ SOURCES: tuple[Source, ...] = (
 """In the order in which they are fetched."""
 
 BY_NAME = {source.name: source for source in SOURCES}
-BY_FILE = {source.file: source for source in SOURCES}

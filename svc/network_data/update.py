@@ -54,15 +54,15 @@ class Origin(Protocol):
         ...
 
 
-class Outcome(NamedTuple):
+class UpdateOutcome(NamedTuple):
     """What became of one source."""
 
     source: Source
     result: Literal["installed", "updated", "unchanged", "older", "failed"]
     problem: str | None = None
     """Set where it failed, and where a part of it is no longer published."""
-    before: reading.Source | None = None
-    after: reading.Source | None = None
+    before: reading.NetworkFile | None = None
+    after: reading.NetworkFile | None = None
 
 
 class Publishers:
@@ -160,23 +160,23 @@ def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
     return [source for source in SOURCES if is_wanted(source)]
 
 
-def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetime) -> Iterator[Outcome]:
+def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetime) -> Iterator[UpdateOutcome]:
     """Update one source after another; hold the folder meanwhile (`kept.sole_writer`)."""
     for source in sources:
         try:
             yield _updated(folder, source, origin, now)
         except (UpdateError, FetchError) as error:
-            yield Outcome(source, "failed", str(error))
+            yield UpdateOutcome(source, "failed", str(error))
         except NetworkFileError as error:
             line = "" if error.line is None else f"line {error.line} "
-            yield Outcome(source, "failed", f"what was fetched is not used: {line}{error}")
+            yield UpdateOutcome(source, "failed", f"what was fetched is not used: {line}{error}")
         except ValueError as error:
-            yield Outcome(source, "failed", f"what was fetched is not as expected: it {error}")
+            yield UpdateOutcome(source, "failed", f"what was fetched is not as expected: it {error}")
         except OSError as error:
-            yield Outcome(source, "failed", f"cannot be read or written: {error.strerror or error}")
+            yield UpdateOutcome(source, "failed", f"cannot be read or written: {error.strerror or error}")
 
 
-def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Outcome:
+def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> UpdateOutcome:
     path = folder / source.file
     if path.exists() and source.file not in kept_files(folder):
         raise UpdateError(f"{path} was not put there by `svc`, and is not replaced; give it another name, or remove it")
@@ -190,18 +190,18 @@ def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> Out
     if held == delivered.content:
         if (source.slow or delivered.written is not None) and written.timestamp() > path.stat().st_mtime:
             os.utime(path, (written.timestamp(), written.timestamp()))
-            return Outcome(source, "unchanged", problem, before, after)
-        return Outcome(source, "unchanged", problem, before, before)
+            return UpdateOutcome(source, "unchanged", problem, before, after)
+        return UpdateOutcome(source, "unchanged", problem, before, before)
     if before is not None:
         if after.built_at < before.built_at:
-            return Outcome(source, "older", problem, before, before)
+            return UpdateOutcome(source, "older", problem, before, before)
         if credits_of(folder).get(source.file, source.credit) == source.credit:  # else it was of another source
             _check_growth(path, before.entries, after.entries)
     put(folder, source.file, delivered.content, source.credit, written)
-    return Outcome(source, "installed" if held is None else "updated", problem, before, after)
+    return UpdateOutcome(source, "installed" if held is None else "updated", problem, before, after)
 
 
-def _check(source: Source, after: reading.Source) -> None:
+def _check(source: Source, after: reading.NetworkFile) -> None:
     """Raises `UpdateError` where it reads, and is not what it should be."""
     if isinstance(after, Database) and source.name not in after.kind:
         raise UpdateError(f"what was fetched is a database of the kind {after.kind}, not {source.name}")
@@ -231,7 +231,7 @@ def _check_sum(content: bytes, expected: str, by: str) -> None:
         raise UpdateError(f"its SHA-256 is {found}, and not {expected[:64]!r} as {by} says; try again later")
 
 
-def _before(source: Source, held: bytes, path: Path) -> reading.Source | None:
+def _before(source: Source, held: bytes, path: Path) -> reading.NetworkFile | None:
     """`None` for a file that does not read: anything is better."""
     try:
         return reading.read_source(source.file, held, datetime.fromtimestamp(path.stat().st_mtime, UTC).date())

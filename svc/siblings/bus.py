@@ -88,10 +88,6 @@ class Siblings(Protocol):
         """Send to all other workers."""
         ...
 
-    def dropped(self) -> int:
-        """Messages that this worker could not send, since the start."""
-        ...
-
     async def run(self, handle: Handle) -> None:
         """Until cancelled: send what was handed over, and hand what comes to `handle`, in order."""
         ...
@@ -130,10 +126,6 @@ class Alone:
 
     def to_others(self, message: Message) -> None:
         """As in `Siblings`: there are none."""
-
-    def dropped(self) -> int:
-        """As in `Siblings`."""
-        return 0
 
     async def run(self, handle: Handle) -> None:  # noqa: ARG002  nothing comes
         """As in `Siblings`."""
@@ -201,7 +193,7 @@ class SocketSiblings:
                 self._hold(name_of(index), packed)
 
     def dropped(self) -> int:
-        """As in `Siblings`."""
+        """Messages that could not be sent, since the start."""
         return self._dropped
 
     async def run(self, handle: Handle) -> None:

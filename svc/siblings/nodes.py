@@ -88,10 +88,6 @@ class NodeSiblings:
         """As in `Siblings`."""
         self._send(ALL, message)
 
-    def dropped(self) -> int:
-        """As in `Siblings`."""
-        return self._notices.statistics().dropped
-
     async def run(self, handle: Handle) -> None:
         """As in `Siblings`. Where messages may have been missed, it is as if another process had committed."""
 

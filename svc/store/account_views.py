@@ -13,9 +13,8 @@ from svc.store.tables import BILLING_CHANGES, CREDITS, LEDGER, SETTLEMENTS
 
 def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
     """(UTC day since 1970, what it came to) of the last settled days, newest first."""
-    keys = snapshot.scan_keys_reverse(SETTLEMENTS, (number,), (number + 1,))
-    rows = ((day, snapshot.get(SETTLEMENTS, number, day)) for _, day in islice(keys, limit))
-    return [(day, settled) for day, settled in rows if settled is not None]
+    rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
+    return [(day, settled) for (_, day), settled in islice(rows, limit)]
 
 
 def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
@@ -29,6 +28,5 @@ def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEn
 
 def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:
     """The last changes of the billing status, newest first."""
-    keys = snapshot.scan_keys_reverse(BILLING_CHANGES, (number,), (number + 1,))
-    changes = (snapshot.get(BILLING_CHANGES, *key) for key in islice(keys, limit))
-    return [change for change in changes if change is not None]
+    rows = snapshot.scan_reverse(BILLING_CHANGES, (number,), (number + 1,))
+    return [change for _, change in islice(rows, limit)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
-from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
 from svc.domain.audit import AuditRecord
 from svc.domain.ids import first_id
 from svc.store.snapshot import Snapshot
-from svc.store.tables import AUDIT, ORGANIZATIONS
+from svc.store.tables import AUDIT
+from svc.store.views import organizations
 
 BEYOND_MS = (1 << 48) - 1
 """Later than any record: what 48 bits of an id can say."""
@@ -56,21 +56,14 @@ def before(snapshot: Snapshot, number: int, raw_id: bytes | None, limit: int) ->
     """At most `limit` records of an organization older than the one with this id (16 bytes; `None` = all), newest
     first.
     """
-    keys = snapshot.scan_keys_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
-    rows = ((UUID(bytes=found), snapshot.get(AUDIT, number, found)) for _, found in islice(keys, limit))
-    return [AuditMatch(record_id, record) for record_id, record in rows if record is not None]
+    rows = snapshot.scan_reverse(AUDIT, (number,), (number + 1,) if raw_id is None else (number, raw_id))
+    return [AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit)]
 
 
 def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:
-    numbers = (
-        [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
-        if sought.organization is None
-        else [sought.organization]
-    )
+    numbers = organizations(snapshot) if sought.organization is None else [sought.organization]
     first, beyond = first_id(sought.since_ms), first_id(sought.until_ms)
-    keys = (snapshot.scan_keys_reverse(AUDIT, (number, first), (number, beyond)) for number in numbers)
-    for number, raw_id in merge(*keys, key=itemgetter(1), reverse=True):
-        record = snapshot.get(AUDIT, number, raw_id)
-        assert record is not None
+    of_each = (snapshot.scan_reverse(AUDIT, (number, first), (number, beyond)) for number in numbers)
+    for (_, raw_id), record in merge(*of_each, key=lambda row: row[0][1], reverse=True):
         if sought.fits(record):
             yield AuditMatch(UUID(bytes=raw_id), record)

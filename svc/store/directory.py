@@ -18,6 +18,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,12 +113,11 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
         raise DirectoryError(f"cannot use {error.filename or directory}: {error.strerror}") from error
     except EngineError as error:
         raise DirectoryError(f"{location} cannot be opened as a store: {error}") from error
-    outcome = store.write_now([lambda transaction: _same_pepper(transaction, pepper)], may_use_reserve=True)[0]
-    if outcome is not True:
+    try:
+        store.write_one_now(partial(_note_pepper, pepper=pepper, path=pepper_path), may_use_reserve=True)
+    except BaseException:
         store.close()
-        if isinstance(outcome, Exception):
-            raise outcome
-        raise DirectoryError(f"{pepper_path} is not the pepper that this store's keys were made with")
+        raise
     return Opened(store, pepper, directory, database)
 
 
@@ -213,9 +213,11 @@ def pepper_mark(pepper: bytes) -> int:
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
-def _same_pepper(transaction: Transaction, pepper: bytes) -> bool:
+def _note_pepper(transaction: Transaction, pepper: bytes, path: Path) -> None:
+    """Raises `DirectoryError` where the store has the mark of another pepper."""
     mark = pepper_mark(pepper)
     known = transaction.get(META, "pepper_mark")
     if known is None:
         transaction.put(META, ("pepper_mark",), mark)
-    return known in (None, mark)
+    elif known != mark:
+        raise DirectoryError(f"{path} is not the pepper that this store's keys were made with")

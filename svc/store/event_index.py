@@ -40,7 +40,7 @@ _PLACES_A_KEY = 64
 _NOT_HERE = 4096
 _by_position = itemgetter(0)
 
-Row = tuple[bytes, int, Segment | None]
+_Row = tuple[bytes, int, Segment | None]
 """Slot of the position in the key, part, value; no value where it was not read."""
 
 
@@ -266,12 +266,12 @@ class Search:
                 self.ended_at = position(found)
                 return
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[_Row]:
         """Of each segment that may have such events, the row to begin with, newest first."""
         large = part_of(self._asked[0]) if self._asked else SLOTS
         return merge(self._strip(SMALL), self._strip(large), key=_by_position, reverse=True)
 
-    def _strip(self, part: int) -> Iterator[Row]:
+    def _strip(self, part: int) -> Iterator[_Row]:
         """Rows of a part; the first may be of a segment that begins below `beyond`, or of none that matters."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))

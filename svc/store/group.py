@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, Reader, StoreFullError, Writer
 from svc.store.overlay import Overlay, Recording
-from svc.store.snapshot import Late, RecordedTransaction, Snapshot, Transaction
+from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -52,6 +52,7 @@ class Group(Generic[T]):
         self._jobs = jobs
         self._commit: int | None = None
         self._ran: list[_Ran] = []
+        self._sums = DecodedSums()
         self._settled = Settled[T]([], {}, 0)
         self.runs = 0
         """Of jobs, in the first phase."""
@@ -70,7 +71,7 @@ class Group(Generic[T]):
             changes = None if ran is None else _changes_now(ran.recording, state)
             if ran is None or changes is None:
                 recording = Recording(state)
-                ran = _Ran(recording, _outcome(partial(job, RecordedTransaction(recording))))
+                ran = _Ran(recording, _outcome(partial(job, RecordedTransaction(recording, self._sums))))
                 changes = recording.changes
                 self.runs += 1
             self._ran.append(ran)

@@ -22,6 +22,7 @@ from svc.store.tables import (
     BALANCES,
     BLOCKS,
     CHALLENGES,
+    ENDPOINT_COUNTS,
     ENDPOINTS,
     HOLDINGS,
     HOURS,
@@ -75,6 +76,7 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         snapshot.has(IDEMPOTENCY, number, submission.idempotency)
     snapshot.has(HOURS, number, ENVIRONMENTS.index(submission.environment), submission.at_ms // HOUR_MS)
     if submission.notify:
+        snapshot.has(ENDPOINT_COUNTS, number)
         next(snapshot.scan(ENDPOINTS, number), None)
 
 

@@ -29,7 +29,7 @@ LEFT_BEHIND = (FOLLOWING, OPERATIONS)
 _MARK, _COMMIT = "moving_from", "moving_commit"
 """In the target's META while a move is under way: the pepper's mark and the commit of the source."""
 
-Row = tuple[bytes, bytes]
+_Row = tuple[bytes, bytes]
 
 
 class MoveError(OperatorError):
@@ -128,13 +128,13 @@ def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_
     return arrived
 
 
-def _verified(table: Table[Any], rows: Iterator[Row]) -> Iterator[Row]:
+def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
     for key, value in rows:
         table.verify_checksum(key, value)
         yield key, value
 
 
-def _up_to(rows: Iterator[Row], size: int) -> Iterator[Row]:
+def _up_to(rows: Iterator[_Row], size: int) -> Iterator[_Row]:
     for key, value in rows:
         yield key, value
         size -= len(key) + len(value)
@@ -142,7 +142,7 @@ def _up_to(rows: Iterator[Row], size: int) -> Iterator[Row]:
             return
 
 
-def _put(table: str, rows: list[Row]) -> Callable[[Writer], None]:
+def _put(table: str, rows: list[_Row]) -> Callable[[Writer], None]:
     return lambda writer: writer.put_many(table, rows)
 
 

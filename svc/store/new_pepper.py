@@ -30,7 +30,5 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
     def mark(transaction: Transaction) -> None:
         transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
 
-    (outcome,) = store.write_now([mark])
-    if outcome is not None:
-        raise outcome
+    store.write_one_now(mark)
     durable_files.rename(beside, path)

@@ -24,7 +24,7 @@ one, and a batch needs no run of free pages that lie together."""
 _BEYOND = 2**64 - 1
 
 
-class Position(NamedTuple):
+class LogPosition(NamedTuple):
     """A place in an operation log: after the batch `sequence` of this timeline."""
 
     timeline: bytes
@@ -42,12 +42,12 @@ def is_recording(snapshot: Snapshot) -> bool:
     return following is not None and following.lost_at_ms is None
 
 
-def position(snapshot: Snapshot) -> Position | None:
+def position(snapshot: Snapshot) -> LogPosition | None:
     """Where the log of this state ends; `None` where none is recorded."""
     following = snapshot.get(FOLLOWING, "log")
     if following is None or following.lost_at_ms is not None:
         return None
-    return Position(following.timeline, newest(snapshot))
+    return LogPosition(following.timeline, newest(snapshot))
 
 
 def newest(snapshot: Snapshot) -> int:

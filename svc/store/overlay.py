@@ -39,8 +39,7 @@ class Overlay:
     def get(self, table: str, key: bytes, /) -> Raw:
         """See `Reader.get`."""
         own = self.changes.get(table)
-        raw = _UNKNOWN if own is None else own.get(key, _UNKNOWN)
-        return self._get_below(table, key) if raw is _UNKNOWN else raw
+        return own[key] if own is not None and key in own else self.below.get(table, key)
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[Raw]:
         """See `Reader.get_many`."""
@@ -105,11 +104,7 @@ class Overlay:
             self.changes.setdefault(table, {}).update(rows)
 
     def _set(self, table: str, key: bytes, raw: Raw) -> None:
-        own = self.changes.get(table)
-        if own is None:
-            self.changes[table] = {key: raw}
-        else:
-            own[key] = raw
+        self.changes.setdefault(table, {})[key] = raw
 
     def _get_below(self, table: str, key: bytes) -> Raw:
         return self.below.get(table, key)
@@ -217,7 +212,7 @@ class Recording(Overlay):
     def _set(self, table: str, key: bytes, raw: Raw) -> None:
         if self._updates:
             self._updates.pop((table, key), None)  # whatever the row was, it is this now
-        super()._set(table, key, raw)
+        self.changes.setdefault(table, {})[key] = raw
 
     def get(self, table: str, key: bytes, /) -> Raw:
         """See `Reader.get`. Who reads a row that was updated depends on what it was before."""

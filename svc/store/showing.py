@@ -50,7 +50,7 @@ def _value(row: Row) -> dict[str, Any]:
         return {"digests": len(value.values)}
     if isinstance(value, Segment):
         return {"events": sum(1 for _ in Slots(value.slots).living()), "digests": len(value.digests)}
-    return value._asdict() if isinstance(value, DeliveryKey) else _by_name(value)
+    return value._asdict() if isinstance(value, DeliveryKey) else msgspec.structs.asdict(value)
 
 
 def _opaque(form: Opaque, value: bytes) -> dict[str, Any]:
@@ -72,10 +72,6 @@ def _batch(value: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return {"at": moment(batch.at_ms), "rows": {table: len(changed) for table, changed in batch.changes.items()}}
-
-
-def _by_name(record: msgspec.Struct) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
 def _fields(fields: dict[str, Any], *, payload: bool) -> dict[str, Any]:
@@ -112,7 +108,7 @@ def _moments(unit_ms: int, value: int | tuple[int, ...]) -> Any:
 def _plain(value: Any, *, payload: bool) -> Any:
     match value:
         case msgspec.Struct():
-            return _fields(_by_name(value), payload=payload)
+            return _fields(msgspec.structs.asdict(value), payload=payload)
         case dict():
             return {str(name): _plain(inner, payload=payload) for name, inner in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  any record's
         case list() | tuple():

@@ -110,9 +110,7 @@ class Snapshot:
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """The same state; `steps` gets how many rows were read by `scan` and `scan_keys_reverse`, `ROWS_A_STEP` at a
-        time.
-        """
+        """The same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
         return _Watched(self.reader, steps)
 
 
@@ -125,36 +123,30 @@ class _Watched(Snapshot):
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        for row in super().scan(table, *prefix, start=start):
-            self._tell()
-            yield row
+        return self._counted(super().scan(table, *prefix, start=start))
 
     def scan_keys_reverse(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys_reverse(table, start, end):
-            self._tell()
-            yield key
+        return self._counted(super().scan_keys_reverse(table, start, end))
 
     def scan_keys(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        for key in super().scan_keys(table, start, end):
-            self._tell()
-            yield key
+        return self._counted(super().scan_keys(table, start, end))
 
     def scan_reverse(
         self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        for row in super().scan_reverse(table, start, end):
-            self._tell()
-            yield row
+        return self._counted(super().scan_reverse(table, start, end))
 
-    def _tell(self) -> None:
-        self._rows += 1
-        if self._rows == ROWS_A_STEP:
-            self._steps.step(self._rows)
-            self._rows = 0
+    def _counted(self, rows: Iterator[T]) -> Iterator[T]:
+        for row in rows:
+            self._rows += 1
+            if self._rows == ROWS_A_STEP:
+                self._steps.step(self._rows)
+                self._rows = 0
+            yield row
 
 
 class Transaction(Snapshot):
@@ -196,28 +188,51 @@ class Transaction(Snapshot):
         return question(self.get(table, *key))
 
 
+class DecodedSums:
+    """Rows that the jobs of a group update, as they were decoded last: each job would decode the same bytes again."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[str, bytes], tuple[bytes, Any]] = {}
+
+    def decode(self, table: Table[V], key: bytes, raw: bytes | None) -> V | None:
+        """As `Table.decode`; `None` where there is no row."""
+        if raw is None:
+            return None
+        latest = self._latest.get((table.name, key))
+        if latest is None or latest[0] is not raw:
+            latest = self._latest[table.name, key] = raw, table.decode(key, raw)
+        return latest[1]
+
+    def encode(self, table: Table[V], key: bytes, value: V) -> bytes:
+        """As `Table.encode`."""
+        raw = table.encode(key, value)
+        self._latest[table.name, key] = raw, value
+        return raw
+
+
 class RecordedTransaction(Transaction):
     """What a job sees that may have to run again (`group.py`)."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, sums: DecodedSums) -> None:
         super().__init__(recording)
         self._recording = recording
+        self._sums = sums
 
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
         """As `Transaction.update`, and recorded as such."""
-        packed = table.key.pack(*key)
+        packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> bytes:
-            return table.encode(packed, step(None if raw is None else table.decode(packed, raw)))
+            return sums.encode(table, packed, step(sums.decode(table, packed, raw)))
 
         self._recording.update(table.name, packed, on_bytes)
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
         """As `Transaction.ask`, and recorded as such."""
-        packed = table.key.pack(*key)
+        packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> T:
-            return question(None if raw is None else table.decode(packed, raw))
+            return question(sums.decode(table, packed, raw))
 
         return self._recording.ask(table.name, packed, on_bytes)
 

@@ -209,9 +209,19 @@ class Store:
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
 
+    async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
+        """`write` of one job, which reads and writes rows of this organization: what it returned. Raises what it
+        raised.
+        """
+        return _only(await self.write([job], may_use_reserve=may_use_reserve, organizations=[organization]))
+
     def write_now(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False) -> list[T | Exception]:
         """As `write`, on the calling thread and without a turn, all inside the lock: for the command line."""
         return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
+
+    def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False) -> T:
+        """`write_now` of one job: what it returned. Raises what it raised."""
+        return _only(self.write_now([job], may_use_reserve=may_use_reserve))
 
     def _write_now(
         self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
@@ -296,9 +306,7 @@ class Store:
             recording = operations.is_recording(snapshot)
         job = partial(migrate, migrations=migrations)
         if recording:
-            (failure,) = self.write_now([job], may_use_reserve=True)
-            if failure is not None:
-                raise failure
+            self.write_one_now(job, may_use_reserve=True)
         else:
             self.change_log(job)
 
@@ -315,6 +323,13 @@ class Store:
         if recording:
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
+
+
+def _only(outcomes: list[T | Exception]) -> T:
+    (outcome,) = outcomes
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def engine_at(

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, cast
-from zlib import crc32
+
+from isal.isal_zlib import crc32  # pyright: ignore[reportUnknownVariableType]  its stub leaves the bytes untyped
 
 from svc.store.codec import CorruptionError, Key, Record, Value
 from svc.store.key_parts import UUID_V7

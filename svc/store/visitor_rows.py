@@ -154,10 +154,6 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
             yield ATTESTED_KEYS, (number, attested_key)
 
 
-def _index_rows(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
-    yield from rows_of(snapshot, number, request_id, event)
-
-
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
     yield HOURS, (number, ENVIRONMENTS.index(event.environment), hour_of(event))
 
@@ -181,7 +177,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
-    "forget": _index_rows,
+    "forget": rows_of,
     "uncount": _counts,
     "forget_report": _memory_of_report,
     "erase_identification": _webhooks,

@@ -41,9 +41,8 @@ def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> 
     those created before the visitor of that number.
     """
     beyond = (number + 1,) if after is None else (number, after)
-    keys = islice(snapshot.scan_keys_reverse(VISITORS, (number,), beyond), limit)
-    rows = ((visitor, snapshot.get(VISITORS, number, visitor)) for _, visitor in keys)
-    return [(visitor, record) for visitor, record in rows if record is not None]
+    rows = snapshot.scan_reverse(VISITORS, (number,), beyond)
+    return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
 
 
 def visitors_with(

@@ -76,7 +76,7 @@ async def test_the_indexer_backs_off_and_resumes_after_a_full_store(
     async def noted(store: Store, before_ms: int) -> int:
         looked.append(trio.current_time() - began)
         if len(looked) == 2:
-            raise StoreFullError("no room")
+            raise StoreFullError("no space")
         return await index(store, before_ms)
 
     monkeypatch.setattr(indexer, "index", noted)

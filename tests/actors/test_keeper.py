@@ -9,7 +9,7 @@ from svc.actors import keeper
 from svc.actors.keeper import INTERVAL_S, Keeping
 
 
-class Duties:
+class Work:
     """What a process runs as the keeper and beside one, and the keeping that a test gives and takes away."""
 
     def __init__(self, *, has_keeping: bool) -> None:
@@ -43,37 +43,37 @@ class Duties:
 
 
 async def test_the_keeper_starts_its_periodic_work_at_once(autojump_clock: MockClock):
-    duties = Duties(has_keeping=True)
+    work = Work(has_keeping=True)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(duties.run)
+        nursery.start_soon(work.run)
         await wait_all_tasks_blocked()
-        assert duties.running == {"keep"}
+        assert work.running == {"keep"}
         nursery.cancel_scope.cancel()
 
 
 async def test_a_free_keeper_role_is_taken_within_the_interval(autojump_clock: MockClock):
-    duties = Duties(has_keeping=False)
+    work = Work(has_keeping=False)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(duties.run)
+        nursery.start_soon(work.run)
         await trio.sleep(10 * INTERVAL_S)
-        assert duties.running == {"stand by"}
-        duties.has_keeping = True
+        assert work.running == {"stand by"}
+        work.has_keeping = True
         await trio.sleep(1.5 * INTERVAL_S)
-        assert duties.running == {"keep"}
+        assert work.running == {"keep"}
         nursery.cancel_scope.cancel()
 
 
 async def test_a_worker_that_loses_the_keeper_role_stops_at_once_and_waits_to_get_it_back(
     autojump_clock: MockClock,
 ):
-    duties = Duties(has_keeping=True)
+    work = Work(has_keeping=True)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(duties.run)
+        nursery.start_soon(work.run)
         await trio.sleep(1)
-        duties.take_away()
+        work.take_away()
         await wait_all_tasks_blocked()
-        assert duties.running == {"stand by"}
-        duties.has_keeping = True
+        assert work.running == {"stand by"}
+        work.has_keeping = True
         await trio.sleep(1.5 * INTERVAL_S)
-        assert duties.running == {"keep"}
+        assert work.running == {"keep"}
         nursery.cancel_scope.cancel()

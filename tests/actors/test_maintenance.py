@@ -33,7 +33,7 @@ def store(tmp_path: Path, clock: list[int]):
 
 
 async def told(store: Store) -> list[dict]:
-    """What upkeep says in two minutes."""
+    """What maintenance reports in two minutes."""
     with structlog.testing.capture_logs() as logs:
         with trio.move_on_after(2.5 * maintenance.INTERVAL_S):
             await maintenance.run(store)

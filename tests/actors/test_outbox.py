@@ -18,7 +18,7 @@ from trio.testing import MockClock
 
 from svc.actors.outbox import POLL_INTERVAL_MS, Outbox
 from svc.domain.refusals import Refusal
-from svc.domain.webhooks.queues import CROWD
+from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.signature import signing_secret
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import StoreFullError
@@ -199,7 +199,7 @@ async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minute
         endpoint = world.endpoint(number, URL)
         world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
-            world.send(number, 10 * CROWD)
+            world.send(number, 10 * BACKLOG_OVER)
             await trio.sleep(6 * HOUR)
             burned = len(world.receivers.posts)
             assert status(world, endpoint) == "failing"
@@ -207,7 +207,7 @@ async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minute
             world.receivers.scripts[URL] = always(OK)
             await trio.sleep(600)
         assert burned < 120
-        assert world.states(endpoint.queue) == ["delivered"] * 10 * CROWD
+        assert world.states(endpoint.queue) == ["delivered"] * 10 * BACKLOG_OVER
         assert status(world, endpoint) == "active"
         assert world.receivers.most_open[URL] == 8, "the window has opened again"
 
@@ -269,7 +269,7 @@ async def test_a_test_delivery_skips_the_backlog_and_its_success_ends_the_outage
         endpoint = world.endpoint(number, URL)
         world.receivers.scripts[URL] = always(DOWN)
         async with running(world):
-            world.send(number, 3 * CROWD)
+            world.send(number, 3 * BACKLOG_OVER)
             await trio.sleep(HOUR)
             world.receivers.scripts[URL] = always(OK)
             queued = queued_test(world, endpoint)
@@ -345,7 +345,7 @@ async def test_attempts_made_while_the_store_is_full_are_recorded_later(
 
         async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
-                raise StoreFullError("no room")
+                raise StoreFullError("no space")
             return await write(jobs, **how)
 
         monkeypatch.setattr(world.store, "write", may_be_full)

@@ -301,7 +301,7 @@ async def test_while_the_store_is_full_the_outbox_retries_each_second_and_starts
 
         async def full(_: Any, **__: Any) -> Any:
             tries.append(trio.current_time())
-            raise StoreFullError("no room")
+            raise StoreFullError("no space")
 
         monkeypatch.setattr(world.store, "write", full)
         world.send(number, 3)

@@ -16,7 +16,7 @@ from trio.testing import MockClock
 
 from svc.actors.outbox import POLL_INTERVAL_MS
 from svc.domain.ids import first_id
-from svc.domain.webhooks.queues import CROWD
+from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.schedule import JITTER, STEPS_MS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.transactions.webhook_recovery import recover_deliveries
@@ -137,7 +137,7 @@ async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_u
         world.receivers.scripts[url] = always(DOWN)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.outbox.run)
-            world.send(number, CROWD + 20)
+            world.send(number, BACKLOG_OVER + 20)
             await trio.sleep(HOUR_S)
             tried = len(world.receivers.posts)
             world.send(number, 30)
@@ -147,5 +147,5 @@ async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_u
             world.outbox.nudge((endpoint.queue,))
             await trio.sleep(30)
             nursery.cancel_scope.cancel()
-        assert world.states(endpoint.queue) == ["delivered"] * (CROWD + 50)
-        assert len(world.receivers.to(other)) == CROWD + 50
+        assert world.states(endpoint.queue) == ["delivered"] * (BACKLOG_OVER + 50)
+        assert len(world.receivers.to(other)) == BACKLOG_OVER + 50

@@ -202,7 +202,7 @@ class FullOnce:
     async def __call__(self, function: Any, /, **_: Any) -> Any:
         if self.is_full:
             self.is_full = False
-            raise StoreFullError("no room")
+            raise StoreFullError("no space")
         return await self._run_sync(function)
 
 

@@ -125,7 +125,7 @@ async def test_a_full_store_delays_refusal_reports_and_loses_none(
 
         async def may_be_full(jobs: Any, **how: Any) -> Any:
             if full:
-                raise StoreFullError("no room")
+                raise StoreFullError("no space")
             return await write(jobs, **how)
 
         monkeypatch.setattr(world.store, "write", may_be_full)

@@ -97,7 +97,7 @@ async def test_a_full_store_delays_settlement_and_loses_nothing(
         books.visits(EPOCH_MS - 2 * DAY_MS)
 
         async def full(_: Any, **__: Any) -> Any:
-            raise StoreFullError("no room")
+            raise StoreFullError("no space")
 
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:

@@ -167,7 +167,7 @@ async def test_the_least_visited_class_is_evicted_for_a_new_one_also_in_the_stor
 
 async def test_statistics_are_kept_in_memory_while_the_store_is_full(found: Opened, monkeypatch: pytest.MonkeyPatch):
     async def full(_: Any, **how: Any) -> Any:
-        raise StoreFullError("no room")
+        raise StoreFullError("no space")
 
     frequencies = Frequencies(found.store, most=0)
     learned = await learn(frequencies, 5)
@@ -292,7 +292,7 @@ async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[Endp
         await inbox.put(message)
     inbox.close()
     await run(inbox, found.store, 64, nudged.extend, counters)
-    with trio.fail_after(1):
+    with trio.fail_after(60):
         return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
 
 
@@ -343,7 +343,7 @@ async def test_with_a_full_store_every_request_gets_a_retry_response_and_nothing
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
     async def full(_: Any, **how: Any) -> Any:
-        raise StoreFullError("no room")
+        raise StoreFullError("no space")
 
     monkeypatch.setattr(found.store, "write", full)
     outcomes, nudged, counters = await record(found, submission(1), submission(2))

@@ -13,10 +13,10 @@ from svc_client import Retries
 
 from tests.clients.cases import checks, deliveries
 from tests.clients.conftest import Library
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import Live, live_service, report
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow(5)
 
@@ -54,6 +54,7 @@ async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(lib
               await told(stranger.check(ID, { ...action, ip: null })),
               await told(client.check(ID, { ...action, ip: "nowhere" })),
               await told(lonely.check(ID, { ...action, ip: null })),
+              await lonely.getHealth().catch((error) => error.message.startsWith(`no response from ${NOBODY}: `)),
               await client.listEvents({ limit: 0 }).catch((error) => error.details),
               await told((async () => client.getEvent(".."))()),
             ];
@@ -64,6 +65,7 @@ async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(lib
         ["ApiError", "unauthorized", None],
         ["TypeError", None, None],
         ["UnreachableError", None, False],
+        True,
         [{"field": "limit", "issue": "out_of_range", "location": "query"}],
         ["TypeError", None, None],
     ]
@@ -192,6 +194,40 @@ async def test_a_call_is_retried_only_where_that_can_help_and_is_safe(
     said, sent = told
     assert sent == attempts
     assert said == ("unexpected_response" if attempts <= len(answers) else {})
+
+
+async def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated(library: Library):
+    told = await library.run(
+        """
+        const sent = [];
+        const fetch = async (url, { headers }) => {
+          sent.push(url.href, headers["x-api-key"]);
+          return new Response("{}");
+        };
+        const made = (baseUrl, apiKey) => new Client({ baseUrl, apiKey, fetch });
+        await made("http://a/api/v1/", " svc_sk_key\\n").getHealth();
+        const refused = (...given) => { try { made(...given); } catch (error) { return error.message; } };
+        const keys = ["", "svc_sk_one\\nsvc_sk_two", undefined].map((key) => refused("http://a", key));
+        return { sent, keys, address: refused("id.shop.example", "svc_sk_key") };
+        """
+    )
+    address, key = told["sent"]
+    assert (address.count("/api/v1"), key) == (1, "svc_sk_key")
+    assert all("apiKey" in message and "sk_o" not in message for message in told["keys"])
+    assert told["address"].endswith("https://id.shop.example, not id.shop.example")
+
+
+async def test_a_parsed_body_is_a_mistake_that_is_named(library: Library):
+    """What `express.json()` and `express.text()` leave of a body: every delivery would be refused as not authentic."""
+    told = await library.run(
+        """
+        return [{ version: 1 }, '{"version":1}'].map((body) => {
+          try { verifyWebhook(body, {}, "svc_whsec_"); } catch (error) { return [error.name, error.message]; }
+        });
+        """
+    )
+    assert {name for name, _ in told} == {"TypeError"}
+    assert all("express.raw" in message for _, message in told)
 
 
 async def test_both_libraries_use_the_same_retry_delays(library: Library):

@@ -23,10 +23,10 @@ from svc_client import (
 )
 
 from tests.clients.cases import NEVER, checks, deliveries
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service, report
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
 
 AT_ONCE = Retries(first_wait_s=0)
 
@@ -239,6 +239,19 @@ def test_only_an_authentic_delivery_is_accepted_as_an_event(name: str):
             verify_webhook(body, headers, secrets, now=now_s)
 
 
+def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated():
+    network = Network(answers=(httpx.Response(200, json={}),))
+    Client("http://127.0.0.1:1/api/v1/", " svc_sk_key\n", http=through(network)).get_health()
+    assert network.sent[0].headers["x-api-key"] == "svc_sk_key"
+    assert "/api/v1/api" not in network.sent[0].url.path
+    for wrong in ("", "svc_sk_one\nsvc_sk_two", "svc_sk_é"):
+        with pytest.raises(ValueError, match="api_key") as refused:
+            Client("http://127.0.0.1:1", wrong)
+        assert "sk_o" not in str(refused.value)
+    with pytest.raises(ValueError, match=r"https://id\.shop\.example, not 'id\.shop\.example'"):
+        AsyncClient("id.shop.example", "svc_sk_key")
+
+
 # Attempts
 
 
@@ -297,6 +310,7 @@ async def test_a_refused_connection_raises_an_error_that_says_nothing_was_sent()
         with pytest.raises(UnreachableError) as unreachable:
             await client.test_webhook("org", "whk")
     assert not unreachable.value.was_sent
+    assert str(unreachable.value).startswith(f"no response from {url}: ")
 
 
 @pytest.mark.parametrize("answer", [

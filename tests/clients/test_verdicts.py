@@ -15,7 +15,7 @@ from svc_client import AsyncClient, Client, Expected
 from svc.store.transactions import accounts
 from tests.clients.cases import forged, verdict_checks
 from tests.clients.conftest import Library
-from tests.spec.answers import BROWSER
+from tests.spec.responses import BROWSER
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 from tests.test_docs import block
 

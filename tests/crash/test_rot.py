@@ -39,10 +39,10 @@ def test_no_bit_flip_causes_a_wrong_response(intact: Path, tmp_path: Path, where
 @pytest.mark.slow
 def test_the_check_detects_a_silently_wrong_response(intact: Path, tmp_path: Path):
     """That this proof can fail: a row is another one, by its own rules and behind a checksum that is right."""
-    damaged = tmp_path / "damaged"
-    shutil.copytree(intact, damaged)
+    corrupt = tmp_path / "corrupt"
+    shutil.copytree(intact, corrupt)
     world = World.real()
-    found = open_directory(damaged, world.run_sync, world.entropy)
+    found = open_directory(corrupt, world.run_sync, world.entropy)
 
     def change(transaction: Transaction) -> None:
         key, event = next(transaction.scan(EVENTS))
@@ -50,7 +50,7 @@ def test_the_check_detects_a_silently_wrong_response(intact: Path, tmp_path: Pat
 
     assert found.store.write_now([change]) == [None]
     found.store.close()
-    wrong, errors, told = examine(str(intact), str(damaged))
+    wrong, errors, told = examine(str(intact), str(corrupt))
     assert "events" in wrong[0]
     assert (errors, told) == ([], [])
 

@@ -26,8 +26,8 @@ from svc.domain.attestation.app_attest import (
 )
 from svc.domain.attestation.attested_key import AttestationResult, AttestedKey
 from svc.domain.attestation.authenticator_data import (
+    AttestedCredential,
     AuthenticatorData,
-    Credential,
     read_assertion_data,
     read_attestation_data,
 )
@@ -538,7 +538,7 @@ def test_authenticator_data_of_any_bytes_is_read_or_rejected_with_a_value_error(
             continue
         head = found[0] if isinstance(found, tuple) else found
         assert head.app_digest == raw_data[:32]
-        assert isinstance(found, AuthenticatorData) or isinstance(found[1], Credential)
+        assert isinstance(found, AuthenticatorData) or isinstance(found[1], AttestedCredential)
 
 
 @pytest.mark.parametrize(("value", "shown"), [(b"\x63\x00\x00\x00", "99"), (b"\x04", None), ("4", None), (4, None)])

@@ -408,7 +408,7 @@ def test_a_device_with_parts_unseen_in_its_class_is_rare():
     odd = features_of(DESKTOP_VALUES | {Attribute.GPU: "card of a laboratory", Attribute.SCREEN: "1234x567"})
     assert rare_device(statistics, odd) == Observation("rare_device", "low", ("gpu", "screen"))
     statistics.learn(StatisticsUpdate(features=odd, new_devices=1.0))
-    assert rare_device(statistics, odd) is not None, "it does not vouch for itself"
+    assert rare_device(statistics, odd) is not None, "it is no evidence for itself"
     statistics.learn(StatisticsUpdate(features=odd, new_devices=1.0))
     assert rare_device(statistics, odd) is None, "there are two of them now"
 

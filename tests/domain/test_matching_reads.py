@@ -145,7 +145,7 @@ def test_other_languages_weigh_less_where_the_first_is_the_same() -> None:
         values = DESKTOP_VALUES | {Attribute.LANGUAGES: "other", Attribute.FIRST_LANGUAGE: first}
         likelihoods.append(compare(features_of(values), visitor, logs, (0,) * ATTRIBUTE_COUNT)[0])
     kept, changed = (log[Attribute.FIRST_LANGUAGE] for log in logs)
-    assert likelihoods[0] - likelihoods[1] == pytest.approx(parameters.LOG_SAME_FIRST_LANGUAGE + kept - changed)
+    assert likelihoods[0] - likelihoods[1] == pytest.approx(kept - changed)
 
 
 @pytest.mark.parametrize("is_former", [False, True])

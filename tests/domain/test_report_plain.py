@@ -127,8 +127,13 @@ def test_a_renamed_time_zone_keeps_its_name():
 
 
 def test_a_locale_is_the_same_language_with_and_without_its_encoding():
-    first = attribute(Attribute.LANGUAGES, languages=["en_US.UTF-8@posix", "en"])
-    assert first == attribute(Attribute.LANGUAGES, languages=["en-US", "en"])
+    first = attribute(Attribute.LANGUAGES, languages=["de_DE.UTF-8@euro", "en"])
+    assert first == attribute(Attribute.LANGUAGES, languages=["de-DE", "en"])
+
+
+def test_a_browser_without_a_locale_reports_no_language():
+    report = read_report(plain(languages=["en-US@posix"]), FACTS)
+    assert not {Attribute.LANGUAGES, Attribute.FIRST_LANGUAGE} & set(report.attributes)
     assert read_report(plain(languages=["en-US@posix"]), FACTS).claims.languages == ("en-US@posix",)
 
 

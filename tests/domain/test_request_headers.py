@@ -7,7 +7,7 @@ import pytest
 from svc.domain.model import RequestFacts
 from svc.domain.request_headers import RequestHeaders, archived_headers, facts_of, read_headers
 from svc.domain.useragent.hints import read_hints
-from tests.spec.answers import BROWSER
+from tests.spec.responses import BROWSER
 
 CHROME = {
     "sec-ch-ua": '"Google Chrome";v="137", "Chromium";v="137", "Not/A)Brand";v="24"',

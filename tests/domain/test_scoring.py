@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from svc.domain.model import PLATFORMS, Level, Observation, Platform
 from svc.domain.scoring import (
-    GroupTrigger,
     Score,
-    Trigger,
     Weights,
     default_profile,
     group_triggers,
@@ -19,6 +17,7 @@ from svc.domain.scoring import (
     score,
 )
 from svc.domain.signals import CATALOGUE, default_weights
+from svc.domain.verdict import EventSignal, EventTrigger
 
 
 def seen(*signals: str, confidence: Level = "medium") -> list[Observation]:
@@ -46,7 +45,7 @@ def test_the_score_is_the_plain_sum_heaviest_first_ties_by_name() -> None:
 
 def test_a_trigger_has_its_group_weight_and_confidence() -> None:
     profile = Weights(weights={"tor": 7})
-    assert in_force(seen("tor", confidence="high"), profile, "web") == [Trigger("tor", "tor", 7, "high")]
+    assert in_force(seen("tor", confidence="high"), profile, "web") == [EventSignal("tor", "tor", 7, "high")]
 
 
 @pytest.mark.parametrize(
@@ -145,15 +144,15 @@ def test_the_methods_of_a_residential_proxy_add_up():
 
 def test_groups_add_weights_and_keep_the_highest_confidence() -> None:
     triggers = [
-        Trigger("automation", "bot", 40, "medium"),
-        Trigger("headless", "bot", 30, "high"),
-        Trigger("hosting", "proxy", 15, "low"),
-        Trigger("browser_tampering", "tampering", 15, "low"),
+        EventSignal("automation", "bot", 40, "medium"),
+        EventSignal("headless", "bot", 30, "high"),
+        EventSignal("hosting", "proxy", 15, "low"),
+        EventSignal("browser_tampering", "tampering", 15, "low"),
     ]
     assert group_triggers(triggers) == (
-        GroupTrigger("bot", 70, "high"),
-        GroupTrigger("proxy", 15, "low"),
-        GroupTrigger("tampering", 15, "low"),
+        EventTrigger("bot", 70, "high"),
+        EventTrigger("proxy", 15, "low"),
+        EventTrigger("tampering", 15, "low"),
     )
 
 

@@ -69,10 +69,15 @@ def test_any_client_hint_headers_are_read(headers: dict[str, str]):
 @pytest.mark.parametrize("part", [*PARTS, "Mac OS", "Darwin/x86_6", "compatible;(", "(Android;", "a.a-", "x-", "aI-"])
 def test_a_long_repetition_costs_little(part: str):
     for text in (part * 100_000, "Mozilla/5.0 (" + part * 100_000, "x" + part * 100_000 + ")"):
-        read(text[:10])
-        started = time.process_time()
-        read(text)
-        assert time.process_time() - started < SLOWEST_S
+        assert any(cost_s(text) < SLOWEST_S for _ in range(5)), "each time, so that it is not a search for garbage"
+
+
+def cost_s(text: str) -> float:
+    """CPU of reading it for the first time."""
+    _read.cache_clear()
+    started = time.process_time()
+    read(text)
+    return time.process_time() - started
 
 
 def test_long_texts_are_truncated():

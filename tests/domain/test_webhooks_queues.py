@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from svc.domain.webhooks.queues import (
-    CROWD,
+    BACKLOG_OVER,
     ENDPOINT_SLOTS,
     FAILING_SLOTS,
     LONGEST_PROBE_MS,
@@ -72,7 +72,7 @@ def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
     window = ConcurrencyLimit()
     seen = [window.slots]
     for _ in range(200):
-        window = window.after(OK, healed=False)
+        window = window.after(OK, recovered=False)
         seen.append(window.slots)
     assert seen[:21] == [2] * 20 + [3]
     assert seen.index(8) == 120
@@ -90,14 +90,14 @@ def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
     ],
 )
 def test_a_timeout_a_5xx_and_a_429_halve_the_concurrency_limit(result: Result, slots: int):
-    assert ConcurrencyLimit(8).after(result, healed=False).slots == slots
-    assert ConcurrencyLimit(1).after(failure("timeout", None), healed=False).slots == 1
+    assert ConcurrencyLimit(8).after(result, recovered=False).slots == slots
+    assert ConcurrencyLimit(1).after(failure("timeout", None), recovered=False).slots == 1
 
 
 def test_after_an_outage_the_concurrency_limit_doubles_with_each_success():
     window, seen = ConcurrencyLimit(5), []
     for number in range(4):
-        window = window.after(OK, healed=number == 0)
+        window = window.after(OK, recovered=number == 0)
         seen.append(window.slots)
     assert seen == [2, 4, 8, 8]
     assert not window.opening
@@ -213,7 +213,7 @@ def test_probes_of_an_outage_back_off_and_a_success_ends_them():
 def test_the_limits_are_as_decided():
     """Decisions 8.8."""
     assert (SLOTS, ORGANIZATION_SLOTS, FAILING_SLOTS, ENDPOINT_SLOTS) == (256, 32, 64, 8)
-    assert (OUTAGE_FAILURES, CROWD, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
+    assert (OUTAGE_FAILURES, BACKLOG_OVER, PROBE_MS, LONGEST_PROBE_MS) == (5, 100, 5_000, 300_000)
 
 
 def test_a_queue_removed_while_it_sleeps_is_not_handed_out():

@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from trio.testing import MockClock
 
 from tests.edge import world
 
@@ -22,6 +23,14 @@ def either_path(request: pytest.FixtureRequest) -> Iterator[None]:
     world.lean = request.param == "lean"
     yield
     world.lean = True
+
+
+@pytest.fixture
+def jumping_clock() -> MockClock:
+    """Time passes when nothing else does: when for a twentieth of a second no task had anything to do, and the kernel
+    nothing to deliver. So no limit is exceeded because the machine is slow.
+    """
+    return MockClock(autojump_threshold=0.05)
 
 
 @pytest.fixture(scope="session")

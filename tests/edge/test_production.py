@@ -16,7 +16,7 @@ import trio
 
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed
 from tests.edge.world import HANG_S, Client, get
-from tests.spec.answers import nothing_stored
+from tests.spec.responses import nothing_stored
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
 

@@ -116,7 +116,7 @@ async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     assert (app.open, app.stopped) == (0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("jumping_clock")
 async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):

@@ -14,8 +14,9 @@ import trio
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from svc.http.edge import Edge, EdgeLimits, TrioConnection, open_listeners, serve
+from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
 from svc.http.sockets import open_sockets
+from tests.edge.quart_connection import TrioConnection
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""

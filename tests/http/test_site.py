@@ -11,9 +11,9 @@ import urllib.request
 import pytest
 
 from svc.http import site
-from tests.spec.answers import assert_error
+from tests.spec.responses import assert_error
 from tests.support.live import Live, live_service
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.process import ENVIRONMENT, read_until, run, start
 from tools.docs import ROOT
 
 HTML = {"accept": "text/html"}
@@ -84,9 +84,7 @@ async def test_the_pages_of_the_service_link_to_the_documentation(live: Live):
 
 @pytest.mark.slow
 def test_svc_docs_serves_the_site_and_redirects_to_it():
-    process = subprocess.Popen(
-        [*PROGRAM, "docs", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    )
+    process = start("docs", "--port", "0", stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+", read_until(process, "Ctrl-C"))
         assert address
@@ -112,8 +110,4 @@ def test_svc_docs_names_a_port_that_is_in_use():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [*PROGRAM, "docs", "--port", port], capture_output=True, text=True, env=ENVIRONMENT, timeout=20, check=False
-        )
-    assert done.returncode == 1
-    assert "--port" in done.stderr
+        assert "--port" in run("docs", "--port", port, status=1).stderr

@@ -9,7 +9,7 @@ import pytest
 
 from svc.domain.network import Known, Range, read_network
 from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.folder import LIST_KINDS, NOTHING, Reading, read_folder
+from svc.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
 from svc.network_data.lookup import NetworkData
 from svc.network_data.mmdb import Database
 from svc.network_data.writer import Tree
@@ -23,11 +23,11 @@ def country(code: str, built_at_s: int = 1_767_225_600) -> bytes:
     return tree.content("country", built_at_s)
 
 
-def known(reading: Reading) -> Known | None:
+def known(reading: FilesInUse) -> Known | None:
     return NetworkData(None, reading).find(IP)
 
 
-def problem(reading: Reading, name: str) -> str:
+def problem(reading: FilesInUse, name: str) -> str:
     found = reading[name].problem
     assert found is not None
     return found.says

@@ -16,8 +16,8 @@ from svc.network_data import fetch as fetching
 from svc.network_data.fetch import FetchError, check_url, fetch
 from svc.network_data.folder import read_folder, read_source
 from svc.network_data.kept import FolderError, kept_files, put, sole_writer
-from svc.network_data.sources import BY_FILE, BY_NAME, SOURCES, Source, addresses, whole
-from svc.network_data.update import Mirror, Outcome, Publishers, UpdateError, origin_of, update, wanted
+from svc.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
+from svc.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
 from svc.network_data.writer import Tree
 from svc.webhook_transport.connections import tls_context
 from tests.network_data.servers import Page, Publisher, connect_proxy
@@ -58,12 +58,12 @@ def source(publisher: Publisher, name: str = "tor-exits", *paths: str, **changes
     return BY_NAME[name]._replace(urls=urls, **{**fields, **changes})  # type: ignore[arg-type]
 
 
-def run(folder: Path, publisher: Publisher, *sources: Source, now: datetime = NOW) -> list[Outcome]:
+def run(folder: Path, publisher: Publisher, *sources: Source, now: datetime = NOW) -> list[UpdateOutcome]:
     origin = Publishers(lambda url, most: fetch(url, publisher.tls, most, 5))
     return list(update(folder, sources, origin, now))
 
 
-def one(folder: Path, publisher: Publisher, wanted: Source, now: datetime = NOW) -> Outcome:
+def one(folder: Path, publisher: Publisher, wanted: Source, now: datetime = NOW) -> UpdateOutcome:
     (outcome,) = run(folder, publisher, wanted, now=now)
     return outcome
 
@@ -402,7 +402,7 @@ def test_requested_and_installed_sources_are_fetched(mirror: Path, folder: Path)
 
 
 def test_every_source_has_valid_names_limits_and_addresses():
-    assert len(BY_NAME) == len(BY_FILE) == len(SOURCES)
+    assert len(BY_NAME) == len({source.file for source in SOURCES}) == len(SOURCES)
     for source in SOURCES:
         assert all(check_url(url) for url in (*source.urls, *filter(None, [source.checksum_url])))
         assert source.licence in source.credit

@@ -55,7 +55,7 @@ class Heard:
         self._changed.set()
 
     async def wait_for(self, count: int) -> list[Message]:
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while len(self.messages) < count:
                 self._changed = trio.Event()
                 await self._changed.wait()

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from svc.config import Config
 from svc.domain.histogram import HistogramStatistics
-from svc.figures import LeftFigures, Table, added, pack_figures, read_figures
+from svc.figures import FigureTable, LeftFigures, added, pack_figures, read_figures
 from svc.seat import Seat
 from svc.service import Service
 from svc.siblings.counts import HALF_BYTES, SharedCounts
@@ -25,18 +25,18 @@ VALUES = st.one_of(
 )
 
 
-def tables(value: st.SearchStrategy[object]) -> st.SearchStrategy[Table]:
+def tables(value: st.SearchStrategy[object]) -> st.SearchStrategy[FigureTable]:
     return st.dictionaries(st.sampled_from(["a", "b"]), st.dictionaries(st.tuples(st.sampled_from(["x", "y"])), value))  # type: ignore[return-value]
 
 
 @given(tables(VALUES), st.integers(0, 1 << 50))
-def test_packing_and_unpacking_are_inverse(values: Table, at_ms: int):
+def test_packing_and_unpacking_are_inverse(values: FigureTable, at_ms: int):
     assert read_figures(pack_figures(LeftFigures(at_ms, values))) == LeftFigures(at_ms, values)
     assert read_figures(b"") is None
 
 
 @given(tables(st.integers(0, 1 << 40).map(float)), tables(st.integers(0, 1 << 40).map(float)))
-def test_sums_are_by_name_and_labels(one: Table, other: Table):
+def test_sums_are_by_name_and_labels(one: FigureTable, other: FigureTable):
     total = added(one, other)
     for name in {*one, *other}:
         for labels in {*one.get(name, {}), *other.get(name, {})}:

@@ -16,7 +16,7 @@ from svc.siblings.nodes import ALL, NodeSiblings
 from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.nodes import Connect
 from svc.store.postgresql.notices import Notices
-from svc.store.postgresql.shares import Part, ShareLeases, lease_name
+from svc.store.postgresql.shares import NodeRank, ShareLeases, lease_name
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import int8
 from svc.store.postgresql.wire import Result, Timeouts, Wire
@@ -40,7 +40,7 @@ class Node:
     """One node's siblings, and what was said to it. A look at the start is no message of another."""
 
     def __init__(self, connect: Connect, index: int) -> None:
-        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: True)
+        self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: True)
         self.shares = ShareLeases(str(index))
         self.siblings = NodeSiblings(self.notices, index, self.shares)
         self.heard: list[Message] = []
@@ -74,7 +74,7 @@ async def running(*nodes: Node) -> AsyncGenerator[None]:
 async def test_messages_go_to_the_keeper_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):
     keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
     keeper.siblings.keep()
-    two.shares.learn(answers(SHARE), trio.current_time(), Part(3, 1))
+    two.shares.learn(answers(SHARE), trio.current_time(), NodeRank(3, 1))
     identified = Identified(1, UUID(int=7), an_event())
     async with running(keeper, one, two):
         one.siblings.to_keeper(Refused(REFUSED))
@@ -97,7 +97,7 @@ async def test_a_new_keeper_gets_messages_for_the_keeper(url: StoreUrl):
     async with running(former, next_one, sender):
         former.siblings.resign()
         next_one.siblings.keep()
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while not next_one.heard:
                 sender.siblings.to_keeper(DUE)
                 await trio.sleep(0.02)
@@ -131,11 +131,11 @@ async def test_an_invalid_message_is_ignored(url: StoreUrl):
 
 async def test_a_node_that_takes_a_share_gets_its_messages_and_polls_for_earlier_ones(url: StoreUrl):
     former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
-    former.shares.learn(answers(SHARE), trio.current_time(), Part(2, 0))
+    former.shares.learn(answers(SHARE), trio.current_time(), NodeRank(2, 0))
     async with running(former, next_one, sender):
         former.shares.give_back([SHARE])
         looks = next_one.looks
-        next_one.shares.learn(answers(SHARE), trio.current_time(), Part(2, 1))
+        next_one.shares.learn(answers(SHARE), trio.current_time(), NodeRank(2, 1))
         await until(lambda: next_one.looks > looks)
         former.heard.clear()
         sender.siblings.to_sender(SHARE, DUE)

@@ -238,7 +238,7 @@ class Acts:
         self._machine.fill()
 
     @take.register
-    def _(self, _: steps.MakeRoom) -> None:
+    def _(self, _: steps.FreeSpace) -> None:
         self._machine.resume_reading()
 
     def _start(self, act: Callable[[], Awaitable[None]]) -> None:

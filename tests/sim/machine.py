@@ -40,7 +40,7 @@ from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
 from tests.sim.internet import Internet
-from tests.sim.street import Door, Street
+from tests.sim.listener import SharedSocket, WorkerListener
 from tests.support.engines import Watched, opening
 from tests.support.worlds import EPOCH_MS
 
@@ -55,7 +55,7 @@ _TABLES: dict[str, Table[Any]] = {table.name: table for table in TABLES}
 
 
 class DiskError(EngineError):
-    """A commit failed otherwise than for want of room; nobody knows whether it is on the disk."""
+    """A commit failed otherwise than for want of space; nobody knows whether it is on the disk."""
 
 
 class Disk(msgspec.Struct):
@@ -64,7 +64,7 @@ class Disk(msgspec.Struct):
     slow_s: float = 0.02
     """The longest that one takes, on either side of the moment at which it is durable."""
     refusals: int = 0
-    """So many of the next are refused for want of room."""
+    """So many of the next are refused for want of space."""
     breaks: list[str] = []
     """The next fail `before` or `after` they are durable."""
 
@@ -114,7 +114,7 @@ class Machine:
         self._count = workers
         self._workers: dict[int, Worker] = {}
         """Those that live, by index."""
-        self._street: Street
+        self._socket: SharedSocket
         self._power = trio.CancelScope()
         self._down_s = 1.0
         self._is_ending = False
@@ -190,13 +190,13 @@ class Machine:
         """A client's end of a new connection. Raises `ConnectionRefusedError` where nobody listens."""
         if not self.up.is_set():
             raise ConnectionRefusedError
-        return self._street.knock()
+        return self._socket.connect()
 
     def commit(self, function: Callable[[], T]) -> T | DiskError:
         """One commit, as the disk is now. Raises `StoreFullError`."""
         if self.disk.refusals:
             self.disk.refusals -= 1
-            raise StoreFullError("no room, says the simulation")
+            raise StoreFullError("no space, says the simulation")
         breaks = self.disk.breaks.pop(0) if self.disk.breaks else None
         if breaks is not None:
             self.broke_at.append(trio.current_time())
@@ -217,7 +217,7 @@ class Machine:
         )
         several = self._count > 1
         shared = Shared(self._count, self.chance.randbytes) if several else None
-        self._street, self._power, self._is_ending = Street(is_kept=several), trio.CancelScope(), False
+        self._socket, self._power, self._is_ending = SharedSocket(is_kept=several), trio.CancelScope(), False
         try:
             with self._power:
                 async with trio.open_nursery() as nursery:
@@ -225,7 +225,7 @@ class Machine:
                         nursery.start_soon(self._seat, Seat(index, self._count), shared)
         finally:
             self._refuse_clients()
-            self._street.close()
+            self._socket.close()
             if not self._stopped:
                 self.opened.store.close()
 
@@ -237,7 +237,7 @@ class Machine:
             began = trio.current_time()
             worker = self._workers[seat.index] = Worker(self, seat, shared)
             try:
-                await worker.run(self._street.door(), self.up.set)
+                await worker.run(self._socket.listener(), self.up.set)
             except Exception as error:  # noqa: BLE001  every way to end is judged
                 self._judge(error)
             finally:
@@ -258,7 +258,7 @@ class Machine:
     def _refuse_clients(self) -> None:
         """From here on the life ends, and no worker is replaced."""
         self._is_ending = True
-        self._street.is_kept = False
+        self._socket.is_kept = False
         if self.up.is_set():
             self.up = trio.Event()
 
@@ -294,7 +294,7 @@ class Worker:
         self._threads: dict[trio.CancelScope, None] = {}
         self._is_alive = True
 
-    async def run(self, door: Door, served: Callable[[], None]) -> None:
+    async def run(self, listener: WorkerListener, served: Callable[[], None]) -> None:
         """Serve until `shutdown` or `kill`; `served` is called when it does. Raises what the service raises."""
         machine = self._machine
         world = World(machine.now_ms, machine.chance.randbytes, self._run_sync)
@@ -313,11 +313,11 @@ class Worker:
                     **self._among_others(held),
                 )
                 async with trio.open_nursery() as nursery:
-                    await nursery.start(service.run, [door], self.shutdown)
+                    await nursery.start(service.run, [listener], self.shutdown)
                     served()
         finally:
             self._is_alive = False
-            door.close()
+            listener.close()
 
     def _among_others(self, held: ExitStack) -> dict[str, Any]:
         """What several workers share, as `svc.cli.processes` gives it to each: all real, in one process."""

@@ -187,7 +187,7 @@ class Fill(Step, frozen=True, kw_only=True):
     """The map of the store has no page left."""
 
 
-class MakeRoom(Step, frozen=True, kw_only=True):
+class FreeSpace(Step, frozen=True, kw_only=True):
     pass
 
 
@@ -384,7 +384,7 @@ class _Making:
                 yield BreakCommit(at=at, when=chance.choice(("before", "after")))
             case 2:
                 yield Fill(at=at)
-                yield MakeRoom(at=at + chance.choice((0.5, 20, 700)))
+                yield FreeSpace(at=at + chance.choice((0.5, 20, 700)))
             case _:
                 yield Slow(at=at, seconds=chance.choice((0.3, 1.5)))
                 yield Slow(at=at + chance.choice((0.5, 20, 700)), seconds=0.02)

@@ -26,7 +26,7 @@ import trio.testing
 
 from svc.store.invariants import RULES, violations
 from svc.store.tables import DUE, TABLES
-from tests.sim import verdict
+from tests.sim import final_check
 from tests.sim.acts import Acts
 from tests.sim.internet import Internet, Post, Receipt
 from tests.sim.machine import DiskError, Machine, Sabotage, leaves
@@ -95,7 +95,7 @@ class Simulation:
                 self.violations.append("somebody waits for an answer until the end")
             await self._drain()
             if not self.violations:
-                self.violations += await verdict.reach(self)
+                self.violations += await final_check.find_violations(self)
             self.machine.stop()
             nursery.cancel_scope.deadline = trio.current_time() + 60
         self._close()

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +19,9 @@ import trio
 
 from svc.cli import logs, main
 from tests.support.live import settings_of
+from tests.support.process import finish
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = (sys.executable, "-c", "from svc.cli import main; main()")
 
 
 class Ran(NamedTuple):
@@ -100,6 +101,5 @@ def place_of(directory: Path) -> str:
 
 async def run_beside(*arguments: object) -> Ran:
     """Runs the program as a process of its own, beside the service of the test."""
-    command = [*PROGRAM, *map(str, arguments)]
-    done = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=ROOT)
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+    done = await trio.to_thread.run_sync(partial(finish, *arguments, cwd=ROOT))
+    return Ran(done.returncode, done.stdout, done.stderr)

@@ -20,6 +20,7 @@ import structlog
 
 from tests.spec.commands import Run, runner
 from tests.support import live as live_services
+from tests.support.effort import LONG
 from tests.support.every_engine import ENGINES
 from tests.support.live import Live, live_service, opened
 from tests.support.postgresql import MISSING, programs
@@ -39,6 +40,30 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         engines = [] if engine is None else [engine]
     if engines:
         metafunc.parametrize("engine", engines, indirect=True, scope="module")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test whose cases are decided before the store is asked, one is tried on PostgreSQL."""
+    tried = set[str]()
+
+    def is_repeated(item: pytest.Item) -> bool:
+        if not item.get_closest_marker("before_the_store") or _engine_of(item) != "postgresql":
+            return False
+        name = item.nodeid.partition("[")[0]
+        is_tried = name in tried
+        tried.add(name)
+        return is_tried
+
+    repeated = [] if LONG else [item for item in items if is_repeated(item)]
+    config.hook.pytest_deselected(items=repeated)
+    left_out = set(repeated)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _engine_of(item: pytest.Item) -> str | None:
+    return (
+        item.callspec.params.get("engine") if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
+    )
 
 
 def _opens_a_store(metafunc: pytest.Metafunc) -> bool:

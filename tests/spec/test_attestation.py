@@ -22,7 +22,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from tests.domain.attestation_world import APP, SIGNER, attested, batch, chain, described, leaf, root
-from tests.spec.answers import TIMESTAMP, assert_error, assert_request_id, nothing_stored
+from tests.spec.responses import TIMESTAMP, assert_error, assert_request_id, nothing_stored
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.worlds import EPOCH_MS
 
@@ -158,7 +158,7 @@ async def test_a_full_store_gives_no_challenge(tmp_path: Path):
 
 
 def fill(live: Live, size: int) -> None:
-    """Rows of so many bytes until there is no room for another."""
+    """Rows of so many bytes until there is no space for another."""
     for number in count(size):
         live.found.store.write_now([partial(Transaction.put, table=STATISTICS, key=(number, 0, 0), value=bytes(size))])
 

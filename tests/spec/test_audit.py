@@ -22,8 +22,8 @@ from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.audit_views import AuditMatch, Sought, newest
 from svc.store.transactions import erasure
-from tests.spec.answers import assert_error, visit
 from tests.spec.automation import Automation, stored_keys
+from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service

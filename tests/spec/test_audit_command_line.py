@@ -22,11 +22,13 @@ from svc.domain.audit import WITHHELD
 from svc.domain.timestamps import timestamp
 from svc.store.transactions import erasure
 from svc.world import World
-from tests.spec.answers import TIMESTAMP
 from tests.spec.automation import Automation
-from tests.spec.commands import PROGRAM, ROOT, Run, place_of, run_beside
+from tests.spec.commands import ROOT, Run, place_of, run_beside
+from tests.spec.responses import TIMESTAMP
 from tests.spec.test_webhook_recovery import ENDPOINT, LONG_AGO, failed_at
 from tests.support.live import Live, live_service, report
+from tests.support.ports import free_port
+from tests.support.process import start
 
 __all__ = ["failed_at"]
 
@@ -297,6 +299,7 @@ def test_a_name_in_the_log_cannot_move_the_cursor_of_a_terminal(scene: Scene):
     ],
     ids=" ".join,
 )
+@pytest.mark.before_the_store
 def test_an_invalid_log_query_is_a_usage_error(scene: Scene, arguments: tuple[str, ...]):
     """Decisions 10: exit status 2."""
     scene.run("audit", *arguments).assert_usage()
@@ -348,12 +351,9 @@ def test_a_development_service_records_what_it_creates(run: Run, tmp_path: Path)
     """`svc dev`: its organization and its keys, once for all starts."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     for _ in range(2):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            bind = f"127.0.0.1:{free.getsockname()[1]}"
-        command = [*PROGRAM, "dev", "--data", str(tmp_path / "data"), "--bind", bind]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=ROOT
-        )
+        bind = f"127.0.0.1:{free_port()}"
+        command = ("dev", "--data", tmp_path / "data", "--bind", bind)
+        process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
         assert process.stdout is not None
         try:
             assert any("Ctrl-C" in line for line in process.stdout)

@@ -25,7 +25,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
 from svc.store.webhook_views import endpoints_of
 from svc.world import twenty_characters
-from tests.spec.answers import nothing_stored
+from tests.spec.responses import nothing_stored
 from tests.spec.subscriber import URL, Names
 from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

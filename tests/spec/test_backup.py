@@ -11,9 +11,9 @@ import pytest
 
 from svc.store.tables import BALANCES
 from svc.world import World
-from tests.spec.answers import TIMESTAMP
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in
+from tests.spec.responses import TIMESTAMP
 from tests.support.backup import put
 from tests.support.live import live_service, opened
 

@@ -18,8 +18,8 @@ from svc.domain.records import Organization
 from svc.store.tables import LEDGER
 from svc.store.transactions import accounts
 from svc.world import World
-from tests.spec.answers import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
 from tests.spec.commands import Run
+from tests.spec.responses import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, Live, opened, report
 
 

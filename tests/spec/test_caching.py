@@ -21,6 +21,7 @@ def path_of(route: Route, live: Live) -> str:
 
 
 @pytest.mark.parametrize("route", KEYED, ids=lambda route: route.operation_id)
+@pytest.mark.before_the_store
 async def test_responses_of_a_route_that_takes_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: successes, refused bodies, unknown resources, wrong methods, other keys and none."""
     _, secret = live.issue(route.kinds[0], "production")
@@ -44,6 +45,7 @@ async def test_responses_of_a_route_that_takes_a_key_are_not_cached(live: Live, 
 
 
 @pytest.mark.parametrize("route", OPEN, ids=lambda route: route.operation_id)
+@pytest.mark.before_the_store
 async def test_responses_to_a_request_with_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: also where nobody asked for it, and where nothing is."""
     _, secret = live.issue()

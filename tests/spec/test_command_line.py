@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from svc.domain.billing import BILLING_STATUSES
-from tests.spec.answers import TIMESTAMP
 from tests.spec.commands import Run, place_of
+from tests.spec.responses import TIMESTAMP
 from tests.support.live import bytes_of, opened
 
 ORGANIZATION_FIELDS = {
@@ -44,6 +44,7 @@ def issue(run: Run, *arguments: object) -> dict[str, Any]:
      "console", "console link", "key", "key issue", "key list", "key revoke", "data", "data status", "data check",
      "check", "backup", "restore"],
 )  # fmt: skip
+@pytest.mark.before_the_store
 def test_every_command_has_help(run: Run, command: str):
     """Decisions 10: `svc` is the one program, and these are its commands."""
     ran = run(*command.split(), "--help")
@@ -109,6 +110,7 @@ def test_credit_is_granted_and_withdrawn(run: Run):
 
 
 @pytest.mark.parametrize("amount", ["", "much", "1e999", "nan", "inf", "0.0000001"])
+@pytest.mark.before_the_store
 def test_an_invalid_amount_is_a_usage_error(run: Run, amount: str):
     """Decisions 10: exit status 2, and nothing changed."""
     org = organization(run)
@@ -196,6 +198,7 @@ def test_an_unknown_organization_or_key_is_reported_in_one_line(run: Run):
     ],
     ids=" ".join,
 )
+@pytest.mark.before_the_store
 def test_a_usage_error_exits_with_status_2(run: Run, command: tuple[str, ...]):
     """Decisions 10."""
     run(*command).assert_usage()

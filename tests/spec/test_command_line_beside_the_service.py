@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import tomllib
 from functools import partial
@@ -17,9 +16,11 @@ import trio
 from svc.config import Config, load
 from svc.store.tables import BALANCES
 from svc.world import World
-from tests.spec.answers import assert_error, visit
-from tests.spec.commands import PROGRAM, ROOT, Run, run_beside
+from tests.spec.commands import ROOT, Run, run_beside
+from tests.spec.responses import assert_error, visit
 from tests.support.live import ORIGIN, Live, opened
+from tests.support.ports import free_port
+from tests.support.process import PROGRAM
 
 
 @pytest.mark.only_on("lmdb", "it opens no store")
@@ -122,8 +123,7 @@ async def test_serve_handles_requests_until_sigterm_drains_it(tmp_path: Path):
     created = (await run_beside("org", "create", "Shop", "--data", tmp_path, "--json")).json
     options = ("--kind", "secret", "--environment", "development", "--data", tmp_path, "--json")
     secret = (await run_beside("key", "issue", created["organization_id"], *options)).json["secret"]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     command = [*PROGRAM, "serve", "--data", str(tmp_path), "--bind", bind, "--metrics-bind", "127.0.0.1:0"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     served = partial(trio.run_process, command, stderr=subprocess.PIPE, check=False, cwd=ROOT, env=environment)

@@ -12,9 +12,9 @@ from svc.domain.audit import Actor, AuditRecord
 from svc.http.console import accounts as endpoints
 from svc.store.tables import AUDIT
 from svc.store.transactions import accounts
-from tests.spec.answers import TOO_LITTLE, assert_invalid, visit
 from tests.spec.automation import Automation
 from tests.spec.console import Console
+from tests.spec.responses import TOO_LITTLE, assert_invalid, visit
 from tests.support.live import Live, report
 
 NOTHING = {"identifications": 0, "identifiable": 0, "unidentifiable": 0, "free": 0, "amount_micros": 0}

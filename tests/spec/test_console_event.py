@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from svc.store.transactions import removal
-from tests.spec.answers import DRIVEN, assert_error, visit
 from tests.spec.automation import Automation
 from tests.spec.console import UNKNOWN, Console
+from tests.spec.responses import DRIVEN, assert_error, visit
 from tests.spec.subscriber import COMPLETED, subscribing
 from tests.support.live import ORIGIN, Live, report
 from tests.support.receivers import DOWN

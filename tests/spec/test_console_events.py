@@ -13,9 +13,9 @@ from svc.store.events import put_event
 from svc.store.snapshot import Transaction
 from svc.store.tables import EVENTS
 from svc.store.transactions.holdings import counted, holding, keep
-from tests.spec.answers import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit
 from tests.spec.automation import Automation
 from tests.spec.console import Console
+from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit
 from tests.support.live import Live, report
 
 HOUR_MS = 3_600_000

@@ -10,9 +10,9 @@ import trio
 
 from svc.http.console import preview
 from svc.store.transactions import removal
-from tests.spec.answers import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
 from tests.spec.automation import Automation
 from tests.spec.console import Console
+from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
 from tests.support.live import Live, report
 
 LOUD = {"developerTools": True}

@@ -13,8 +13,8 @@ from svc.domain.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
 from svc.store.tables import CONSOLE_LINKS, SESSIONS
 from svc.store.transactions.removal import remove_organization
 from svc.store.views import keys_of
-from tests.spec.answers import assert_error, nothing_stored
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
+from tests.spec.responses import assert_error, nothing_stored
 from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service
 
@@ -308,6 +308,7 @@ async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
         ((), {"host": "other.example"}),
     ],
 )
+@pytest.mark.before_the_store
 async def test_no_other_site_can_change_anything_with_a_session(
     live: Live, without: tuple[str, ...], changed: dict[str, str]
 ):
@@ -337,6 +338,7 @@ async def test_no_other_site_can_change_anything_with_a_session(
         ({"origin": "https://svc.example"}, 200),
     ],
 )
+@pytest.mark.before_the_store
 async def test_no_other_site_can_read_with_a_session(live: Live, changed: dict[str, str], status: int):
     browser = await signed_in(live, https=True)
     assert (await browser("GET", SESSION, **changed)).status_code == status

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from svc.store.transactions import removal
-from tests.spec.answers import TOO_LITTLE, assert_error, assert_invalid, visit
 from tests.spec.automation import Automation
 from tests.spec.console import NOBODY, Console
+from tests.spec.responses import TOO_LITTLE, assert_error, assert_invalid, visit
 from tests.support.live import PUBLIC_ADDRESS, Live, report
 
 ELSEWHERE = {"x-forwarded-for": "81.2.69.161"}

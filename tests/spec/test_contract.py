@@ -24,8 +24,8 @@ from svc.http.openapi import emit
 from svc.http.routes import API
 from tests.spec.automation import Automation
 from tests.spec.subscriber import Names
-from tests.support import made_up_requests
-from tests.support.conformity import find
+from tests.support import schemathesis_hooks
+from tests.support.conformance import find
 from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
@@ -62,14 +62,16 @@ async def test_no_generated_request_finds_an_error_or_an_undocumented_response(t
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)
     async with live_service(tmp_path / "data", transport=Receivers(), resolver=names) as live:
-        await made_up_requests_find_nothing(live, tmp_path)
+        await generated_requests_find_nothing(live, tmp_path)
 
 
-async def made_up_requests_find_nothing(live: Live, tmp_path: Path) -> None:
-    assert made_up_requests.ORIGIN == ORIGIN
+async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
+    assert schemathesis_hooks.ORIGIN == ORIGIN
     secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
     settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
-    settings.write_text(SETTINGS.format(**secrets, organization=live.organization.id, hooks=made_up_requests.__file__))
+    settings.write_text(
+        SETTINGS.format(**secrets, organization=live.organization.id, hooks=schemathesis_hooks.__file__)
+    )
     document.write_text(json.dumps(await document_of(live, secrets["public"])))
     done = await run(
         tmp_path,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.spec.answers import IDENTIFY, assert_error, assert_request_id, body_of, nothing_stored, post, visit
+from tests.spec.responses import IDENTIFY, assert_error, assert_request_id, body_of, nothing_stored, post, visit
 from tests.support.live import ORIGIN, Live
 
 ASKED = {"access-control-request-method": "POST", "access-control-request-headers": "x-api-key,content-type"}

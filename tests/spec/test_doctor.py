@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,12 @@ from svc.config import Config
 from svc.world import World
 from tests.spec.commands import Run
 from tests.support.certificates import Files
+from tests.support.ports import free_port
 from tests.support.process import Started, run_json
 
 pytestmark = pytest.mark.only_on("lmdb", "it looks at a data directory; at a database: test_store_in_a_database.py")
 
 NOW_MS = 1_767_225_600_000
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def examined(directory: Path, now_ms: int | None = None, url: str | None = None, **settings: Any) -> Examined:

@@ -28,9 +28,9 @@ from svc.store.tables import (
 )
 from svc.store.transactions.erasure import EVENTS_A_STEP, erase_visitor
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from tests.spec.answers import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
+from tests.spec.responses import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report
 
 NOBODY = "AAAAAAAAAAAAAAAAAAAA"

@@ -34,11 +34,11 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.store.visitor_rows import unread
 from svc.world import World
 from tests.domain.test_preview import event
-from tests.spec.answers import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
-from tests.spec.commands import PROGRAM as SVC
 from tests.spec.commands import Ran, Run, run_beside
+from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked, tell_later
 from tests.support.live import Live, live_service, opened, options_of, report
+from tests.support.process import PROGRAM as SVC
 
 pytestmark = pytest.mark.slow
 
@@ -205,6 +205,7 @@ def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
         ("--limit", "0"),
     ],
 )
+@pytest.mark.before_the_store
 def test_an_invalid_query_is_a_usage_error(run: Run, shop: Shop, arguments: tuple[str, ...]):
     run("events", "list", shop.organization, *arguments).assert_usage()
 

@@ -18,7 +18,7 @@ from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS
 from svc.store.transactions.weights import save_weights
-from tests.spec.answers import (
+from tests.spec.responses import (
     DRIVEN,
     HEADLESS,
     TIMESTAMP,
@@ -399,6 +399,7 @@ async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live
         ({"page": 2**70}, "page", "out_of_range"),
     ],
 )  # fmt: skip
+@pytest.mark.before_the_store
 async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
     live: Live, query: dict[str, Any], wrong: str, issue: str
 ):
@@ -423,6 +424,7 @@ async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
         ({"start": "2026-01-01T00:00:00Z"}, "start", "unknown_field"),
     ],
 )
+@pytest.mark.before_the_store
 async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(
     live: Live, query: dict[str, Any], wrong: str, issue: str
 ):
@@ -567,13 +569,13 @@ async def test_a_corrupt_archive_does_not_hide_its_event(live: Live):
     (made,) = await visits(live, 1)
     secret = secret_key(live)
 
-    def damage(transaction: Transaction) -> None:
+    def corrupt(transaction: Transaction) -> None:
         key = (live.organization.number, UUID(made).bytes)
         document = transaction.get(DOCUMENTS, *key)
         assert isinstance(document, Document)
         transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9] + bytes(9)))
 
-    assert live.found.store.write_now([damage]) == [None]
+    assert live.found.store.write_now([corrupt]) == [None]
     answer = (await get(live, secret, f"/{made}")).json()
     assert answer.pop("document") is None
     assert [answer] == (await get(live, secret)).json()["rows"]

@@ -11,8 +11,8 @@ from svc.domain.timestamps import timestamp
 from svc.http import events
 from svc.store.invariants import violations
 from svc.store.tables import HOURS
-from tests.spec.answers import DRIVEN, assert_error, assert_invalid, visit
 from tests.spec.automation import Automation
+from tests.spec.responses import DRIVEN, assert_error, assert_invalid, visit
 from tests.spec.test_events import HOUR_MS, get, listed, secret_key, visits
 from tests.support.live import Live, report
 

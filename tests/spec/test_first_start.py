@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
 from tests.support.live import ORIGIN, opened, options_of, report
-from tests.support.process import ENVIRONMENT, PROGRAM, Started
+from tests.support.process import ENVIRONMENT, Started, finish
 
 SERVICE_LINKS = {
     "SVC_SERVICE_HOST": "10.0.0.7",
@@ -193,9 +192,9 @@ def test_an_organization_whose_keys_cannot_be_shown_is_not_created(
     data, keys_file = tmp_path / "data", tmp_path / "folder" / "keys.json"
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [*PROGRAM, "serve", *options_of(data), "--bind", "127.0.0.1:0", "--init"]
+    command = ("serve", *options_of(data), "--bind", "127.0.0.1:0", "--init")
     try:
-        done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False)
+        done = finish(*command, stdout=theirs, env=ENVIRONMENT)
     finally:
         os.close(theirs)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr

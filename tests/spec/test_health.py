@@ -10,7 +10,7 @@ import pytest
 
 import svc
 from svc.network_data.builtin import BuiltInRanges
-from tests.spec.answers import assert_error, visit
+from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import URL, Subscriber, subscribing
 from tests.support.live import Live, live_service
 from tests.support.receivers import DOWN

@@ -16,7 +16,8 @@ import pytest
 
 from svc.cli import COMMANDS, SECTIONS, program
 from svc.cli.completion import SHELLS
-from tests.spec.commands import PROGRAM, Run
+from tests.spec.commands import Run
+from tests.support.process import finish
 
 pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
 
@@ -97,7 +98,7 @@ def completed(*words: str) -> list[str]:
         "COMP_WORDS": " ".join(("svc", *words)),
         "COMP_CWORD": str(len(words)),
     }
-    done = subprocess.run(PROGRAM, capture_output=True, text=True, env=environment, check=False, timeout=30)
+    done = finish(env=environment)
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from svc.store.transactions import accounts
-from tests.spec.answers import (
+from tests.spec.responses import (
     BROWSER,
     IDENTIFY,
     TOO_LITTLE,

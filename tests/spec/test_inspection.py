@@ -282,7 +282,7 @@ def raw_of(directory: Path, table: Table[Any], key: bytes) -> bytes:
         return dict(snapshot.unchecked(table, b""))[key]
 
 
-def damage(directory: Path, table: str, key: bytes, value: bytes) -> None:
+def corrupt(directory: Path, table: str, key: bytes, value: bytes) -> None:
     with closing(opened(directory).store) as store:
         store.engine.write(lambda writer: writer.put(table, key, value))
 
@@ -295,10 +295,10 @@ def test_a_corrupt_row_is_shown_with_its_key_and_the_rest_follows(run: Run, tmp_
         run("org", "credit", organization, "--usd", 1)
     ledger = next(table for table in TABLES if table.name == "ledger")
     first, second, *_ = keys_in(tmp_path / "data", ledger)
-    damage(tmp_path / "data", "ledger", second, b"\0\0\0\0nothing")
+    corrupt(tmp_path / "data", "ledger", second, b"\0\0\0\0nothing")
     stray, typed = b"\0\0\0\1" + bytes(16), b"\0\0\0\1" + bytes(15) + b"\1"
-    damage(tmp_path / "data", "ledger", stray, raw_of(tmp_path / "data", ledger, first))
-    damage(tmp_path / "data", "ledger", typed, typed_row(ledger, typed))
+    corrupt(tmp_path / "data", "ledger", stray, raw_of(tmp_path / "data", ledger, first))
+    corrupt(tmp_path / "data", "ledger", typed, typed_row(ledger, typed))
     ran = run("inspect", "rows", "ledger", "--org", organization, "--json")
     assert ran.status == 1
     assert "3 corrupt rows" in ran.err
@@ -348,12 +348,12 @@ def test_no_view_is_held_while_a_row_is_printed(toured: Toured, monkeypatch: pyt
     """Else the file of a running service would grow for as long as a pager is open."""
     monkeypatch.setattr(inspection, "ROWS_A_READ", 2)
     with read_only(toured.directory / "store", live=True) as store:
-        walk = inspection.rows(store, BLOCKS)
-        shown = [next(walk) for _ in range(5)]
+        listing = inspection.rows(store, BLOCKS)
+        shown = [next(listing) for _ in range(5)]
         assert not views_held(store)
         with store.read():
             assert views_held(store), "they are looked for in vain"
-        assert [row.key for row in (*shown, *walk)] == keys_in_store(store, BLOCKS)
+        assert [row.key for row in (*shown, *listing)] == keys_in_store(store, BLOCKS)
 
 
 @pytest.mark.slow

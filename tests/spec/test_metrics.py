@@ -19,7 +19,7 @@ from svc.domain.signals import CATALOGUE as SIGNAL_NAMES
 from svc.http.routes import ROUTES
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.store.tables import EVENTS, TABLES
-from tests.spec.answers import assert_error, visit
+from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import DOWN, OK
@@ -148,7 +148,7 @@ async def test_a_fired_signal_is_counted_by_its_name(tmp_path: Path):
 
 
 async def test_requests_refused_at_admission_are_counted(tmp_path: Path):
-    """Over the rate limit is 429; without room in the front mailbox it is 503."""
+    """Over the rate limit is 429; with a full mailbox for admission it is 503."""
     threads = HeldThreads()
     settings = {"admission_capacity": 1, "stage_capacity": 1, "batch_limit": 1}
     async with live_service(tmp_path, run_sync=threads, metrics=True, **settings) as live:
@@ -317,7 +317,7 @@ async def test_a_failed_step_of_retention_is_counted(live: Live):
     await visit(live, key, report(1))
     live.clock.advance(hours=24 * 31)
     progress = Progress(live.clock.now_ms)
-    with live.damaged(EVENTS):
+    with live.corrupted(EVENTS):
         await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=False)
     assert progress.statistics().failed == {"events": 1}
     assert "events" not in progress.statistics().deleted

@@ -15,7 +15,7 @@ import trio
 from svc.store.directory import Opened
 from svc.store.postgresql import store as serving
 from svc.world import World
-from tests.spec.answers import assert_error
+from tests.spec.responses import assert_error
 from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.live import Live, live_service, report

@@ -8,8 +8,8 @@ import pytest
 
 from svc.store.tables import META
 from svc.world import World
-from tests.spec.answers import assert_error
 from tests.spec.commands import Run
+from tests.spec.responses import assert_error
 from tests.support.live import live_service, opened
 
 pytestmark = pytest.mark.only_on("lmdb", "nodes share a pepper: test_nodes.py")

@@ -13,7 +13,7 @@ from svc.cli.organizations import create_organization
 from svc.domain.billing import IDENTIFIABLE_MICROS
 from svc.domain.ids import DAY_MS
 from svc.store.transactions import accounts
-from tests.spec.answers import BROWSER, assert_error, forward, nothing_stored, post, visit
+from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 
 

@@ -13,7 +13,7 @@ import trio
 
 from svc.http.traffic import UNKNOWN
 from svc.store.tables import EVENTS
-from tests.spec.answers import visit
+from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
@@ -80,7 +80,7 @@ async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logg
 async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, logged: list[Any]):
     _, secret = live.issue("secret")
     await live.identify(secret, origin=None)
-    with live.damaged(EVENTS):
+    with live.corrupted(EVENTS):
         response = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
     assert response.status_code == 500
     request_id = response.headers["x-request-id"]

@@ -59,7 +59,7 @@ from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoin
 from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
 from svc.store.views import keys_of
 from svc.store.webhook_views import endpoints_of
-from tests.spec.answers import assert_error, visit
+from tests.spec.responses import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later
 from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS, sim_world
@@ -247,18 +247,18 @@ async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_st
     for device in range(3):
         await identified(live, public, marked(f"m{device}", device), headers={"idempotency-key": str(device)})
     now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
-    duties = [*full_scans(live.organization.number, now_ms, 365)]
+    tasks = [*full_scans(live.organization.number, now_ms, 365)]
     with live.found.store.read() as snapshot:
-        duties += expired_by_key(snapshot, live.organization.number, now_ms)
-    for duty in duties:
-        live.found.store.write_now([partial(duty.step, duty.start)])
+        tasks += expired_by_key(snapshot, live.organization.number, now_ms)
+    for cleanup in tasks:
+        live.found.store.write_now([partial(cleanup.step, cleanup.start)])
         with live.found.store.read() as snapshot:
             assert list(violations(snapshot)) == []
     assert counts(live, *OF_AN_EVENT, IDEMPOTENCY) == [0] * 5
 
 
 async def test_a_store_without_expired_rows_is_not_written(live: Live):
-    """Each minute one look at each table; a duty is begun only where something is over."""
+    """Each minute one look at each table; a cleanup task begins only where something has expired."""
     _, public = live.issue()
     await identified(live, public)
     commits = live.found.store.statistics().commits
@@ -276,11 +276,11 @@ async def test_a_cleanup_step_is_bounded(live: Live):
 
     live.found.store.write_now([many])
     with live.found.store.read() as snapshot:
-        (duty,) = expired_by_key(snapshot, number, now_ms)
+        (cleanup,) = expired_by_key(snapshot, number, now_ms)
     left = []
-    resume: tuple[Any, ...] | None = duty.start
+    resume: tuple[Any, ...] | None = cleanup.start
     while resume is not None:
-        (step,) = live.found.store.write_now([partial(duty.step, resume)])
+        (step,) = live.found.store.write_now([partial(cleanup.step, resume)])
         assert not isinstance(step, Exception)
         resume = step.resume
         left += counts(live, CHALLENGES)
@@ -289,7 +289,7 @@ async def test_a_cleanup_step_is_bounded(live: Live):
 
 @pytest.mark.slow
 async def test_identifications_continue_while_a_backlog_is_deleted(live: Live):
-    """The sweeper gives way between two steps; what it deletes and what is written meanwhile do not meet."""
+    """The sweeper yields between two steps; what it deletes and what is written meanwhile do not meet."""
     _, public = live.issue()
     for device in range(2 * EVENTS_A_STEP + 1):
         await identified(live, public, report(device))

@@ -12,8 +12,8 @@ from svc.domain.signals import CATALOGUE, default_weights
 from svc.domain.weights import StoredWeights
 from svc.store.tables import WEIGHTS
 from svc.store.views import weights_key
-from tests.spec.answers import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.spec.automation import Automation
+from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report
 
 WEIGHTS_PATH = "/risk-weights"
@@ -198,6 +198,7 @@ async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Liv
         ([], "", "wrong_type"),
     ],
 )
+@pytest.mark.before_the_store
 async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, body: Any, field: str, issue: str):
     """Decisions 1.4, 6.1, 6.3; `rooted` exists on Android alone."""
     admin = Automation(live)

@@ -13,7 +13,7 @@ from svc.domain.signals import default_weights
 from svc.domain.weights import StoredWeights, WeightsChange
 from svc.store.tables import WEIGHTS_SNAPSHOTS
 from svc.store.transactions.weights import restore_weights, save_weights
-from tests.spec.answers import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
+from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
 from tests.support.live import ORIGIN, USER_AGENT, Live, report
 
 TRIGGERS_OF = [
@@ -31,6 +31,7 @@ TRIGGERS_OF = [
     [row[1:] for row in TRIGGERS_OF],
     ids=[row[0] for row in TRIGGERS_OF],
 )
+@pytest.mark.before_the_store
 async def test_the_score_is_the_sum_of_its_triggers_and_determines_the_level(
     live: Live, changes: dict[str, Any], headers: dict[str, str], signals: list[str], score: int, level: str
 ):

@@ -225,7 +225,8 @@ def stored(directory: Path) -> str:
 
 def test_a_secret_appears_only_in_the_response_that_issued_it(tmp_path: Path, engine: str):
     tour = Tour(tmp_path / "data", tmp_path / "backup")
-    settings = {"SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8", **settings_of(tour.directory)}
+    unlimited = {"SVC_MANAGEMENT_RATE": "1000", "SVC_READ_RATE": "1000", "SVC_CLIENT_RATE": "1000"}
+    settings = {"SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8", **unlimited, **settings_of(tour.directory)}
     served = Served(tour.directory, program=(*PROGRAM[:2], FAULTY), **settings)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=20, verify=False) as client:

@@ -16,7 +16,7 @@ from svc.store.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOO
 from svc.store.transactions.accounts import Author, add_credit
 from svc.store.transactions.settlement import LINES_A_STEP, block_overdue, due_day, settle
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from tests.spec.answers import TOO_LITTLE, assert_error, visit
+from tests.spec.responses import TOO_LITTLE, assert_error, visit
 from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS
 

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from svc.domain.signed_verdict import signing_key, verdict_key
 from svc.store.tables import AUDIT
-from tests.spec.answers import TOO_LITTLE, assert_error
 from tests.spec.automation import Automation
+from tests.spec.responses import TOO_LITTLE, assert_error
 from tests.support.live import ORIGIN, Live, live_service
 
 Jwk = dict[str, str]

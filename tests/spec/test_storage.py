@@ -14,9 +14,9 @@ from svc.store.invariants import violations
 from svc.store.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
 from svc.store.transactions import removal
 from svc.store.transactions.holdings import holding
-from tests.spec.answers import BROWSER, assert_error, visit
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
+from tests.spec.responses import BROWSER, assert_error, visit
 from tests.support import process
 from tests.support.live import ORIGIN, Live, live_service, report
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ import pytest
 
 from svc.store.tables import META
 from svc.world import elapsed_s, pause
-from tests.spec.commands import PROGRAM, ROOT, Ran, Run
+from tests.spec.commands import ROOT, Ran, Run
 from tests.store.release import unpack
 from tests.store.test_move import NEWEST
 from tests.support.postgresql import Cluster
+from tests.support.process import start
 
 pytestmark = pytest.mark.only_on(None, "its commands name their stores")
 
@@ -252,7 +252,7 @@ def test_a_killed_move_continues_where_it_stopped(there: Database, run: Run, tmp
         there.name,
     )
     arguments = ("store", "move", "--from", released, "--to", there.url, "--json")
-    process = subprocess.Popen([*PROGRAM, *map(str, arguments)], cwd=ROOT)
+    process = start(*arguments, cwd=ROOT)
     try:
         wait_until(lambda: there.cluster.execute("select 1 from pg_stat_activity where wait_event = 'PgSleep'") != [])
     finally:

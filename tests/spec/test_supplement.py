@@ -23,7 +23,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.store.transactions.erasure import purge_event
-from tests.spec.answers import (
+from tests.spec.responses import (
     BROWSER,
     assert_error,
     assert_invalid,
@@ -258,6 +258,7 @@ async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, tier: 
         ({"tag": "x"}, "tag", "unknown_field"),
     ],
 )
+@pytest.mark.before_the_store
 async def test_an_invalid_body_is_a_validation_error(live: Live, members: dict[str, Any], wrong: str, issue: str):
     """Decisions 1.4, 1.5."""
     _, key = live.issue()
@@ -389,7 +390,7 @@ async def test_a_report_refused_by_a_full_store_can_be_sent_again(tmp_path: Path
 
 
 def fill(live: Live, size: int) -> None:
-    """Rows of so many bytes until there is no room for another."""
+    """Rows of so many bytes until there is no space for another."""
     for number in count(size):
         row = partial(Transaction.put, table=STATISTICS, key=(number, 0, 0), value=bytes(size))
         live.found.store.write_now([row])

@@ -14,7 +14,7 @@ from svc.domain.records import Event
 from svc.domain.signals import CATALOGUE
 from svc.http import web
 from svc.http.try_page import MOST_VISITS, TryKeyError
-from tests.spec.answers import BROWSER, DRIVEN, assert_error, visit
+from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

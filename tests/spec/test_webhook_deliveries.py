@@ -16,8 +16,8 @@ import trio.testing
 import trustme
 
 from svc.domain.webhooks.transport_types import Attempted
-from tests.spec.answers import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.automation import Automation
+from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, answer, read_request, receiver
@@ -435,6 +435,7 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
         ("?cursor=019b76da-a800-7000-8000-000000000000", "cursor", "invalid_cursor"),
     ],
 )
+@pytest.mark.before_the_store
 async def test_an_invalid_query_parameter_is_named(hooks: Subscriber, query: str, field: str, issue: str):
     """Decisions 1.6 and 8.6."""
     assert_invalid(await hooks("GET", DELIVERIES + query), field, issue, "query")
@@ -538,7 +539,7 @@ class Heard:
             await read_request(stream)  # to the end of the connection
 
     async def request(self) -> Request:
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             return await self._kept.receive()
 
 

@@ -39,7 +39,7 @@ class Receiver:
         """The first so many envelopes, by type."""
         while len(self.said) < count:
             self._more = trio.Event()
-            with trio.fail_after(5):
+            with trio.fail_after(60):
                 await self._more.wait()
         return sorted((said for _, said in self.said), key=lambda said: said["type"])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import threading
@@ -25,7 +24,9 @@ from svc.cli.webhook_signature import verify_delivery
 from svc.domain.refusals import CATALOGUE
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.world import World
-from tests.spec.commands import PROGRAM, ROOT, Run
+from tests.spec.commands import ROOT, Run
+from tests.support.ports import free_port
+from tests.support.process import start
 
 pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
 
@@ -70,14 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 def running(*arguments: object, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The program, and what it printed up to the line with these words."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    process = subprocess.Popen(
-        [*PROGRAM, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-        cwd=ROOT,
-    )
+    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
     assert process.stdout is not None
     try:
         seen = ""
@@ -104,8 +98,7 @@ class Dev(NamedTuple):
 def dev(tmp_path: Path) -> Generator[Dev]:
     """One for each test: what is not delivered yet keeps an endpoint busy."""
     data = tmp_path / "dev" / "data"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):
         yield Dev(data, f"http://{bind}")
 

@@ -144,14 +144,14 @@ async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
         _, secret = live.issue(environment="production")
         for device in range(2):
             assert (await live.identify(secret, {"canvas": f"{device:032x}"})).status_code == 200
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while states(live.found.store) != ["failed"] * 2:
                 await wait_all_tasks_blocked(0.01)
         before = sorted((post.event_id, post.body) for post in receivers.posts)
         receivers.scripts[URL] = always(Attempted(200, None, 20, None), 0)
         assert (await run_beside(*beside)).json["recovered"] == 2
         live.clock.advance(hours=1)  # past the moment at which the other process, by its own clock, made them due
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while states(live.found.store) != ["delivered"] * 2:
                 await wait_all_tasks_blocked(0.01)
         assert sorted((post.event_id, post.body) for post in receivers.posts[2:]) == before

@@ -14,8 +14,8 @@ import pytest
 import trio
 
 from svc.store.transactions import webhook_endpoints
-from tests.spec.answers import assert_error, assert_invalid, nothing_stored
 from tests.spec.automation import Automation
+from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS
 
@@ -188,6 +188,7 @@ def know_hosts(hooks: Subscriber) -> None:
 
 
 @pytest.mark.parametrize(("fields", "field", "issue"), FAULTS)
+@pytest.mark.before_the_store
 async def test_an_invalid_field_is_named_and_changes_nothing(
     hooks: Subscriber, fields: dict[str, Any], field: str, issue: str
 ):

@@ -25,9 +25,9 @@ from svc.store.reading import read_only
 from svc.store.tables import TABLES
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
-from tests.spec.answers import BROWSER
 from tests.spec.automation import Automation
 from tests.spec.console_browser import link, signed_in
+from tests.spec.responses import BROWSER
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, Live, report

@@ -156,10 +156,10 @@ def test_only_expired_records_are_deleted_and_in_bounded_steps(store: Store):
 
     store.write_now([many])
     with store.read() as snapshot:
-        (duty,) = expired_by_key(snapshot, 1, EPOCH_MS + AUDIT_MS)
+        (cleanup,) = expired_by_key(snapshot, 1, EPOCH_MS + AUDIT_MS)
     left: list[int] = []
     for _ in range(2):
-        store.write_now([partial(duty.step, duty.start)])
+        store.write_now([partial(cleanup.step, cleanup.start)])
         left.append(len(records(store)))
     assert left == [len(kept) + 1, len(kept)]
     assert records(store) == kept

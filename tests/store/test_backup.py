@@ -20,7 +20,15 @@ from svc.store import operations
 from svc.store.backup import segments, snapshots
 from svc.store.backup.files import exclusive
 from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
-from svc.store.backup.segments import DamagedBackupError, Segment, SegmentRecord, Torn, Writer, listed, records
+from svc.store.backup.segments import (
+    DamagedBackupError,
+    SegmentFile,
+    SegmentRecord,
+    SegmentWriter,
+    Torn,
+    listed,
+    records,
+)
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
 from svc.store.engine import Writer as EngineWriter
@@ -48,16 +56,16 @@ def batch(at_ms: int, value: bytes = b"value") -> bytes:
     return pack_batch(Batch(at_ms, {"balances": {b"key": value}}))
 
 
-def written(folder: Path, count: int = 4, *, apart_ms: int = 1) -> list[Segment]:
+def written(folder: Path, count: int = 4, *, apart_ms: int = 1) -> list[SegmentFile]:
     folder.mkdir(exist_ok=True)
-    writer = Writer(folder, TIMELINE, 0)
+    writer = SegmentWriter(folder, TIMELINE, 0)
     for sequence in range(1, count + 1):
         writer.append(sequence, batch(sequence * apart_ms, b"%d" % sequence))
     writer.close()
     return listed(folder, TIMELINE)
 
 
-def read(segment: Segment) -> tuple[list[int], Torn | None]:
+def read(segment: SegmentFile) -> tuple[list[int], Torn | None]:
     """(sequences, what is torn) of a last segment."""
     found = list(records(segment, last=True))
     torn = found.pop() if found and isinstance(found[-1], Torn) else None

@@ -367,6 +367,34 @@ def test_a_sum_is_added_to_and_its_outcome_shows_the_total(engine: Engine):
     assert between(engine, job, lambda other: other.put(SUMS, (0, 0), 100)) == (105, 0)
 
 
+class Counted(Signed):
+    """Counts what it decodes."""
+
+    decoded = 0
+
+    def decode(self, raw: bytes) -> int:
+        self.decoded += 1
+        return super().decode(raw)
+
+
+@every_engine
+def test_the_jobs_of_a_group_decode_a_sum_once(engine: Engine):
+    codec = Counted("number")
+    sums = Table(SUMS.name, SUMS.key, codec, FOR_EVER, NOT_PERSONAL)
+
+    def job(transaction: Transaction) -> bool:
+        transaction.update(sums, (0, 0), lambda number: (number or 0) + 1)
+        return transaction.ask(sums, (0, 0), lambda number: (number or 0) > 7)
+
+    engine.write(lambda writer: Transaction(writer).put(SUMS, (0, 0), 5))
+    group = Group[bool]([job] * 4)
+    with closing(engine.read()) as reader:
+        assert group.run(reader).outcomes == [False, False, True, True]
+    assert codec.decoded == 1
+    engine.write(lambda writer: write(writer, group.settle(writer).changes))
+    assert stored(engine, SUMS) == {(0, 0): 9}
+
+
 @every_engine
 @pytest.mark.parametrize(("meanwhile", "repeats"), [(30, 0), (31, 1)])
 def test_a_sum_that_crosses_the_limit_makes_the_job_run_again(engine: Engine, meanwhile: int, repeats: int):

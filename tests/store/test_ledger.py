@@ -27,7 +27,7 @@ from svc.domain.records import Organization
 from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATION_IDS, PAST_DUE, SETTLEMENTS
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.accounts import Author
-from svc.store.transactions.settlement import LINES_A_STEP, DueDay, SettlementStep, Statement, StatementDay
+from svc.store.transactions.settlement import LINES_A_STEP, AccountStatement, DueDay, SettlementStep, StatementDay
 from svc.store.views import balance, find_account, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
@@ -91,7 +91,7 @@ class Books:
     def usage(self, due: DueDay) -> SettlementStep:
         return self.read(settlement.read_usage, resume=due.from_id, day=due.day)
 
-    def statement(self, first_day: int, beyond_day: int) -> Statement:
+    def statement(self, first_day: int, beyond_day: int) -> AccountStatement:
         return self.read(settlement.statement, first_day=first_day, beyond_day=beyond_day)
 
 
@@ -277,4 +277,4 @@ def test_a_statement_has_the_lines_from_its_first_midnight_until_before_the_last
     assert [day.balance_micros for day in both.days] == [7_000, 1_007, 1_007 - 3_000 + 9]
     assert both.days[-1].balance_micros == books.read(balance)
     nothing = books.statement(FIRST_DAY + 5, FIRST_DAY + 6)
-    assert nothing == Statement(books.read(balance), [], [], [])
+    assert nothing == AccountStatement(books.read(balance), [], [], [])

@@ -158,8 +158,8 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
 
 
 def test_every_swept_table_has_a_cleanup_pass():
-    duties = {duty.name for duty in retention.full_scans(1, NOW_MS, 365)} | {"blocks"}
-    assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == duties
+    tasks = {task.name for task in retention.full_scans(1, NOW_MS, 365)} | {"blocks"}
+    assert {table.name for table in TABLES if isinstance(table.keep, Swept)} == tasks
 
 
 def test_the_rules_named_by_tables_exist():

@@ -23,7 +23,7 @@ from svc.store.transactions.holdings import holding
 from svc.store.transactions.keys import counted_keys
 from svc.store.upgrade import upgrade
 from svc.world import World
-from tests.spec.answers import BROWSER
+from tests.spec.responses import BROWSER
 from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written
 from tests.store.schema import schema
 from tests.support.live import live_service, report

@@ -93,7 +93,7 @@ def test_more_than_a_hundred_due_deliveries_of_a_failing_endpoint_are_a_backlog(
             world.enqueue(number)
         healthy = claimed(world, endpoint.queue)
         assert isinstance(healthy, ClaimedDelivery)
-        assert not healthy.backlogged, "no crowd waits for an endpoint that answers"
+        assert not healthy.backlogged, "an endpoint that responds has no backlog"
         known = claimed(world, endpoint.queue, backlogged=True)
         assert isinstance(known, ClaimedDelivery)
         assert not known.backlogged

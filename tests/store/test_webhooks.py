@@ -56,8 +56,8 @@ from svc.store.transactions.webhooks import (
     erase_identification,
     log_attempt,
     note_refusal,
+    notify_refusals,
     sweep_removed,
-    tell_refusals,
 )
 from svc.store.webhook_views import (
     ClaimedDelivery,
@@ -533,7 +533,7 @@ def test_refusals_are_notified_at_once_and_then_aggregated(tmp_path: Path):
 
         over_ms = EPOCH_MS + 60_000
         assert [refuse(second) for second in range(4)] == [Notified((queue,), over_ms), *[Notified((), over_ms)] * 3]
-        tell = partial(tell_refusals, organization=number, name="key_x/no_credit")
+        tell = partial(notify_refusals, organization=number, name="key_x/no_credit")
         assert world.do(partial(tell, now_ms=over_ms)) == Notified((queue,), over_ms + 60_000)
         counts = sorted(json.loads(body)["data"]["count"] for body in world.bodies(number).values())
         assert counts == [1, 3]

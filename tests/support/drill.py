@@ -31,7 +31,7 @@ from svc.world import World
 from tests.support.backup import Rows, rows_of
 from tests.support.journal import Journal, load
 from tests.support.live import ORIGIN
-from tests.support.process import ENVIRONMENT, PROGRAM, Served, run, run_json
+from tests.support.process import ENVIRONMENT, Served, run, run_json, start
 
 SOME = 50
 """Answers between one step of the drill and the next."""
@@ -75,8 +75,8 @@ class Following:
     """A running `svc backup --follow`."""
 
     def __init__(self, directory: Path, folder: Path) -> None:
-        command = [*PROGRAM, "backup", str(folder), "--follow", "--data", str(directory)]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+        command = ("backup", folder, "--follow", "--data", directory)
+        self._process = start(*command, stderr=subprocess.PIPE, env=ENVIRONMENT)
         assert self._process.stderr is not None
         self.said: list[str] = []
         for line in self._process.stderr:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 import trustme
@@ -26,10 +26,14 @@ from svc.store.transactions.webhooks import AttemptRecord, log_attempt, open_del
 from svc.store.webhook_views import endpoints_of
 from svc.world import World
 
+T = TypeVar("T")
+
 EVENT = "usage.daily_settled"
 DATA = {"padding": "x" * 900}
 """About the size of `identification.completed`."""
 ATTEMPTS_IN_ALL = 9
+DELIVERIES_A_COMMIT = 2_000
+"""To each endpoint."""
 
 
 class Due:
@@ -43,13 +47,13 @@ class Due:
             organization = partial(
                 create_organization, organization_id="org_due", name="", now_ms=0, rate_limit_per_s=0
             )
-            self.organization = self._do(found, organization).number
+            self.organization = found.store.write_one_now(organization).number
             self.endpoints: list[tuple[EndpointKey, Endpoint]] = []
             for place, url in enumerate(urls):
                 new = NewEndpoint(id=f"whk_{place}", url=url, description="", environment="live", events=(EVENT,))
                 key = secrets_key(found.pepper)
                 job = partial(create_endpoint, number=self.organization, new=new, secrets_key=key, now_ms=0)
-                issued = self._do(found, job)
+                issued = found.store.write_one_now(job)
                 assert isinstance(issued, Issued)
                 self.endpoints.append(issued.registered)
 
@@ -57,9 +61,9 @@ class Due:
         """So many deliveries to each endpoint, each of an event of its own: due now, or failed nine times."""
         now_ms = self._world.now_ms()
 
-        def some(transaction: Transaction) -> None:
+        def some(transaction: Transaction, many: int) -> None:
             for queue, endpoint in endpoints_of(transaction, self.organization):
-                for _ in range(count):
+                for _ in range(many):
                     event_id = self._world.request_id(now_ms)
                     event = seal(event_id, EVENT, "live", "org_due", DATA, now_ms)
                     transaction.put(WEBHOOK_EVENTS, (queue.organization, event_id.bytes), event)
@@ -70,8 +74,13 @@ class Due:
                         attempt_id = self._world.request_id(now_ms)
                         log_attempt(transaction, AttemptRecord(attempt_id, queue, key, endpoint, event, result))
 
+        for begun in range(0, count, DELIVERIES_A_COMMIT):
+            self.do(partial(some, many=min(DELIVERIES_A_COMMIT, count - begun)))
+
+    def do(self, job: Callable[[Transaction], T]) -> T:
+        """What the job returned."""
         with self._opened() as found:
-            self._do(found, some)
+            return found.store.write_one_now(job)
 
     def logged(self) -> dict[tuple[int, str], list[str]]:
         """(endpoint, event id) -> what became of each attempt, in order."""
@@ -93,12 +102,6 @@ class Due:
             yield found
         finally:
             found.store.close()
-
-    def _do(self, found: Opened, job: Callable[[Transaction], Any]) -> Any:
-        (outcome,) = found.store.write_now([job])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
 
 def certified(folder: Path) -> tuple[ssl.SSLContext, dict[str, str]]:

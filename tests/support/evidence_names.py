@@ -26,6 +26,7 @@ SINKS = {
     "findings.add": (1, "evidence"),
     "findings.contradict": (2, "evidence"),
     "_Rule": (1, "evidence"),
+    "_Detector": (2, "evidence"),
     "Observation": (2, "evidence"),
     "Attestation": (1, "failures"),
 }
@@ -101,9 +102,11 @@ def recorded_names(read: Iterable[Module]) -> set[str]:
     for module in read:
         for call, function in module.calls:
             sink = SINKS.get(ast.unparse(call.func))
-            if sink is not None:
-                position, keyword = sink
-                given = [*call.args[position : position + 1], *(kw.value for kw in call.keywords if kw.arg == keyword)]
+            if sink is None:
+                continue
+            position, keyword = sink
+            given = [*call.args[position : position + 1], *(kw.value for kw in call.keywords if kw.arg == keyword)]
+            if given:
                 found = set[str]().union(*map(Search(module, function).values, given))
                 assert found, f"{module.name}:{call.lineno}: {ast.unparse(call)}: cannot tell which names this records"
                 names |= found

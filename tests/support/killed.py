@@ -41,7 +41,7 @@ from tests.support.receivers import Request, answer, read_request
 COMPLETED = "identification.completed"
 RECEIVERS = 10
 DRAIN_S = 600
-"""For everything to come to its end: the wait after the third failure, and room for a slow machine."""
+"""For everything to come to its end: the wait after the third failure, and time for a slow machine."""
 PAUSE_S = 0.1
 """Of each client after an answer: ten deliveries for each have to be sent, too."""
 

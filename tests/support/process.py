@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.preloaded import Preloaded
+
 PROGRAM = [sys.executable, "-c", "import svc.cli; svc.cli.main()"]
 ENVIRONMENT = {
     **os.environ,
@@ -23,16 +25,29 @@ ENVIRONMENT = {
 }
 
 
+def start(*arguments: object, program: Sequence[str] = PROGRAM, **how: Any) -> subprocess.Popen[str]:
+    """Start the program, forked from one that has loaded it: unless it is another one, or the loader has to load more.
+    `how` is as of `Popen`.
+    """
+    if program == PROGRAM and "LD_PRELOAD" not in (how.get("env") or os.environ):
+        return Preloaded(arguments, **how)
+    return subprocess.Popen([*program, *map(str, arguments)], text=True, **how)
+
+
+def finish(*arguments: object, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    with start(*arguments, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}) as process:
+        try:
+            printed, said = process.communicate(timeout=60)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, printed, said)
+
+
 def run(*arguments: str, status: int = 0, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the program to its end and insist on its exit status."""
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**ENVIRONMENT, **settings},
-    )
+    done = finish(*arguments, env={**ENVIRONMENT, **settings})
     assert done.returncode == status, f"svc {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -59,11 +74,11 @@ class Started:
     def __init__(self, directory: Path, *options: str, program: Sequence[str] = PROGRAM, **settings: str) -> None:
         self.log: list[str] = []
         with tempfile.TemporaryFile("w+") as printed:
-            self._process = subprocess.Popen(
-                [*program, "serve", "--data", str(directory), "--bind", "127.0.0.1:0", *options],
+            self._process = start(
+                *("serve", "--data", directory, "--bind", "127.0.0.1:0", *options),
+                program=program,
                 stdout=printed,
                 stderr=subprocess.PIPE,
-                text=True,
                 env={**ENVIRONMENT, **settings},
             )
             self.port = _port(self._process, self.log)
@@ -97,10 +112,10 @@ class Served:
         self, directory: Path, *, program: Sequence[str] = PROGRAM, inherited: Sequence[int] = (), **settings: str
     ) -> None:
         self.log: list[str] = []
-        self._process = subprocess.Popen(
-            [*program, "serve", "--data", str(directory), "--bind", "127.0.0.1:0"],
+        self._process = start(
+            *("serve", "--data", directory, "--bind", "127.0.0.1:0"),
+            program=program,
             stderr=subprocess.PIPE,
-            text=True,
             env={**ENVIRONMENT, **settings},
             pass_fds=inherited,
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 
 from tests.network_data.test_mmdb import database
 from tests.support.chromium import browser, built
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, PROGRAM, read_until, run_json, start
 
 pytestmark = pytest.mark.slow(20)
 
@@ -49,9 +49,7 @@ class Console:
         return response
 
     def command(self, *arguments: str) -> dict[str, Any]:
-        command = [*PROGRAM, *arguments, "--data", str(self.data), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True, timeout=60)
-        return json.loads(done.stdout)
+        return run_json(*arguments, "--data", str(self.data))
 
     def drive(self, mode: str, **more: Any) -> dict[str, Any]:
         """What `web/browsers/console.mjs` found."""
@@ -67,9 +65,7 @@ class Console:
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     built()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     data: Path = tmp_path_factory.mktemp("service") / "data"
     networks: Path = tmp_path_factory.mktemp("networks")
     operator = {"asn": "AS20712", "as_name": f"A & A {ATTACK}"}
@@ -79,8 +75,8 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24",
         "SVC_NETWORK_DIRECTORY": str(networks),
     }
-    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    command = ("dev", "--data", data, "--bind", bind)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     try:
         read_until(process, "Ctrl-C")
         running = Console(f"http://{bind}", data)
@@ -98,7 +94,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 
 
 @pytest.fixture(scope="module")
-def walk(console: Console) -> dict[str, Any]:
+def tour(console: Console) -> dict[str, Any]:
     link = console.command("console", "link", console.organization, "--url", console.service)
     elsewhere = console.command("org", "create", "Elsewhere")
     other = console.command("console", "link", elsewhere["organization_id"], "--url", console.service)
@@ -107,86 +103,90 @@ def walk(console: Console) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def looks(console: Console, walk: dict[str, Any]) -> dict[str, Any]:
-    """After the walk, so that there is something to look at."""
-    assert walk
+def looks(console: Console, tour: dict[str, Any]) -> dict[str, Any]:
+    """After the tour, so that there is something to look at."""
+    assert tour
     return console.drive("look")
 
 
-def test_a_link_signs_in_once_and_leaves_nothing_readable_by_a_script(walk: dict[str, Any]):
-    token = walk["link"]["url"].partition("#")[2]
+def test_a_link_signs_in_once_and_leaves_nothing_readable_by_a_script(tour: dict[str, Any]):
+    token = tour["link"]["url"].partition("#")[2]
     assert token
-    assert token not in walk["address"]
-    assert walk["stored"] == ["", 0, 0]
-    assert "svc console link" in walk["usedLink"], "it says how to get another one"
+    assert token not in tour["address"]
+    assert tour["stored"] == ["", 0, 0]
+    assert "svc console link" in tour["usedLink"], "it says how to get another one"
 
 
-def test_an_identification_arrives_and_the_event_is_explained(walk: dict[str, Any]):
-    assert "account-7" in walk["arrived"]
-    assert "headless" in walk["arrived"]
-    assert "The browser runs without a window" in walk["event"]
-    assert "How the visitor was recognized" in walk["event"]
-    assert f"A & A {ATTACK}" in walk["event"], "the operator of the network, as its database names it"
-    assert walk["focus"] == "H1", "who cannot see the page is told of the new screen"
-    assert walk["report"], "the report is shown as text"
-    assert "account-7" in walk["visitor"]
+def test_an_identification_arrives_and_the_event_is_explained(tour: dict[str, Any]):
+    assert "account-7" in tour["arrived"]
+    assert "headless" in tour["arrived"]
+    assert "The browser runs without a window" in tour["event"]
+    assert "How the visitor was recognized" in tour["event"]
+    assert f"A & A {ATTACK}" in tour["event"], "the operator of the network, as its database names it"
+    assert tour["focus"] == "H1", "who cannot see the page is told of the new screen"
+    assert tour["report"], "the report is shown as text"
+    assert "account-7" in tour["visitor"]
 
 
-def test_weights_are_previewed_before_they_are_saved(walk: dict[str, Any]):
-    assert "in development would have another level" in walk["preview"]
-    assert walk["saved"]["weights"]["headless"] == 77
-    assert walk["saved"]["revision"] == 1
+def test_an_event_is_found_by_its_id_from_any_screen(tour: dict[str, Any]):
+    assert re.search(r"#/events/[0-9a-f-]{36}\?environment=development$", tour["sought"])
 
 
-def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(walk: dict[str, Any]):
-    assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", walk["secret"])
-    assert walk["focusAfterDialog"].startswith("Rotate secret of")
+def test_weights_are_previewed_before_they_are_saved(tour: dict[str, Any]):
+    assert "in development would have another level" in tour["preview"]
+    assert tour["saved"]["weights"]["headless"] == 77
+    assert tour["saved"]["revision"] == 1
 
 
-def test_a_visitor_is_erased_only_after_its_id_was_typed(walk: dict[str, Any]):
-    assert (walk["kept"], walk["erased"]) == (200, 404)
+def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(tour: dict[str, Any]):
+    assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", tour["secret"])
+    assert tour["focusAfterDialog"].startswith("Rotate secret of")
 
 
-def test_a_user_whose_key_is_revoked_is_signed_out_and_returns_to_the_same_view(walk: dict[str, Any]):
-    assert "session has ended" in walk["reason"]
-    assert "#/events" in walk["afterwards"]
+def test_a_visitor_is_erased_only_after_its_id_was_typed(tour: dict[str, Any]):
+    assert (tour["kept"], tour["erased"]) == (200, 404)
 
 
-def test_a_link_replaces_a_session_only_after_confirmation(walk: dict[str, Any]):
+def test_a_user_whose_key_is_revoked_is_signed_out_and_returns_to_the_same_view(tour: dict[str, Any]):
+    assert "session has ended" in tour["reason"]
+    assert "#/events" in tour["afterwards"]
+
+
+def test_a_link_replaces_a_session_only_after_confirmation(tour: dict[str, Any]):
     """Login CSRF: any site can lead a browser to a link of its own organization."""
-    for asked in (walk["asked"], walk["useless"], walk["askedOnArrival"]):
+    for asked in (tour["asked"], tour["useless"], tour["askedOnArrival"]):
         assert asked["organization"] != "Elsewhere"
         assert f"You are signed in to {asked['organization']} as " in asked["text"]
         assert asked["focus"] == "Stay signed in"
         assert "svc_cl_" not in asked["address"]
-    assert walk["moved"] == "Elsewhere", "the link was not used up before"
+    assert tour["moved"] == "Elsewhere", "the link was not used up before"
 
 
-def test_an_invalid_link_keeps_the_session(walk: dict[str, Any]):
-    assert "svc console link" in walk["useless"]["text"]
-    assert "Your session goes on" in walk["useless"]["text"]
-    assert "Use the link" not in walk["useless"]["text"]
+def test_an_invalid_link_keeps_the_session(tour: dict[str, Any]):
+    assert "svc console link" in tour["useless"]["text"]
+    assert "Your session goes on" in tour["useless"]["text"]
+    assert "Use the link" not in tour["useless"]["text"]
 
 
-def test_every_visited_control_shows_its_focus(walk: dict[str, Any]):
-    assert set(walk["outlines"]) == {"solid"}
+def test_every_visited_control_shows_its_focus(tour: dict[str, Any]):
+    assert set(tour["outlines"]) == {"solid"}
 
 
-def test_client_data_is_shown_as_text(walk: dict[str, Any], looks: dict[str, Any]):
+def test_client_data_is_shown_as_text(tour: dict[str, Any], looks: dict[str, Any]):
     """A tag, a user agent, an SDK's version, a report and an endpoint's description with markup and scripts in them. No
     origin can have any.
     """
-    assert ATTACK in walk["arrived"]
-    assert "422" in walk["origin"]
-    assert (walk["attacked"], looks.get("attacked")) == (None, None)
+    assert ATTACK in tour["arrived"]
+    assert "422" in tour["origin"]
+    assert (tour["attacked"], looks.get("attacked")) == (None, None)
 
 
-def test_the_tour_violates_no_policy_and_requests_no_other_host(walk: dict[str, Any], looks: dict[str, Any]):
-    assert (walk["violations"], walk["outside"]) == ([], [])
+def test_the_tour_violates_no_policy_and_requests_no_other_host(tour: dict[str, Any], looks: dict[str, Any]):
+    assert (tour["violations"], tour["outside"]) == ([], [])
     assert (looks["violations"], looks["outside"]) == ([], [])
-    refused = {entry.split()[0] for entry in walk["failed"] + looks["failed"]}
+    refused = {entry.split()[0] for entry in tour["failed"] + looks["failed"]}
     assert refused <= {"401", "404"}, "signed out, and the visitor that is gone"
-    logged = [line for line in walk["console"] + looks["console"] if not line.startswith("Failed to load resource")]
+    logged = [line for line in tour["console"] + looks["console"] if not line.startswith("Failed to load resource")]
     assert logged == []
 
 

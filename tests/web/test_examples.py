@@ -27,8 +27,8 @@ from svc.domain.webhooks.records import WebhookEvent
 from svc.domain.webhooks.signature import signed_headers
 from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
-from tests.test_reverse_proxies import free_port
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, read_until, start
 from tools.web import WEB, find_node
 
 pytestmark = pytest.mark.slow(20)
@@ -65,13 +65,8 @@ class Service(NamedTuple):
 def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     data = tmp_path_factory.mktemp("service") / "data"
     port = free_port()
-    process = subprocess.Popen(
-        [*PROGRAM, "dev", "--data", str(data), "--bind", f"127.0.0.1:{port}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=ENVIRONMENT,
-    )
+    command = ("dev", "--data", data, "--bind", f"127.0.0.1:{port}")
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     try:
         read_until(process, "Ctrl-C")
         yield Service(f"http://127.0.0.1:{port}", data / "dev-keys.json")

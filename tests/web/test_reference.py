@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ import pytest
 from svc.http.route import Route
 from svc.http.routes import API
 from tests.support.chromium import browser, built, node
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, read_until, start
 
 pytestmark = pytest.mark.slow(60)
 
@@ -44,13 +44,11 @@ def keys() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, str]) -> Iterator[str]:
     built()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     data: Path = tmp_path_factory.mktemp("service") / "data"
-    command = [*PROGRAM, "dev", "--data", str(data), "--bind", bind]
+    command = ("dev", "--data", data, "--bind", bind)
     environment = {**ENVIRONMENT, "SVC_MANAGEMENT_RATE": "0"}  # samples follow each other faster than a person
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     try:
         shown = read_until(process, "Ctrl-C")
         for kind, key in re.findall(r"^  (public|secret|management) +(svc_\S+)$", shown, re.MULTILINE):
@@ -95,6 +93,13 @@ def test_opened_operations_have_no_serious_axe_finding(used: dict[str, Any], loo
     found = used["looks"][look]
     serious = {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] in ("serious", "critical")}
     assert (serious, found["overflows"]) == ({}, [])
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_the_page_shows_every_operation(used: dict[str, Any], look: str):
+    """None is hidden or below the end of the page: the renderer has elements of its own, which our styles may meet."""
+    found = used["looks"][look]
+    assert (found["unseen"], found["clipped"]) == ([], False)
 
 
 def test_every_operation_has_samples_and_a_shown_one_is_the_same(used: dict[str, Any], keys: dict[str, str]):

@@ -6,7 +6,6 @@ import fcntl
 import json
 import re
 import signal
-import socket
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.chromium import browser, built, node
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until
+from tests.support.ports import free_port
+from tests.support.process import ENVIRONMENT, read_until, start
 from tools.web import INSTALLED, WEB, install
 
 pytestmark = pytest.mark.slow(40)
@@ -98,12 +98,6 @@ def test_the_lock_file_has_hashes_and_no_download_urls(folder: Path):
 # Visits ---------------------------------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="session")
 def visits(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Visits:
     """What `web/browsers/sdk.mjs` saw, by the name of the visit: made once, whatever number of processes tests."""
@@ -122,9 +116,7 @@ def visited(folder: Path) -> str:
     sdk, opened, data = built() / "sdk", browser(), folder / "data"
     port, shop = free_port(), free_port()
     dev = ["dev", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--origin", f"http://shop.example:{shop}"]
-    service = subprocess.Popen(
-        [*PROGRAM, *dev], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
-    )
+    service = start(*dev, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     try:
         read_until(service, "Ctrl-C")
         keys = json.loads((data / "dev-keys.json").read_text())

@@ -7,7 +7,7 @@ import trio
 
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_WIRE_BYTES
 from tests.support.receivers import HOSTILE, THANKS, Answering, Play, never_reads, receiver
-from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ async def test_a_slow_receiver_is_cut_off_at_the_deadline(authority: Authority, 
         receiver(play, authority.server(NAME)) as port,
         sending(authority, Names(), deadline_s=deadline_s) as sender,
     ):
-        with trio.fail_after(10):
+        with trio.fail_after(HANG_S):
             attempted = await sender.post(f"https://{NAME}:{port}/", LARGE, {})
     assert (attempted.response_code, attempted.error) == (code, "timeout")
     assert attempted.duration_ms >= deadline_s * 1000 - 1
@@ -43,7 +43,7 @@ async def test_a_receiver_that_stalls_the_handshake_is_cut_off_at_the_deadline(a
         receiver(never_reads, None) as port,
         sending(authority, Names(), deadline_s=DEADLINE_S) as sender,
     ):
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             assert (await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error == "timeout"
 
 
@@ -56,7 +56,7 @@ async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authorit
         async def attempt() -> None:
             outcomes.append((await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error)
 
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             async with trio.open_nursery() as nursery:
                 for _ in range(6):  # the first fill the queue of the socket, the rest are not even connected
                     nursery.start_soon(attempt)
@@ -69,7 +69,7 @@ async def test_a_silent_resolver_is_cut_off_at_the_deadline(authority: Authority
         raise AssertionError
 
     async with sending(authority, resolve, deadline_s=DEADLINE_S) as sender:
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "timeout"
 
 
@@ -77,7 +77,7 @@ async def test_a_silent_resolver_is_cut_off_at_the_deadline(authority: Authority
 async def test_oversized_headers_are_rejected_and_not_read(authority: Authority, play: str):
     backend = Dialled()
     async with receiver(HOSTILE[play], authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
-        with trio.fail_after(4):
+        with trio.fail_after(HANG_S):
             attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
     assert (attempted.response_code, attempted.error) == (None, "response_too_large")
     assert backend.read == MAX_WIRE_BYTES
@@ -89,7 +89,7 @@ async def test_an_endless_body_is_rejected_and_not_read(authority: Authority):
         receiver(HOSTILE["a body without end"], authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
-        with trio.fail_after(4):
+        with trio.fail_after(HANG_S):
             attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
     assert (attempted.response_code, attempted.error) == (200, "response_too_large")
     assert MAX_BODY_BYTES < backend.read <= MAX_WIRE_BYTES
@@ -100,12 +100,12 @@ async def test_black_holes_do_not_delay_a_healthy_receiver(authority: Authority)
     async with (
         receiver(never_reads, None) as hole,
         receiver(Answering(THANKS), authority.server(NAME)) as healthy,
-        sending(authority, Names(), deadline_s=30) as sender,
+        sending(authority, Names(), deadline_s=10 * HANG_S) as sender,
         trio.open_nursery() as nursery,
     ):
         for number in range(60):
             nursery.start_soon(sender.post, f"https://{NAME}:{hole}/{number}", b"{}", {})
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             for _ in range(20):
                 assert (await sender.post(f"https://{NAME}:{healthy}/", b"{}", {})).error is None
         nursery.cancel_scope.cancel()
@@ -122,5 +122,5 @@ async def test_a_cancelled_attempt_leaves_no_connection_behind(authority: Author
     async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
         with trio.move_on_after(0.1):
             await sender.post(f"https://{NAME}:{port}/", b"{}", {})
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             await ended.wait()

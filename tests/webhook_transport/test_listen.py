@@ -21,7 +21,7 @@ from svc.domain.webhooks.addresses import TargetPolicy
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
-from tests.support.process import PROGRAM, run, run_json
+from tests.support.process import run, run_json, start
 
 pytestmark = pytest.mark.slow(5)
 
@@ -42,8 +42,8 @@ def headers(at: str, body: bytes = BODY, secret: str = SECRET) -> dict[str, str]
 @contextmanager
 def listening(directory: Path, *arguments: str) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """The URL it says, and the process."""
-    command = [*PROGRAM, "webhook", "listen", "--bind", "127.0.0.1:0", "--tls", str(directory), "--json", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ("webhook", "listen", "--bind", "127.0.0.1:0", "--tls", directory, "--json", *arguments)
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
         found = re.search(r"https?://localhost:\d+/", process.stderr.readline())

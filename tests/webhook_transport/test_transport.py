@@ -17,7 +17,7 @@ from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s
 from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
-from tests.webhook_transport.loopback import NAME, NOW_MS, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialled, Names, sending
 
 HEADERS = {"Content-Type": "application/json", "X-Svc-Event-ID": "0197"}
 
@@ -27,7 +27,7 @@ def url(port: int, path: str = "/hooks?from=svc") -> str:
 
 
 async def post(sender: WebhookTransport, to: str, body: bytes = b"{}") -> Attempted:
-    with trio.fail_after(10):
+    with trio.fail_after(HANG_S):
         return await sender.post(to, body, HEADERS)
 
 

@@ -115,6 +115,10 @@ async function walk() {
   found.preview = await page.$eval(".preview", (element) => element.textContent);
   await press("Save", { back: true });
   await says("The weights are saved");
+  await reach('input[aria-label="Weight of headless"]');
+  await page.keyboard.type("78");
+  await press("Discard", { back: true });
+  await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
 
   await press("Webhooks", { back: true });
@@ -130,6 +134,12 @@ async function walk() {
   await page.waitForSelector("dialog[open]");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
+
+  await reach("[name=wanted]", { back: true });
+  await page.keyboard.type(made.request_id);
+  await page.keyboard.press("Enter");
+  await screen("Event");
+  found.sought = page.url();
 
   await press("Visitors", { back: true });
   await screen("Visitors");

@@ -25,7 +25,7 @@ async function drawn(scheme) {
   return page.$eval(".diagram svg .nodeLabel", (label) => getComputedStyle(label).color);
 }
 
-found.results = await search("webhook");
+found.results = await search("webhook secret");
 found.nothing = await search("zqxjk");
 found.light = await drawn("light");
 found.dark = await drawn("dark");

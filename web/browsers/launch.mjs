@@ -14,11 +14,12 @@ writeFileSync(`${fonts}.${process.pid}`, `<fontconfig><dir>${join(tmpdir(), "fon
 renameSync(`${fonts}.${process.pid}`, fonts); // whole at any moment, for others that are started meanwhile
 process.env.FONTCONFIG_FILE = fonts;
 
-export async function launch(options = {}) {
+/** `webgl`: as in a visitor's browser. It then draws everything by OpenGL, which is emulated and takes long. */
+export async function launch({ webgl = false, ...options } = {}) {
   return puppeteer.launch({
     executablePath: await chromium.executablePath(),
     headless: "shell",
-    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage"],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", ...(webgl ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"])],
     ...options,
   });
 }

@@ -11,11 +11,10 @@ const [service] = process.argv.slice(2);
 const { SVC_MANAGEMENT_KEY, SVC_PUBLIC_KEY } = process.env;
 const browser = await launch();
 
-async function opened({ width = 1200, scheme = "light" }) {
+async function opened() {
   const page = await browser.newPage();
   const found = await watch(page, service);
-  await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await page.setViewport({ width: 1200, height: 900 });
   await page.goto(`${service}/docs/api`, { waitUntil: "networkidle0" });
   await page.focus("#management");
   await page.keyboard.type(SVC_MANAGEMENT_KEY);
@@ -39,6 +38,13 @@ const settled = (page) =>
     }).observe(document.body, { attributes: true, childList: true, subtree: true });
   }));
 
+/** Until it is drawn and no color changes any more: buttons take a moment for theirs. */
+const drawn = (page) =>
+  page.evaluate(async () => {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
+  });
+
 async function tried(page, tag, operation) {
   await show(page, tag, operation);
   await page.waitForFunction(
@@ -56,14 +62,14 @@ async function tried(page, tag, operation) {
   return page.$eval(`${block(operation)} .live-responses-table tbody .response-col_status`, (cell) => cell.textContent);
 }
 
-const { page, found } = await opened({});
+const { page, found } = await opened();
 found.tried = {};
 for (const [tag, operation] of [["Management: keys", "listSdkKeys"], ["Management: weights", "listRiskSignals"], ["Management: keys", "issueProxyKey"], ["Console", "streamEvents"]]) {
   found.tried[operation] = await tried(page, tag, operation);
 }
 await page.focus("#find");
 await page.keyboard.type("rotate secret");
-found.found = await page.$$eval("#operations li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));
+found.found = await page.$$eval("#index li:not([hidden]) a", (links) => links.map((link) => link.hash.split("/").pop()));
 await page.keyboard.press("Tab");
 await page.keyboard.press("Enter");
 await page.waitForFunction(() => document.activeElement.closest(".opblock"));
@@ -93,16 +99,23 @@ found.webhooks = await page.$$eval(".webhooks .opblock-summary-path", (paths) =>
 await page.close();
 
 found.looks = {};
-for (const [name, how] of Object.entries({ light: {}, dark: { scheme: "dark" }, phone: { width: 390 } })) {
-  const look = await opened(how);
-  await show(look.page, "Management: keys", "listSdkKeys");
-  await show(look.page, "Client API", "identify");
-  await show(look.page, "webhooks", "visitor.suspect");
-  await look.page.waitForSelector(`${block("identify")} .samples`);
+const look = await opened();
+await show(look.page, "Management: keys", "listSdkKeys");
+await show(look.page, "Client API", "identify");
+await show(look.page, "webhooks", "visitor.suspect");
+await look.page.waitForSelector(`${block("identify")} .samples`);
+for (const [name, { scheme = "light", width = 1200 }] of Object.entries({ light: {}, dark: { scheme: "dark" }, phone: { width: 390 } })) {
+  await look.page.setViewport({ width, height: 900 });
+  await look.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await settled(look.page);
+  await drawn(look.page);
   if (process.env.SHOTS) await look.page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
-  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page) };
-  await look.page.close();
+  const unseen = await look.page.$$eval(".opblock", (blocks) => blocks.filter((one) => one.getClientRects().length === 0).map(({ id }) => id));
+  const clipped = await look.page.evaluate(() => {
+    const blocks = document.querySelectorAll(".opblock");
+    return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
+  });
+  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page), unseen, clipped };
 }
 await browser.close();
 console.log(JSON.stringify(found));

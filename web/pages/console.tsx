@@ -7,6 +7,7 @@ import { Audit } from "./console/audit.js";
 import { Billing } from "./console/billing.js";
 import { Event } from "./console/event.js";
 import { Events } from "./console/events.js";
+import { wanted } from "./console/filters.js";
 import { type Place, read, tokenIn, write } from "./console/hash.js";
 import { Keys } from "./console/keys.js";
 import { Link } from "./console/link.js";
@@ -151,6 +152,13 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
   const go = (chosen: string) => {
     location.hash = write(place.screen, place.id, { ...place.query, environment: chosen });
   };
+  const find = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const [to, id, query] = wanted(String(new FormData(form).get("wanted")));
+    location.hash = write(to, id, { environment, ...query });
+    form.reset();
+  };
   const skip = (event: MouseEvent) => {
     event.preventDefault();
     heading.current?.focus();
@@ -160,6 +168,9 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
       <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
       <header class="top">
         <span class="name">svc <span class="quiet">{session.organization.name}</span></span>
+        <form role="search" class="find" onSubmit={find}>
+          <input type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-label="Find a request id, visitor id, address or tag" placeholder="Find id, address or tag" />
+        </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
         <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
         <a href="docs/">Documentation</a>

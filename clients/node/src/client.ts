@@ -28,9 +28,10 @@ export class Client extends Operations {
   readonly #options: Options;
   readonly #keyRings = new Map<string, KeyRing>();
 
+  /** Throws `TypeError` for what is no address or key. */
   constructor(options: Options) {
     super();
-    this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, "") };
+    this.#options = { ...options, baseUrl: addressOf(options.baseUrl), apiKey: keyOf(options.apiKey) };
   }
 
   /**
@@ -114,10 +115,22 @@ export class Client extends Operations {
       response = await fetch(url, { method: call.method, headers, body, signal, redirect: "manual" });
       text = await response.text();
     } catch (error) {
-      throw failureOf(error);
+      throw failureOf(error, url.origin);
     }
     return read(response, text);
   }
+}
+
+function addressOf(baseUrl: string): string {
+  if (/^https?:\/\//.test(baseUrl)) return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+  throw new TypeError(`baseUrl is the address of the service, such as https://id.shop.example, not ${String(baseUrl)}`);
+}
+
+/** The key without the line break that a file ends with. The error does not repeat the key. */
+function keyOf(apiKey: string | undefined): string {
+  const key = apiKey?.trim() ?? "";
+  if (/^[!-~]+$/.test(key)) return key;
+  throw new TypeError("apiKey is empty, or has characters that no key has: svc_sk_... as it was issued");
 }
 
 function given<Value>(values: Record<string, Value | undefined> = {}): Array<[string, Value]> {
@@ -149,9 +162,10 @@ function read(response: Response, text: string): unknown {
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */
-function failureOf(error: unknown): unknown {
-  if (error instanceof DOMException) return new UnreachableError(error.message, true, error);
+function failureOf(error: unknown, origin: string): unknown {
+  const because = (reason: string): string => `no response from ${origin}: ${reason}`;
+  if (error instanceof DOMException) return new UnreachableError(because(error.message), true, error);
   if (!(error instanceof TypeError) || error.cause === undefined) return error;
   const cause = error.cause as { code?: string; message?: string };
-  return new UnreachableError(cause.message ?? error.message, !NOT_SENT.has(cause.code ?? ""), error);
+  return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(cause.code ?? ""), error);
 }

@@ -41,6 +41,9 @@ export function verifyWebhook(
   secrets: string | readonly string[],
   now: number = Date.now(),
 ): WebhookEvent {
+  if (!(body instanceof Uint8Array)) {
+    throw new TypeError('body is not the bytes that arrived: in Express, use express.raw({ type: "application/json" })');
+  }
   const timestamp = valueOf(headers, "x-svc-timestamp");
   if (!/^[0-9]+$/.test(timestamp)) throw new WebhookError("the delivery has no timestamp");
   if (Math.abs(now / 1_000 - Number(timestamp)) > TOLERANCE_S) {
@@ -48,7 +51,7 @@ export function verifyWebhook(
   }
   const parts = valueOf(headers, "x-svc-signature").split(",").map((part) => Buffer.from(part.trim()));
   const known = typeof secrets === "string" ? [secrets] : secrets;
-  const isSigned = known.some((secret) => {
+  const isSigned = known.map((secret) => secret.trim()).some((secret) => {
     if (secret === "") return false;
     const digest = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex");
     const expected = Buffer.from(`sha256=${digest}`);

@@ -19,7 +19,7 @@ from svc_client.checks import Checked, CheckedVerdict, is_request_id, problem_wi
 from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
-from svc_client.transport import failure_of, read, request
+from svc_client.transport import address_of, failure_of, key_of, read, request
 from svc_client.types import EventBody
 from svc_client.verdicts import Expected, KeyRing
 
@@ -31,7 +31,7 @@ class Client(Operations):
     """Calls the service with one key, and waits. Threads may share one.
 
     `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt. `http` takes the place of
-    a connection pool of the client's own, and is not closed by it.
+    a connection pool of the client's own, and is not closed by it. Raises `ValueError` for what is no address or key.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Client(Operations):
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        self._base_url, self._api_key, self._timeout_s = base_url.rstrip("/"), api_key, timeout_s
+        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
         self._retries = retries or Retries()
         self._own = httpx.Client() if http is None else None
         self._http = http or self._own or httpx.Client()
@@ -154,7 +154,7 @@ class AsyncClient(AsyncOperations):
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._base_url, self._api_key, self._timeout_s = base_url.rstrip("/"), api_key, timeout_s
+        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
         self._retries = retries or Retries()
         self._own = httpx.AsyncClient() if http is None else None
         self._http = http or self._own or httpx.AsyncClient()

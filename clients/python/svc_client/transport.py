@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypedDict
 
@@ -33,6 +34,21 @@ class Request(TypedDict):
     params: dict[str, Any]
     headers: dict[str, str]
     json: Any
+
+
+def address_of(base_url: str) -> str:
+    """Where the service is, without /api/v1 and a slash at the end. Raises `ValueError` for what is no HTTP address."""
+    if not base_url.startswith(("https://", "http://")):
+        raise ValueError(f"base_url is the address of the service, such as https://id.shop.example, not {base_url!r}")
+    return base_url.rstrip("/").removesuffix(BASE)
+
+
+def key_of(api_key: str) -> str:
+    """The key without the line break that a file ends with. Raises `ValueError`, which does not repeat the key."""
+    key = (api_key or "").strip()
+    if not re.fullmatch("[!-~]+", key):
+        raise ValueError("api_key is empty, or has characters that no key has: svc_sk_... as it was issued")
+    return key
 
 
 def request(base_url: str, api_key: str, call: Call) -> Request:
@@ -75,4 +91,6 @@ def _error(response: httpx.Response, body: Any) -> ApiError:
 
 def failure_of(error: httpx.TransportError) -> UnreachableError:
     """What an error of the transport means for a call."""
-    return UnreachableError(f"{type(error).__name__}: {error}".rstrip(": "), was_sent=not isinstance(error, NOT_SENT))
+    url = error.request.url
+    message = f"no response from {url.scheme}://{url.netloc.decode()}: {type(error).__name__}: {error}".rstrip(": ")
+    return UnreachableError(message, was_sent=not isinstance(error, NOT_SENT))

@@ -48,7 +48,7 @@ def verify_webhook(
     if abs((time.time() if now is None else now) - int(timestamp)) > TOLERANCE_S:
         raise WebhookError(f"the delivery was signed more than {TOLERANCE_S} seconds from now")
     parts = [part.strip().encode() for part in signature.split(",")]
-    expected = [_signature(secret, timestamp, body) for secret in known if secret]
+    expected = [_signature(secret.strip(), timestamp, body) for secret in known if secret.strip()]
     if not any(hmac.compare_digest(one, part) for one in expected for part in parts):
         raise WebhookError("the signature is by none of the secrets")
     try:

@@ -23,8 +23,8 @@ from cryptography.x509.oid import ObjectIdentifier
 
 from svc.domain.attestation.attested_key import AppleEnvironment, AttestedKey
 from svc.domain.attestation.authenticator_data import (
+    AttestedCredential,
     AuthenticatorData,
-    Credential,
     read_assertion_data,
     read_attestation_data,
 )
@@ -172,7 +172,7 @@ def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int
     )
 
 
-def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData, Credential] | None:
+def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData, AttestedCredential] | None:
     """Certificates, signed bytes and what these say; `None` for anything but an attestation object of App Attest."""
     try:
         found = _object(raw)
@@ -229,7 +229,7 @@ def _point(leaf: x509.Certificate) -> bytes | None:
 
 
 def _claims(
-    data: AuthenticatorData, credential: Credential, key_id: bytes, point: bytes | None, trust: AppleTrust
+    data: AuthenticatorData, credential: AttestedCredential, key_id: bytes, point: bytes | None, trust: AppleTrust
 ) -> Iterator[AppAttestFailure]:
     """Steps 5 to 9: names of what an attestation says wrongly."""
     if point is None or not sha256(point).digest() == key_id == credential.id or credential.point != point:

@@ -55,7 +55,7 @@ class AuthenticatorData(msgspec.Struct, frozen=True):
     """A name of `DISTRIBUTIONS`; the number as text where it has none."""
 
 
-class Credential(msgspec.Struct, frozen=True):
+class AttestedCredential(msgspec.Struct, frozen=True):
     """The part that only an attestation has."""
 
     environment: AppleEnvironment | None
@@ -73,14 +73,14 @@ def read_assertion_data(raw: bytes) -> AuthenticatorData:
     return _head(raw, _HEAD_BYTES)
 
 
-def read_attestation_data(raw: bytes) -> tuple[AuthenticatorData, Credential]:
+def read_attestation_data(raw: bytes) -> tuple[AuthenticatorData, AttestedCredential]:
     """37 bytes, a credential of 32 bytes with its key, and since iOS 27 a map behind it. Raises `ValueError` for
     anything else.
     """
     if len(raw) < _KEY or int.from_bytes(raw[_CREDENTIAL_ID_LENGTH]) != KEY_ID_BYTES:
         raise ValueError("authenticator data has no credential of 32 bytes")
     key, end = read_item(raw, _KEY)
-    return _head(raw, end), Credential(_ENVIRONMENTS.get(raw[_AAGUID]), raw[_CREDENTIAL_ID], _point(key))
+    return _head(raw, end), AttestedCredential(_ENVIRONMENTS.get(raw[_AAGUID]), raw[_CREDENTIAL_ID], _point(key))
 
 
 def _head(raw: bytes, end: int) -> AuthenticatorData:

@@ -26,8 +26,8 @@ _ITEM_LIMIT = 256
 def rerun(components: Components) -> dict[str, str]:
     """Detector name -> kind of bot, of the BotD detectors that fire on these components. All eighteen are run."""
     fired: dict[str, str] = {}
-    for name, detector in DETECTORS.items():
-        kind = detector(components)
+    for name, rule in DETECTORS.items():
+        kind = rule.detect(components)
         if kind is not None:
             fired[name] = kind
     return fired
@@ -36,10 +36,10 @@ def rerun(components: Components) -> dict[str, str]:
 def detect_botd(components: Components, findings: Findings) -> None:
     """Add a finding for each BotD detector that fires; one that also fires on people adds none."""
     for name, kind in rerun(components).items():
-        rule = _RULES[name]
-        if rule is None:
-            continue
+        rule = DETECTORS[name]
         signal = rule.signal
+        if signal is None:
+            continue
         if rule.subject == "user_agent" and kind != _HEADLESS:
             signal = "automation"
         if signal == "engine_mismatch":
@@ -173,55 +173,42 @@ def _detect_distinctive_properties(components: Components) -> str | None:
     return next((name for name, value in pairs if value is True), None)
 
 
-DETECTORS: dict[str, Callable[[Components], str | None]] = {
-    "detectAppVersion": _detect_app_version,
-    "detectDocumentAttributes": _detect_document_attributes,
-    "detectErrorTrace": _detect_error_trace,
-    "detectEvalLengthInconsistency": _detect_eval_length,
-    "detectFunctionBind": _detect_function_bind,
-    "detectLanguagesLengthInconsistency": _detect_languages_length,
-    "detectNotificationPermissions": _detect_notification_permissions,
-    "detectPluginsArray": _detect_plugins_array,
-    "detectPluginsLengthInconsistency": _detect_plugins_length,
-    "detectProcess": _detect_process,
-    "detectUserAgent": _detect_user_agent,
-    "detectWebDriver": _detect_web_driver,
-    "detectWebGL": _detect_web_gl,
-    "detectWindowExternal": _detect_window_external,
-    "detectWindowSize": _detect_window_size,
-    "detectMimeTypesConsistent": _detect_mime_types,
-    "detectProductSub": _detect_product_sub,
-    "detectDistinctiveProperties": _detect_distinctive_properties,
-}
-"""BotD's name of each rule -> the kind of bot it recognises in these components, or `None`."""
-
-
-class _Rule(msgspec.Struct, frozen=True):
-    signal: str
-    evidence: str
-    strength: Strength
+class _Detector(msgspec.Struct, frozen=True):
+    detect: Callable[[Components], str | None]
+    """The kind of bot that it recognises in these components."""
+    signal: str | None
+    """`None`: it also fires on people."""
+    evidence: str = ""
+    strength: Strength = "definitive"
     subject: str | None = None
 
 
-_RULES: dict[str, _Rule | None] = {
-    "detectAppVersion": _Rule("headless", "botd_app_version", "definitive", "user_agent"),
-    "detectDocumentAttributes": _Rule("automation", "botd_document_attributes", "definitive"),
-    "detectErrorTrace": _Rule("automation", "botd_error_trace", "definitive"),
+DETECTORS = {
+    "detectAppVersion": _Detector(_detect_app_version, "headless", "botd_app_version", subject="user_agent"),
+    "detectDocumentAttributes": _Detector(_detect_document_attributes, "automation", "botd_document_attributes"),
+    "detectErrorTrace": _Detector(_detect_error_trace, "automation", "botd_error_trace"),
     # A person whose Firefox calls itself Chrome trips the two rules about the engine: that alone is no driver.
-    "detectEvalLengthInconsistency": _Rule("engine_mismatch", "botd_eval_length", "proof"),
-    "detectFunctionBind": _Rule("automation", "botd_function_bind", "definitive"),
-    "detectLanguagesLengthInconsistency": _Rule("headless", "botd_languages_length", "proof"),
-    "detectNotificationPermissions": _Rule("headless", "botd_notification_permissions", "proof"),
-    "detectPluginsArray": _Rule("automation", "botd_plugins_array", "proof"),
+    "detectEvalLengthInconsistency": _Detector(_detect_eval_length, "engine_mismatch", "botd_eval_length", "proof"),
+    "detectFunctionBind": _Detector(_detect_function_bind, "automation", "botd_function_bind"),
+    "detectLanguagesLengthInconsistency": _Detector(
+        _detect_languages_length, "headless", "botd_languages_length", "proof"
+    ),
+    "detectNotificationPermissions": _Detector(
+        _detect_notification_permissions, "headless", "botd_notification_permissions", "proof"
+    ),
+    "detectPluginsArray": _Detector(_detect_plugins_array, "automation", "botd_plugins_array", "proof"),
     # People who let Chromium download documents instead of showing them have no plugins: what else is missing decides.
-    "detectPluginsLengthInconsistency": None,
-    "detectProcess": _Rule("automation", "botd_process", "definitive"),
-    "detectUserAgent": _Rule("headless", "botd_user_agent", "definitive", "user_agent"),
-    "detectWebDriver": _Rule("automation", "botd_webdriver", "definitive"),
-    "detectWebGL": _Rule("headless", "botd_webgl", "proof"),
-    "detectWindowExternal": _Rule("automation", "botd_window_external", "definitive"),
-    "detectWindowSize": _Rule("headless", "botd_window_size", "proof"),
-    "detectMimeTypesConsistent": _Rule("automation", "botd_mime_types", "proof"),
-    "detectProductSub": _Rule("engine_mismatch", "botd_product_sub", "proof"),
-    "detectDistinctiveProperties": _Rule("automation", "botd_distinctive_properties", "definitive"),
+    "detectPluginsLengthInconsistency": _Detector(_detect_plugins_length, None),
+    "detectProcess": _Detector(_detect_process, "automation", "botd_process"),
+    "detectUserAgent": _Detector(_detect_user_agent, "headless", "botd_user_agent", subject="user_agent"),
+    "detectWebDriver": _Detector(_detect_web_driver, "automation", "botd_webdriver"),
+    "detectWebGL": _Detector(_detect_web_gl, "headless", "botd_webgl", "proof"),
+    "detectWindowExternal": _Detector(_detect_window_external, "automation", "botd_window_external"),
+    "detectWindowSize": _Detector(_detect_window_size, "headless", "botd_window_size", "proof"),
+    "detectMimeTypesConsistent": _Detector(_detect_mime_types, "automation", "botd_mime_types", "proof"),
+    "detectProductSub": _Detector(_detect_product_sub, "engine_mismatch", "botd_product_sub", "proof"),
+    "detectDistinctiveProperties": _Detector(
+        _detect_distinctive_properties, "automation", "botd_distinctive_properties"
+    ),
 }
+"""BotD's name of each rule -> the rule, and what fires where it does."""

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from svc.domain.matching.statistics import ChangeRow
     from svc.domain.matching.visitor import Visitor
 
-_FONTS, _LANGUAGES, _REST = int(Attribute.FONTS), int(Attribute.LANGUAGES), int(Attribute.REST)
-_FIRST_LANGUAGE = int(Attribute.FIRST_LANGUAGE)
+_FONTS, _REST = int(Attribute.FONTS), int(Attribute.REST)
 LEADERS: Final = tuple(
     tuple(
         0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else BIT[leader]
@@ -82,8 +81,6 @@ def _set_correction(features: Features, visitor: Visitor, attribute: int) -> flo
         ours, theirs = features.rest_sketch, visitor.rest_sketch
         if ours and theirs:
             return parameters.LOG_NEAR_REST if _near(ours, theirs) else parameters.LOG_FAR_REST
-    elif attribute == _LANGUAGES and features.values[_FIRST_LANGUAGE] == visitor.values[_FIRST_LANGUAGE]:
-        return parameters.LOG_SAME_FIRST_LANGUAGE
     return 0.0
 
 

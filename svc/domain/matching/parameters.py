@@ -54,6 +54,10 @@ RECORDS_READ: Final = 20
 """Visitor records read for one identification, the token's included."""
 VOTES_WITHIN: Final = 3
 """How many blocks a visitor may stand in fewer than the one that stands in most, to be read at all."""
+NETWORK_VOTES: Final = 5
+"""How many blocks that of the report's network counts for: as many as there are blocks over attributes, in which a copy
+of the report from elsewhere may stand. Who comes close on this network leaves those from elsewhere unread, whom the
+counts of blocks stand for."""
 RECORDS_SCORED: Final = 12
 LIKENESS_WITHIN: Final = 4
 """Of those, how many are compared in full after a cheap ranking, and how many attributes they may fall behind the
@@ -77,7 +81,7 @@ CHANGE_DESKTOP: Final[dict[Attribute, ChangeRate]] = {
     Attribute.CANVAS: (0.02, 0.0015, 0.25),
     Attribute.WEBGL: (0.015, 0.002, 0.08),
     Attribute.AUDIO: (0.004, 0.0002, 0.04),
-    Attribute.FONT_PREFERENCES: (0.003, 0.0004, 0.1),
+    Attribute.FONT_PREFERENCES: (0.003, 0.0004, 0.06),
     Attribute.FRAME: (0.08, 0.004, 0.0),
     Attribute.COLOUR: (0.08, 0.0005, 0.0),
     Attribute.ACCESSIBILITY: (0.003, 0.002, 0.02),
@@ -112,7 +116,6 @@ FOLLOWS: Final = {
     Attribute.COLOUR: Attribute.SCREEN,
     Attribute.WEBGL: Attribute.CANVAS,
     Attribute.MISCELLANEOUS: Attribute.CANVAS,
-    Attribute.FONT_PREFERENCES: Attribute.CANVAS,
 }
 """A change that comes along with another one (a monitor is plugged in, the browser is upgraded) is paid for once. What
 follows the canvas does so only when the version changed too: on one version they have nothing in common."""
@@ -133,7 +136,6 @@ LOG_FAR_FONTS: Final = -1.5
 LOG_NEAR_REST: Final = 2.0
 LOG_FAR_REST: Final = -1.0
 """Corrections to a change of a set, when the two sets share three quarters of their members, and when they do not."""
-LOG_SAME_FIRST_LANGUAGE: Final = 1.7
 LOG_PRIVATE_CANVAS: Final = 3.5
 """Correction to another canvas where WebKit comes without the token that this visitor has: in private windows it adds
 noise to what is read from a canvas."""

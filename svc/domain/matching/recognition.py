@@ -297,13 +297,16 @@ def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[i
 def _numbers(read: dict[int, Block], most: int) -> list[int]:
     """Those that stand in most blocks, then in the order in which blocks list them.
 
-    A block of more devices than it lists says that its values are common; it is counted but not searched.
+    A block of more devices than it lists says that its values are common; it is counted but not searched. The few
+    devices of the report's network go before others, so that no flood of copies from elsewhere crowds out its owner.
     """
     votes: dict[int, int] = {}
     for kind, block in read.items():
-        if block.count <= parameters.BLOCK_LENGTH or kind in _ALWAYS_LISTED:
+        is_whole = block.count <= parameters.BLOCK_LENGTH
+        if is_whole or kind in _ALWAYS_LISTED:
+            weight = parameters.NETWORK_VOTES if is_whole and kind == blocks.NETWORK else 1
             for number in block.numbers:
-                votes[number] = votes.get(number, 0) + 1
+                votes[number] = votes.get(number, 0) + weight
     bar = max(votes.values(), default=0) - parameters.VOTES_WITHIN
     numbers = [number for number, counted in votes.items() if counted >= bar]
     if len(numbers) > most:
@@ -361,8 +364,9 @@ def _linked(
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
-        after = visitor.counted(features)
-        if features.exact not in visitor.exact_hashes:
+        # Not that of a private window: seen again with a stranger's token, it would make that token this visitor's.
+        after = visitor.counted(features, remembered=not private)
+        if not private and features.exact not in visitor.exact_hashes:
             postings = ((blocks.exact_key(features.exact), 1.0),)
             changed = after
     if changed is None and gap_s > _COUNTED_AFTER_S:

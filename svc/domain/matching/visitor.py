@@ -108,8 +108,8 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
                 return days
         return PROBATION_DAYS
 
-    def counted(self, features: Features) -> Visitor:
-        """The record after a visit that is not sure enough to change its template: only the report is remembered.
+    def counted(self, features: Features, *, remembered: bool = True) -> Visitor:
+        """The record after a visit that is not sure enough to change its template: at most the report is remembered.
 
         The time of the template stays with it: changes are judged by how long it has had to age.
         """
@@ -117,7 +117,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             self,
             visits=min(self.visits + 1, _MOST_VISITS),
             visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
-            exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
+            exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES) if remembered else self.exact_hashes,
         )
 
     def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:

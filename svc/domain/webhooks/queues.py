@@ -26,9 +26,9 @@ FIRST_SLOTS = 2
 SUCCESSES_PER_SLOT = 20
 
 OUTAGE_FAILURES = 5
-"""Failed attempts in a row from which an endpoint with a crowd waiting is only probed."""
-CROWD = 100
-"""Due deliveries over which they are a crowd."""
+"""Failed attempts in a row from which an endpoint with a backlog is only probed."""
+BACKLOG_OVER = 100
+"""Due deliveries over which an endpoint has a backlog."""
 PROBE_MS = 5_000
 LONGEST_PROBE_MS = 300_000
 """Between two probes: twice as long each time, up to this."""
@@ -43,14 +43,14 @@ class ConcurrencyLimit(NamedTuple):
     opening: bool = False
     """After an outage it doubles with each success, until it is whole again."""
 
-    def after(self, result: Result, *, healed: bool) -> ConcurrencyLimit:
+    def after(self, result: Result, *, recovered: bool) -> ConcurrencyLimit:
         """The limit after an attempt: one more slot for `SUCCESSES_PER_SLOT` successes in a row, half for a timeout, a
-        5xx or a 429. `healed`: this success ended an outage, so the limit starts again from one, doubled with each
+        5xx or a 429. `recovered`: this success ended an outage, so the limit starts again from one, doubled with each
         success.
         """
         if result.error is None:
-            if healed or self.opening:
-                slots = min(2 * (1 if healed else self.slots), ENDPOINT_SLOTS)
+            if recovered or self.opening:
+                slots = min(2 * (1 if recovered else self.slots), ENDPOINT_SLOTS)
                 return ConcurrencyLimit(slots, opening=slots < ENDPOINT_SLOTS)
             if self.successes + 1 < SUCCESSES_PER_SLOT:
                 return self._replace(successes=self.successes + 1)
@@ -73,7 +73,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     """Failed probes of this outage."""
     probe_at_ms: int = 0
     backlogged: bool = False
-    """A crowd was found waiting in this outage. It is counted again after the next attempt, and not with each event
+    """A backlog was found in this outage. It is counted again after the next attempt, and not with each event
     that joins it.
     """
     due_ms: int | None = None
@@ -265,7 +265,7 @@ def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, 
 
     `failing` is what the store says of the endpoint after the attempt.
     """
-    queue.window = queue.window.after(result, healed=result.error is None and queue.failing)
+    queue.window = queue.window.after(result, recovered=result.error is None and queue.failing)
     queue.failing, queue.backlogged = failing, False
     if failing:
         queue.probe_at_ms = now_ms + min(PROBE_MS << min(queue.probes, 16), LONGEST_PROBE_MS)

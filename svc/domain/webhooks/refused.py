@@ -9,10 +9,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
 
+from svc.domain.bodies import body_of
 from svc.domain.model import Environment
-from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import RefusedIdentification
 
 INTERVAL_MS = 60_000
@@ -100,16 +99,6 @@ def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
 
 
 def _told(refusals: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
-    event = RefusedIdentification(
-        request_id=str(UUID(bytes=refusals.request_id)),
-        occurred_at=timestamp(refusals.occurred_at_ms),
-        code=code,
-        status=refusals.status,
-        environment=refusals.environment,
-        key_id=key_id,
-        origin=UNSET if refusals.origin is None else refusals.origin,
-        ip_address=UNSET if refusals.ip_address is None else refusals.ip_address,
-        reason=UNSET if refusals.reason is None else refusals.reason,
-        count=refusals.count,
-    )
+    request_id = str(UUID(bytes=refusals.request_id))
+    event = body_of(RefusedIdentification, refusals, request_id=request_id, code=code, key_id=key_id)
     return Noted(event, msgspec.structs.replace(refusals, told_at_ms=now_ms, count=0))

@@ -33,7 +33,7 @@ class Result(NamedTuple):
     retry_after_s: int | None = None
 
 
-class Verdict(NamedTuple):
+class AttemptVerdict(NamedTuple):
     """What an attempt means for its delivery: delivered, to be tried again, or failed."""
 
     status: AttemptStatus
@@ -41,16 +41,16 @@ class Verdict(NamedTuple):
     """When the next attempt is due; `None` when none will follow."""
 
 
-def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> Verdict:
+def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> AttemptVerdict:
     """Delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and redeliveries are one attempt each
     (decisions 8.5).
     """
     if result.error is None:
-        return Verdict("delivered", None)
+        return AttemptVerdict("delivered", None)
     last = delivery.kind != "auto" or result.attempt >= MAX_ATTEMPTS
     if last or result.response_code == GONE or result.error == "removed":
-        return Verdict("failed", None)
-    return Verdict("retrying", _next_ms(result, queue, delivery))
+        return AttemptVerdict("failed", None)
+    return AttemptVerdict("retrying", _next_ms(result, queue, delivery))
 
 
 def _next_ms(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> int:

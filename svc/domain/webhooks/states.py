@@ -1,6 +1,6 @@
 """The states of endpoints and deliveries as tables, and what an attempt says of an endpoint (decisions 8.4).
 
-An endpoint that fails is never disabled: it keeps receiving, loses nothing, and heals by its first 2xx.
+An endpoint that fails is never disabled: it keeps receiving, loses nothing, and recovers by its first 2xx.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.webhooks.records import AttemptStatus, DeliveryKind, DeliveryState, EndpointStatus, Health
-from svc.domain.webhooks.schedule import GONE, Result, Verdict
+from svc.domain.webhooks.schedule import GONE, AttemptVerdict, Result
 
 EndpointTrigger = Literal["paused", "resumed", "url_changed", "delivered", "broken"]
 
@@ -48,7 +48,7 @@ FAILING_AFTER_MS = 600_000
 
 
 def after_attempt(
-    health: Health, result: Result, verdict: Verdict, kind: DeliveryKind
+    health: Health, result: Result, verdict: AttemptVerdict, kind: DeliveryKind
 ) -> tuple[Health, EndpointTrigger | None]:
     """The endpoint's health after an attempt, and what that means for its status.
 

@@ -12,8 +12,7 @@ from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, Ledg
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
-from svc.domain.ids import DAY_MS
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import iso_day
 from svc.http.schema import Limit
 from svc.store.audit_views import AuditMatch
 
@@ -22,7 +21,7 @@ Identifiable = Annotated[int, about("Charged as identifiable.", 1400)]
 Unidentifiable = Annotated[int, about("Charged as not identifiable.", 80)]
 Free = Annotated[int, about("Free, since the network look-up could not run.", 20)]
 Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
-Status = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
+AccountStatus = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
 Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
 
 
@@ -55,8 +54,8 @@ class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
     """One change of the billing status (decisions 5.3)."""
 
     at: Annotated[Timestamp, about("When it changed.")]
-    previous: Annotated[Status, about("Status before.")]
-    current: Annotated[Status, about("Status since.")]
+    previous: Annotated[AccountStatus, about("Status before.")]
+    current: Annotated[AccountStatus, about("Status since.")]
     blocked_reason: Annotated[Blocked, about("Why, where traffic was blocked.")] | UnsetType = UNSET
     by: Annotated[str, about("The operator, or `settler` where a payment was overdue.", "operator")]
     note: Annotated[str, about("What the operator noted.", "paid by invoice")]
@@ -65,7 +64,7 @@ class BillingChangeBody(msgspec.Struct, frozen=True, kw_only=True):
 class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
     """The account of an organization."""
 
-    status: Status
+    status: AccountStatus
     blocked_reason: Annotated[Blocked, about("Why, where traffic is blocked.")] | UnsetType = UNSET
     balance_micros: Annotated[int, about("Balance in millionths of a US dollar.", 24997000)]
     credit_limit_micros: Annotated[int, about("How far the balance may go below zero.", 0)]
@@ -130,7 +129,7 @@ def usage_row(usage: Usage) -> UsageBody:
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
     """A settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
-    return body_of(SettledDayBody, settled, date=timestamp(day * DAY_MS)[:10], identifications=identifications)
+    return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
 
 
 def credit_row(entry: LedgerEntry) -> CreditBody:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import partial
 
 import trio
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
+from svc.domain.bodies import present, sent
 from svc.domain.refusals import invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, noted
@@ -25,7 +26,7 @@ from svc.http.console.account_schema import (
     usage_row,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import AuditMatch, Sought
@@ -50,7 +51,7 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
     account = views.organization(snapshot, number)
     return BillingBody(
         status=account.billing_status,
-        blocked_reason=UNSET if account.blocked_reason is None else account.blocked_reason,
+        blocked_reason=present(account.blocked_reason),
         balance_micros=views.balance(snapshot, number),
         credit_limit_micros=account.credit_limit_micros,
         today=usage_row(holding(snapshot, number).on(now_ms).usage),
@@ -68,7 +69,7 @@ async def list_audit(services: Services, call: Call) -> Outcome:
     if before is None and query.cursor is not UNSET:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
     await noted(services, call)
-    sought = Sought(number, action=_sent(query.action), actor=_sent(query.actor))
+    sought = Sought(number, action=sent(query.action), actor=sent(query.actor))
     found, resume = await _page(services, sought, before, query.limit)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
     return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
@@ -96,24 +97,17 @@ async def _page(
     return found, before
 
 
-def _sent(value: str | UnsetType) -> str | None:
-    return None if value is UNSET else value
-
-
-_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    _route(
+    console_route(
         operation_id="getConsoleBilling",
-        method="GET",
         path="/billing",
         summary="Read the account",
         description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
         endpoint=read_billing,
         answer=BillingBody,
     ),
-    _route(
+    console_route(
         operation_id="listConsoleAudit",
-        method="GET",
         path="/audit",
         summary="List changes",
         description=(

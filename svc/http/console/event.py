@@ -17,7 +17,7 @@ from svc.http.console.schema import ConsoleEventBody, event_key
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import detailed, read_request_id
 from svc.http.management.webhook_schema import delivery_row
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
@@ -63,19 +63,15 @@ def _id_text(request_id: UUID | None) -> str | UnsetType:
 _NOT_FOUND = "The organization has no such event, or it is older than 30 days."
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="getConsoleEvent",
-        method="GET",
         path="/events/{request_id}",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Read one event of any environment",
         description=(
             "As the server API reads it, and besides the key with which it came, the attempts to deliver webhooks "
             "about it, and the visitor's events just before and after it."
         ),
         endpoint=read_event,
-        kinds=("management",),
         answer=ConsoleEventBody,
         errors=("event_not_found", "invalid_request_id"),
     ),

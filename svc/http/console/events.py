@@ -5,7 +5,7 @@ from __future__ import annotations
 from svc.http.console.schema import ConsoleEventsQuery
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import answer_listing, asked_for
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
 
 
@@ -18,16 +18,12 @@ async def list_events(services: Services, call: Call) -> Outcome:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="listConsoleEvents",
-        method="GET",
         path="/events",
-        under=(CONSOLE,),
-        tag="Console",
         summary="List events of an environment",
         description="As the server API lists those of its key's environment, with the same filters and pages.",
         endpoint=list_events,
-        kinds=("management",),
         query=ConsoleEventsQuery,
         answer=EventsAnswer,
         errors=("invalid_window",),

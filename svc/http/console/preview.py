@@ -14,6 +14,7 @@ import structlog
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import sent
 from svc.domain.fields import KeyId, about
 from svc.domain.listing import EVERYTHING, Listing, Position
 from svc.domain.model import Environment, Platform
@@ -26,7 +27,7 @@ from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -127,7 +128,7 @@ def _older(
 
 def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: int) -> _Scope | Refusal:
     """Judged exactly as a save is: by the same function."""
-    key_id = None if body.key_id is UNSET else body.key_id
+    key_id = sent(body.key_id)
     saved = changed_weights(snapshot, number, key_id, body.platform, weights_change(body), now_ms)
     if isinstance(saved, Refusal):
         return saved
@@ -161,12 +162,10 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="previewWeights",
         method="POST",
         path="/weights/preview",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Preview weights before they are saved",
         description=(
             "What the newest 10,000 events of that scope and platform would come to, had these weights been in force, "
@@ -176,7 +175,6 @@ ROUTES: tuple[Route, ...] = (
             "is saved."
         ),
         endpoint=preview_weights,
-        kinds=("management",),
         body=PreviewWeightsBody,
         answer=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),

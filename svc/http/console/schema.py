@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.credentials import ApiKey
 from svc.domain.event_row import EventBody
 from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
 from svc.domain.listing import MAX_TAG_LENGTH
+from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
+from svc.domain.records import Event
+from svc.domain.timestamps import timestamp
 from svc.http.management.webhook_schema import WebhookDeliveryBody
 from svc.http.schema import EventDetailBody, Limit, ListEventsQuery
+from svc.store.events import EventMatch
 
 InEnvironment = Annotated[Environment, about("Environment whose events are meant.", "production")]
 
@@ -141,3 +147,41 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: (
         Annotated[Cursor, about("For the events behind them: of the list of events with `visitor` alone.")] | UnsetType
     ) = UNSET
+
+
+def tag_rows(found: Iterable[EventMatch]) -> list[TagRow]:
+    """The tags of these events, which are newest first; the tag that came last is the first."""
+    return [TagRow(tag=tag, **_span(used)) for tag, used in _grouped(found, "tag").items()]
+
+
+def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
+    """The addresses of these events, which are newest first; the address that came last is the first."""
+    return [body_of(AddressRow, used[0], **_span(used)) for used in _grouped(found, "ip_address").values()]
+
+
+def seen(record: Visitor) -> dict[str, Any]:
+    """When and how often a visitor was seen: `first_seen`, `last_seen` and `visits`."""
+    return {
+        "first_seen": timestamp(record.first_seen_s * 1000),
+        "last_seen": timestamp(record.last_seen_s * 1000),
+        "visits": record.visits,
+    }
+
+
+def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:
+    """Events by the value of a field, those without one left out."""
+    groups: dict[str, list[Event]] = {}
+    for _, event in found:
+        value = getattr(event, name)
+        if value is not None:
+            groups.setdefault(value, []).append(event)
+    return groups
+
+
+def _span(used: Sequence[Event]) -> dict[str, Any]:
+    first, last = used[-1], used[0]
+    return {
+        "first_seen": timestamp(first.occurred_at_ms),
+        "last_seen": timestamp(last.occurred_at_ms),
+        "events": len(used),
+    }

@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE_ROOT, KEYED, Route
+from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
     SIGNED_OUT,
     Site,
@@ -90,7 +90,7 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     """
     site = _site(call)
     refusal = (
-        _insecure(site)
+        (Refusal("secure_connection_required") if site.transport == "insecure" else None)
         or cross_origin_refusal(call.headers, site, "POST")
         or services.limits.sign_in_refusal(site.address, call.at_ms)
     )
@@ -199,10 +199,6 @@ def _site(call: Call) -> Site:
     return call.site
 
 
-def _insecure(site: Site) -> Refusal | None:
-    return Refusal("secure_connection_required") if site.transport == "insecure" else None
-
-
 def _refused(explanation: str, reason: str) -> Refusal:
     return Refusal("unauthorized", reason=reason, explanation=explanation)
 
@@ -211,7 +207,7 @@ def _no_session() -> Refusal:
     return _refused(SIGNED_OUT, "a key without a session")
 
 
-_route = partial(Route, under=(CONSOLE_ROOT,), tag="Console", kinds=("management",))
+_route = partial(console_route, under=(CONSOLE_ROOT,))
 ROUTES: tuple[Route, ...] = (
     _route(
         kinds=(),
@@ -231,7 +227,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="readSession",
-        method="GET",
         path="/session",
         summary="Read the session of this browser",
         description="It counts as use of the session.",
@@ -245,7 +240,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Sign out",
         description="The session ends at once, and so do its streams.",
         endpoint=sign_out,
-        answer=None,
         status=204,
     ),
 )

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from heapq import nsmallest
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.bodies import body_of, sent
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
@@ -24,10 +25,11 @@ from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, noted
 from svc.http.console.schema import InEnvironment
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
+from svc.http.schema import WindowEnd
 from svc.store.hours import hours
 
-Step = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
+StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
 COUNTRIES_SHOWN = 50
 
@@ -42,11 +44,8 @@ class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         str | UnsetType,
         about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
     ] = msgspec.field(default=UNSET, name="from")
-    end: Annotated[
-        str | UnsetType,
-        about("End of the window, exclusive; now when left out.", "2026-01-05T10:00:00Z", form=TIME_FORM),
-    ] = msgspec.field(default=UNSET, name="to")
-    step: Step = "hour"
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
+    step: StepLength = "hour"
 
 
 class SignalCount(msgspec.Struct, frozen=True):
@@ -85,6 +84,9 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
 
 
+C = TypeVar("C", bound=CountsBody)
+
+
 class PeriodBody(CountsBody, frozen=True, kw_only=True):
     """What the identifications of one period come to."""
 
@@ -94,7 +96,7 @@ class PeriodBody(CountsBody, frozen=True, kw_only=True):
 class StatisticsBody(msgspec.Struct, frozen=True, kw_only=True):
     """The statistics of an environment."""
 
-    step: Step
+    step: StepLength
     start: Annotated[Timestamp, about("Start of the first hour.")] = msgspec.field(name="from")
     end: Annotated[Timestamp, about("End of the last hour.")] = msgspec.field(name="to")
     totals: Annotated[CountsBody, about("Of the whole window.")]
@@ -106,9 +108,7 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     sum. `422 invalid_window`.
     """
     query: StatisticsQuery = call.query
-    window = read_window(
-        None if query.start is UNSET else query.start, None if query.end is UNSET else query.end, call.at_ms
-    )
+    window = read_window(sent(query.start), sent(query.end), call.at_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     await noted(services, call)
@@ -125,13 +125,13 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
         periods = _periods(await services.store.query(read), step_ms)
         for at_ms, counts in periods.items():
             totals += counts
-            rows.append(msgspec.Raw(_encoder.encode(PeriodBody(at=timestamp(at_ms), **_fields(counts)))))
+            rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
     return Outcome(
         StatisticsBody(
             step=query.step,
             start=timestamp(from_ms),
             end=timestamp(to_ms),
-            totals=CountsBody(**_fields(totals)),
+            totals=_counts(CountsBody, totals),
             periods=tuple(rows),
         )
     )
@@ -147,20 +147,16 @@ def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int,
     return periods
 
 
-def _fields(counts: HourCounts) -> dict[str, Any]:
-    """The fields of `CountsBody`."""
-    return {
-        "identifications": counts.identifications,
-        "levels": LevelCounts(**counts.levels),
-        "new": counts.new,
-        "returning": counts.returning,
-        "unidentifiable": counts.unidentifiable,
-        "amount_micros": counts.amount_micros,
-        "scores": tuple(sorted(counts.scores.items())),
-        "signals": tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
-        "countries": tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
-        "kinds": counts.kinds,
-    }
+def _counts(kind: type[C], counts: HourCounts, **others: Any) -> C:
+    return body_of(
+        kind,
+        counts,
+        levels=LevelCounts(**counts.levels),
+        scores=tuple(sorted(counts.scores.items())),
+        signals=tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
+        countries=tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
+        **others,
+    )
 
 
 def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
@@ -169,19 +165,15 @@ def _most(counts: Mapping[str, int], shown: int) -> list[tuple[str, int]]:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="getConsoleStatistics",
-        method="GET",
         path="/statistics",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Read statistics of an environment",
         description=(
             "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
             "identification, and what is erased or over 30 days old is taken off."
         ),
         endpoint=read_statistics,
-        kinds=("management",),
         query=StatisticsQuery,
         answer=StatisticsBody,
         errors=("invalid_window",),

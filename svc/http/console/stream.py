@@ -24,7 +24,8 @@ from svc.http.authentication import Caller
 from svc.http.change import noted
 from svc.http.endpoint import Call, Outcome, Services, Stream
 from svc.http.events import find_places, read_request_id
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
+from svc.http.rows import ROWS_AT_ONCE
 from svc.http.schema import FiltersQuery
 from svc.store import events, views
 from svc.store.events import EventPosition
@@ -41,8 +42,6 @@ MOST_RESUMED = 200
 """Identifications that a viewer that reconnects is sent from the store."""
 MOST_COUNTED = 2_000
 """Identifications that are looked at for it; those beyond `MOST_RESUMED` are counted as missed."""
-ROWS_AT_ONCE = 8
-"""Read and encoded before other tasks run: about a quarter of a millisecond."""
 MOST_OPEN = f"The organization has {MOST_VIEWERS} live streams open, and may not have more. Close one."
 PING = b": ping\n\n"
 """A comment, which browsers ignore."""
@@ -181,12 +180,9 @@ def _missed(count: int) -> bytes:
 
 
 ROUTES: tuple[Route, ...] = (
-    Route(
+    console_route(
         operation_id="streamEvents",
-        method="GET",
         path="/stream",
-        under=(CONSOLE,),
-        tag="Console",
         summary="Watch identifications as they come",
         description=(
             "Server-sent events (`text/event-stream`). `event: identification` has a row of `listEvents` as its data "
@@ -199,9 +195,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         request_headers=("Last-Event-ID",),
         endpoint=stream,
-        kinds=("management",),
         query=StreamQuery,
-        answer=None,
         media_type=MEDIA_TYPE,
         errors=("invalid_window",),
     ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -16,39 +15,40 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.addresses import parse_ip
-from svc.domain.bodies import body_of, present
+from svc.domain.bodies import named, present
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
 from svc.domain.matching import Visitor
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, noted
 from svc.http.console.schema import (
-    AddressRow,
-    TagRow,
     VisitBody,
     VisitorBody,
     VisitorQuery,
     VisitorRow,
     VisitorsBody,
     VisitorsQuery,
+    address_rows,
+    seen,
+    tag_rows,
 )
 from svc.http.endpoint import Call, Outcome, Services
-from svc.http.route import CONSOLE, Route
+from svc.http.route import Route, console_route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
 from svc.store.snapshot import Snapshot
-from svc.store.visitor_views import Sighting
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
+_NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
@@ -122,16 +122,10 @@ async def _seen_with(
         limit=limit,
     )
     found = await services.store.query(read)
-    return [(sighting.visitor_id.encode(), _sighting_row(sighting)) for sighting in found]
-
-
-def _sighting_row(sighting: Sighting) -> VisitorRow:
-    return VisitorRow(
-        visitor_id=sighting.visitor_id,
-        first_seen=timestamp(sighting.first_seen_ms),
-        last_seen=timestamp(sighting.last_seen_ms),
-        events=sighting.events,
-    )
+    return [
+        (sighting.visitor_id.encode(), VisitorRow(**named(sighting, *VisitorRow.__struct_fields__)))
+        for sighting in found
+    ]
 
 
 async def read_visitor(services: Services, call: Call) -> Outcome:
@@ -142,7 +136,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     visitor_id, environment = call.path["visitor_id"], query.environment
     number = (await noted(services, call)).organization.number
     if not is_visitor_id(visitor_id):
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
     record, places = await services.store.query(
         lambda snapshot: (
@@ -152,14 +146,14 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     )
     found = await _events(services, places, listing.filters)
     if record is None and not found:
-        return Outcome(Refusal("not_found"))
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await _visits(services, number, found[:EVENTS_SHOWN])
     return Outcome(
         VisitorBody(
             visitor_id=visitor_id,
             **_summary(record, found),
-            tags=_tags(found),
-            addresses=_addresses(found),
+            tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
+            addresses=tuple(address_rows(found)),
             events=visits,
             next_cursor=_behind(services, number, environment, listing, found),
         )
@@ -169,12 +163,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
 def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, Any]:
     """When and how often it was seen. Of a visitor that cannot be recognized there are only its events."""
     if record is not None:
-        return {
-            "first_seen": timestamp(record.first_seen_s * 1000),
-            "last_seen": timestamp(record.last_seen_s * 1000),
-            "visits": record.visits,
-            "identifiable": True,
-        }
+        return {**seen(record), "identifiable": True}
     return {
         "first_seen": timestamp(found[-1].event.occurred_at_ms),
         "last_seen": timestamp(found[0].event.occurred_at_ms),
@@ -220,38 +209,6 @@ def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ..
     return None if document is None else document.changes
 
 
-def _tags(found: Sequence[EventMatch]) -> tuple[TagRow, ...]:
-    """The tags of these events, which are newest first."""
-    by_tag: dict[str, list[Event]] = {}
-    for match in found:
-        if match.event.tag is not None:
-            by_tag.setdefault(match.event.tag, []).append(match.event)
-    return tuple(
-        TagRow(
-            tag=tag,
-            first_seen=timestamp(used[-1].occurred_at_ms),
-            last_seen=timestamp(used[0].occurred_at_ms),
-            events=len(used),
-        )
-        for tag, used in islice(by_tag.items(), TAGS_SHOWN)
-    )
-
-
-def _addresses(found: Sequence[EventMatch]) -> tuple[AddressRow, ...]:
-    """The addresses of these events, which are newest first."""
-    by_address: dict[str, list[Event]] = {}
-    for match in found:
-        by_address.setdefault(match.event.ip_address, []).append(match.event)
-    return tuple(_address_row(used) for used in by_address.values())
-
-
-def _address_row(used: Sequence[Event]) -> AddressRow:
-    latest, first_seen = used[0], timestamp(used[-1].occurred_at_ms)
-    return body_of(
-        AddressRow, latest, first_seen=first_seen, last_seen=timestamp(latest.occurred_at_ms), events=len(used)
-    )
-
-
 def _behind(
     services: Services, number: int, environment: Environment, listing: Listing, found: Sequence[EventMatch]
 ) -> str | UnsetType:
@@ -264,11 +221,9 @@ def _behind(
     return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
 
 
-_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
-    _route(
+    console_route(
         operation_id="listConsoleVisitors",
-        method="GET",
         path="/visitors",
         summary="List visitors",
         description=(
@@ -280,9 +235,8 @@ ROUTES: tuple[Route, ...] = (
         query=VisitorsQuery,
         answer=VisitorsBody,
     ),
-    _route(
+    console_route(
         operation_id="getConsoleVisitor",
-        method="GET",
         path="/visitors/{visitor_id}",
         summary="Read one visitor",
         description=(

@@ -7,19 +7,21 @@ for among the kinds of its route alone. Sources: interface 2.6-2.8, 3 and 4.4, d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import body_of
 from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.origins import normalise_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
+from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, noted
 from svc.http.endpoint import Call, Outcome, Services
@@ -50,44 +52,30 @@ PAGE = 200
 KEYS_AT_ONCE = 32
 """Read before other tasks have their turn: about a millisecond."""
 PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_LAST_MS = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH) // _MILLISECOND
+_LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 """The last second that RFC 3339 can write in UTC."""
 
 
 async def describe_key(services: Services, call: Call) -> Outcome:
     """`GET /management/key`: the key of the request itself (interface 2.6)."""
     caller = await noted(services, call)
-    assert caller.key.role is not None
-    return Outcome(
-        ManagementKeyBody(
-            key_id=caller.key.id,
-            organization_id=caller.organization.id,
-            name=caller.key.name,
-            role=caller.key.role,
-            region=caller.key.region,
-        )
-    )
+    key, organization_id = caller.key, caller.organization.id
+    return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
 
 
 async def list_proxy_keys(services: Services, call: Call) -> Outcome:
     """`GET .../proxy-credentials`: oldest first, revoked included; all of them, or a page with `limit` or `cursor`
     (decisions 2.5).
     """
-    page = await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row)
-    return Outcome(page if isinstance(page, Refusal) else ProxyKeysBody(page.rows, page.next_cursor))
+    return Outcome(await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row, ProxyKeysBody))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
     """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
     key_limit`.
     """
-    issued = await _issue(services, call, call.body, "proxy")
-    if isinstance(issued, Refusal):
-        return Outcome(issued)
-    key, secret = issued
-    return Outcome(IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
+    key, secret = await _issue(services, call, call.body, "proxy")
+    return Outcome(key if isinstance(key, Refusal) else IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
 
 
 async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
@@ -102,8 +90,7 @@ async def list_sdk_keys(services: Services, call: Call) -> Outcome:
     """`GET .../sdk-keys`: oldest first, revoked included; all of them, or a page with `limit` or `cursor` (decisions
     2.5).
     """
-    page = await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row)
-    return Outcome(page if isinstance(page, Refusal) else SdkKeysBody(page.rows, page.next_cursor))
+    return Outcome(await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row, SdkKeysBody))
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:
@@ -118,11 +105,8 @@ async def issue_sdk_key(services: Services, call: Call) -> Outcome:
         return Outcome(origins)
     if body.kind != "public" and origins:
         return Outcome(invalid("allowed_origins", "invalid_value"))
-    issued = await _issue(services, call, body, body.kind, platforms, origins)
-    if isinstance(issued, Refusal):
-        return Outcome(issued)
-    key, secret = issued
-    return Outcome(IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
+    key, secret = await _issue(services, call, body, body.kind, platforms, origins)
+    return Outcome(key if isinstance(key, Refusal) else IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
 
 
 async def revoke_sdk_key(services: Services, call: Call) -> Outcome:
@@ -176,14 +160,8 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
     """
     if expires_at is None:
         return None
-    at_ms = (expires_at - _EPOCH) // _MILLISECOND
+    at_ms = unix_ms(expires_at)
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
-
-
-class _Page(NamedTuple):
-    rows: tuple[Any, ...]
-    """As JSON."""
-    next_cursor: str | UnsetType
 
 
 def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
@@ -191,9 +169,15 @@ def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[Ap
 
 
 async def _page(
-    services: Services, call: Call, which: List, kinds: Sequence[KeyKind], row: Callable[[ApiKey], msgspec.Struct]
-) -> _Page | Refusal:
-    """All keys of these kinds, or the page that the query asks for (decisions 2.5).
+    services: Services,
+    call: Call,
+    which: List,
+    kinds: Sequence[KeyKind],
+    row: Callable[[ApiKey], msgspec.Struct],
+    body: Callable[[tuple[Any, ...], str | UnsetType], msgspec.Struct],
+) -> msgspec.Struct:
+    """All keys of these kinds, or the page that the query asks for (decisions 2.5), as a `body` of encoded rows and the
+    next cursor. `422` (`invalid_cursor`).
 
     However many keys there are, they are read and encoded some at a time, and no more of them than the page needs.
     Each part is read from the newest state: a key that is issued meanwhile may be among them.
@@ -221,9 +205,9 @@ async def _page(
         last = shown[-1] if shown else last
         if len(shown) < len(found):
             assert last is not None
-            return _Page(tuple(rows), write_cursor(cursors_key, which, number, last.id.encode()))
+            return body(tuple(rows), write_cursor(cursors_key, which, number, last.id.encode()))
         if len(read) < KEYS_AT_ONCE:
-            return _Page(tuple(rows), UNSET)
+            return body(tuple(rows), UNSET)
         after = read[-1]
         await trio.lowlevel.checkpoint()
 
@@ -235,11 +219,11 @@ async def _issue(
     kind: KeyKind,
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-) -> tuple[ApiKey, str] | Refusal:
+) -> tuple[ApiKey | Refusal, str]:
     """A new key on disk, and its secret, of which nothing but the keyed hash is stored (interface 5, rule 4)."""
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)
     if isinstance(expires_at_ms, Refusal):
-        return expires_at_ms
+        return expires_at_ms, ""
     key, secret = new_key(
         key_id="key_" + twenty_characters(services.world.entropy),
         organization=caller_of(call).organization.number,
@@ -255,8 +239,7 @@ async def _issue(
     )
     hashed = digest(services.gate.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
-    stored = await change(services, call, job)
-    return stored if isinstance(stored, Refusal) else (stored, secret)
+    return await change(services, call, job), secret
 
 
 async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> ApiKey | Refusal:
@@ -278,7 +261,6 @@ _route = partial(Route, tag="Management: keys", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getManagementKey",
-        method="GET",
         path="/management/key",
         summary="Describe the management key",
         description="Which organization it acts on, and in which role.",
@@ -287,7 +269,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listProxyKeys",
-        method="GET",
         path=ORGANIZATION + "/proxy-credentials",
         summary="List proxy keys",
         description=_LISTED,
@@ -322,7 +303,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listSdkKeys",
-        method="GET",
         path=ORGANIZATION + "/sdk-keys",
         summary="List SDK keys",
         description=_LISTED,

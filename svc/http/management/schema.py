@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.bodies import body_of
+from svc.domain.bodies import body_of, present
 from svc.domain.credentials import ApiKey, Role
 from svc.domain.fields import (
     A_KEY_ID,
@@ -271,7 +271,7 @@ def risk_weights(organization_id: str, key_id: str | None, platforms: tuple[Scop
     return RiskWeightsBody(
         organization_id=organization_id,
         scope="organization" if key_id is None else "key",
-        sdk_key_id=UNSET if key_id is None else key_id,
+        sdk_key_id=present(key_id),
         max_weight=MAX_WEIGHT,
         platforms=tuple(_platform_weights(seen) for seen in platforms),
     )

@@ -82,7 +82,6 @@ def _rows(services: Services, organization: Organization, now_ms: int) -> Verdic
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="getVerdictKeys",
-        method="GET",
         path="/organizations/{organization_id}/verdict-keys",
         tag="Server API",
         summary="Read the public keys of signed verdicts",

@@ -51,7 +51,6 @@ ROUTES: tuple[Route, ...] = (
         endpoint=erase,
         kinds=("management",),
         role="admin",
-        answer=None,
         status=204,
     ),
 )

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import starmap
 from typing import Any, TypeVar
 
+import msgspec
 import trio
 from msgspec import UNSET
 
@@ -71,13 +72,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
     if refusal is not None:
         return Outcome(refusal)
-    new = NewEndpoint(
-        id="whk_" + twenty_characters(services.world.entropy),
-        url=body.url,
-        description=body.description,
-        environment=body.environment,
-        events=body.events,
-    )
+    new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
     secrets_key = services.webhooks.secrets_key
     job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
     issued = await _change(services, call, job)
@@ -221,7 +216,6 @@ _route = partial(Route, tag="Management: webhooks", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="listWebhooks",
-        method="GET",
         path=ORGANIZATION + "/webhooks",
         summary="List webhook endpoints",
         description="Newest first, without secrets.",
@@ -266,7 +260,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Delete a webhook endpoint",
         description="Deliveries to it stop at once.",
         endpoint=delete_webhook,
-        answer=None,
         status=204,
     ),
     _route(
@@ -314,7 +307,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listWebhookDeliveries",
-        method="GET",
         path=ORGANIZATION + "/webhook-deliveries",
         summary="List delivery attempts",
         description="Of the last 30 days, newest first. The last page has no `next_cursor`.",

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import UNSET
-
+from svc.domain.bodies import body_of, sent
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT
@@ -33,14 +32,11 @@ from svc.store.views import ScopeWeights
 
 _SIGNALS = SignalsBody(
     signals=tuple(
-        SignalBody(
-            name=signal.name,
-            group=signal.group,
-            description=signal.description,
+        body_of(
+            SignalBody,
+            signal,
             platforms=tuple(platform for platform in PLATFORMS if platform in signal.weights),
             default_weights=dict(signal.weights),
-            mode=signal.mode or UNSET,
-            since=signal.since,
         )
         for signal in CATALOGUE.values()
     ),
@@ -74,19 +70,17 @@ async def save(services: Services, call: Call) -> Outcome:
     revision_conflict` or `sdk_key_revoked`, `422` with every fault.
     """
     body: SaveWeightsBody = call.body
-    named = weights_change(body, None if body.revision is UNSET else body.revision)
+    named = weights_change(body, sent(body.revision))
     return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
 
 
 def weights_change(body: WeightsFields, revision: int | None = None) -> WeightsChange:
     """The change that a body names, upon the stored `revision`; `None` = whatever it is."""
     return WeightsChange(
-        threshold=None if body.suspect_threshold is UNSET else body.suspect_threshold,
+        threshold=sent(body.suspect_threshold),
         weights=body.weights,
-        vpn_mode=None if body.vpn_weights_mode is UNSET else body.vpn_weights_mode,
-        residential_proxy_mode=(
-            None if body.residential_proxy_weights_mode is UNSET else body.residential_proxy_weights_mode
-        ),
+        vpn_mode=sent(body.vpn_weights_mode),
+        residential_proxy_mode=sent(body.residential_proxy_weights_mode),
         revision=revision,
     )
 
@@ -127,7 +121,6 @@ _route = partial(Route, tag="Management: weights", kinds=("management",))
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getOrganizationRiskWeights",
-        method="GET",
         path=ORGANIZATION + "/risk-weights",
         summary="Read the organization's risk weights",
         endpoint=read_weights,
@@ -157,7 +150,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="getSdkKeyRiskWeights",
-        method="GET",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
         summary="Read the risk weights of an SDK key",
         endpoint=read_weights,
@@ -188,7 +180,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="listRiskSignals",
-        method="GET",
         path=ORGANIZATION + "/risk-signals",
         summary="List the signals that can fire",
         endpoint=list_signals,

@@ -160,7 +160,7 @@ function reachable() {
 /** A list of all operations beside them, for those who know what they look for. */
 function list(ui) {
   const spec = ui.specSelectors.specJson().toJS();
-  const nav = document.getElementById("operations");
+  const nav = document.getElementById("index");
   const groups = new Map(spec.tags.map(({ name }) => [name, []]));
   for (const methods of Object.values(spec.paths)) {
     for (const { tags, operationId, summary } of Object.values(methods)) groups.get(tags[0]).push({ operationId, summary });

@@ -17,6 +17,17 @@ from svc.store.directory import DirectoryError
 BLOCK_BYTES = 4 << 20
 
 
+@contextmanager
+def reporting(what_failed: str, path: Path) -> Generator[None]:
+    """Raises `DirectoryError` for an `OSError` of the block: `what_failed`, the file that it names or else `path`, and
+    the cause.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise DirectoryError(f"{what_failed} {error.filename or path}: {error.strerror}") from error
+
+
 def make_folder(path: Path) -> None:
     """Make a folder with mode 0700, and those above it; one that exists keeps its mode. Raises `DirectoryError`."""
     try:

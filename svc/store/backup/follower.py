@@ -32,7 +32,7 @@ LOOKS_UNCUT = 4
 class Resumed(NamedTuple):
     """Following goes on behind the last batch in the folder."""
 
-    writer: segments.Writer
+    writer: segments.SegmentWriter
 
 
 class NotResumed(NamedTuple):
@@ -88,7 +88,7 @@ class Follower:
     made.
     """
 
-    def __init__(self, store: Store, writer: segments.Writer) -> None:
+    def __init__(self, store: Store, writer: segments.SegmentWriter) -> None:
         self.batches = 0
         self.bytes = 0
         self._store = store

@@ -98,27 +98,24 @@ def restore(
     except FileExistsError:
         raise DirectoryError(f"{partial} is left of a restore that did not end; remove it and begin again") from None
     try:
-        restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
-        _bring_up_to_date(partial, run_sync, map_bytes, restored.at_ms)
-        _verify(partial, verification, steps)
-        restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
-        for path in (partial / "store" / "data.mdb", partial / "store", partial):
-            durable_files.sync(path)
-        partial.rename(directory)
-        durable_files.sync(directory.parent)
-    except OSError as error:
-        raise DirectoryError(f"cannot write {error.filename or partial}: {error.strerror}") from error
+        with files.reporting("cannot write", partial):
+            restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
+            _bring_up_to_date(partial, run_sync, map_bytes, restored.at_ms)
+            _verify(partial, verification, steps)
+            restored = replace(restored, pepper=_pepper(chosen, partial, pepper_file))
+            for path in (partial / "store" / "data.mdb", partial / "store", partial):
+                durable_files.sync(path)
+            partial.rename(directory)
+            durable_files.sync(directory.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
 
 
 def _refuse_full(directory: Path) -> None:
-    try:
+    with files.reporting("cannot read", directory):
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
-    except OSError as error:
-        raise DirectoryError(f"cannot read {directory}: {error.strerror}") from error
 
 
 def _restore(
@@ -176,7 +173,9 @@ class _Batches:
                 self.count, self.at_ms = self.count + 1, record.batch.at_ms
                 yield len(record.raw), record.batch
 
-    def _records(self, segment: segments.Segment, *, last: bool) -> Iterator[segments.SegmentRecord | segments.Torn]:
+    def _records(
+        self, segment: segments.SegmentFile, *, last: bool
+    ) -> Iterator[segments.SegmentRecord | segments.Torn]:
         try:
             yield from segments.records(segment, last=last)
         except segments.DamagedBackupError as error:
@@ -232,14 +231,9 @@ def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: i
     """Bring it up to this program's version, and end what was followed. No session and no link of the console comes
     back: some have ended or were used after `at_ms`, and the keys made for them are revoked as of then.
     """
-    store = Store.open(partial / "store", run_sync, map_bytes=map_bytes)
-    try:
+    with closing(Store.open(partial / "store", run_sync, map_bytes=map_bytes)) as store:
         store.change_log(operations.end)
-        (failure,) = store.write_now([lambda transaction: end_all(transaction, at_ms)], may_use_reserve=True)
-    finally:
-        store.close()
-    if failure is not None:
-        raise failure
+        store.write_one_now(lambda transaction: end_all(transaction, at_ms), may_use_reserve=True)
 
 
 def _verify(partial: Path, how: Verification, steps: Steps) -> None:

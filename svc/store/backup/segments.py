@@ -23,7 +23,6 @@ from svc.domain.operations import TIMELINE_BYTES, Batch, moment_of, unpack_batch
 from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.codec import CorruptionError
-from svc.store.directory import DirectoryError
 
 MAGIC = b"svc log 1"
 SEGMENT_BYTES = 64 << 20
@@ -36,7 +35,7 @@ _RECORD = struct.Struct(">QII")
 _NAME = re.compile(r"operations-([0-9a-f]{32})-(\d{16})\.log")
 
 
-class Segment(NamedTuple):
+class SegmentFile(NamedTuple):
     """A segment file, as its name describes it: `first` is the sequence of its first batch."""
 
     path: Path
@@ -66,23 +65,21 @@ class DamagedBackupError(CorruptionError):
     """Bytes of a segment are not what was written; the message names the file and the byte."""
 
 
-def listed(folder: Path, timeline: bytes | None = None) -> list[Segment]:
+def listed(folder: Path, timeline: bytes | None = None) -> list[SegmentFile]:
     """The segments of a folder, or of one timeline in it, by timeline and sequence. Other files are left alone. Raises
     `DirectoryError` where the folder cannot be read.
     """
-    found: list[Segment] = []
-    try:
+    found: list[SegmentFile] = []
+    with files.reporting("cannot read", folder):
         names = sorted(path.name for path in folder.iterdir())
-    except OSError as error:
-        raise DirectoryError(f"cannot read {folder}: {error.strerror}") from error
     for name in names:
         match = _NAME.fullmatch(name)
         if match is not None and timeline in (None, bytes.fromhex(match[1])):
-            found.append(Segment(folder / name, bytes.fromhex(match[1]), int(match[2])))
+            found.append(SegmentFile(folder / name, bytes.fromhex(match[1]), int(match[2])))
     return found
 
 
-def records(segment: Segment, *, last: bool) -> Iterator[SegmentRecord | Torn]:
+def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Torn]:
     """The records of a segment in order. Only the `last` segment of its timeline may end in a `Torn` one; anything else
     that does not fit raises `DamagedBackupError`.
     """
@@ -107,7 +104,7 @@ def records(segment: Segment, *, last: bool) -> Iterator[SegmentRecord | Torn]:
             expected, end = record.sequence + 1, record.end
 
 
-def _record(file: BinaryIO, segment: Segment, expected: int, at: int, size: int) -> SegmentRecord | None:
+def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: int) -> SegmentRecord | None:
     """The next record; `None` where the file ends before the record does. Raises `DamagedBackupError`."""
     head = file.read(_RECORD.size)
     if len(head) < _RECORD.size:
@@ -143,7 +140,7 @@ def _only_zeros(file: BinaryIO) -> bool:
     return True
 
 
-class Writer:
+class SegmentWriter:
     """Appends batches of one timeline to the segments of a folder.
 
     Nothing is held back in memory: after an error the file ends where the disk says, and `resume` finds that end.
@@ -194,13 +191,13 @@ class Writer:
         return self._descriptor
 
 
-def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
+def resume(folder: Path, timeline: bytes) -> tuple[SegmentWriter, bytes | None]:
     """A writer that goes on after the last whole record of the timeline, and that record's packed batch (`None` without
     any). A torn end is cut off the file. Raises `DamagedBackupError` and `OSError`.
     """
     found = listed(folder, timeline)
     if not found:
-        return Writer(folder, timeline, 0), None
+        return SegmentWriter(folder, timeline, 0), None
     segment = found[-1]
     first = last = None
     for record in records(segment, last=True):
@@ -212,7 +209,7 @@ def resume(folder: Path, timeline: bytes) -> tuple[Writer, bytes | None]:
     if first is None or last is None:  # nothing whole in it: its place is taken by the next
         segment.path.unlink()
         return resume(folder, timeline)
-    return Writer(folder, timeline, last.sequence, segment.path, first.batch.at_ms), last.raw
+    return SegmentWriter(folder, timeline, last.sequence, segment.path, first.batch.at_ms), last.raw
 
 
 def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> list[Path]:
@@ -232,7 +229,7 @@ def prune(folder: Path, needed: dict[bytes, int], following: bytes | None) -> li
     return gone
 
 
-def with_next(found: list[Segment]) -> Iterator[tuple[Segment, Segment | None]]:
+def with_next(found: list[SegmentFile]) -> Iterator[tuple[SegmentFile, SegmentFile | None]]:
     """Each segment with the one that continues it, `None` for the last of its timeline. `found` is sorted, as from
     `listed`.
     """

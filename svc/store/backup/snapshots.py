@@ -97,9 +97,8 @@ def take(data: Path, folder: Path, taking: Taking, steps: Steps) -> BackupSnapsh
                 f"{partial} is a symbolic link, which no backup makes: remove it, and see who can write to {folder}"
             )
         try:
-            return _take(data, folder, partial, taking, steps)
-        except OSError as error:
-            raise DirectoryError(f"cannot write {error.filename or folder}: {error.strerror}") from error
+            with files.reporting("cannot write", folder):
+                return _take(data, folder, partial, taking, steps)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
@@ -156,10 +155,8 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
     cannot be read.
     """
     steps.stage("comparing the file", snapshot.manifest.bytes)
-    try:
+    with files.reporting("cannot read", snapshot.file):
         digest = files.copy(snapshot.file, None, steps.step)
-    except OSError as error:
-        raise DirectoryError(f"cannot read {snapshot.file}: {error.strerror}") from error
     if digest != snapshot.manifest.blake3:
         raise CorruptionError(f"{snapshot.file} is not what its manifest says")
 
@@ -180,12 +177,10 @@ def listed(folder: Path) -> list[BackupSnapshot]:
 
 
 def _named(folder: Path) -> Iterator[Path]:
-    try:
+    with files.reporting("cannot read", folder):
         for path in sorted(folder.iterdir()):
             if _NAME.fullmatch(path.name) and path.is_dir():
                 yield path
-    except OSError as error:
-        raise DirectoryError(f"cannot read {folder}: {error.strerror}") from error
 
 
 def is_snapshot(path: Path) -> bool:
@@ -198,14 +193,14 @@ def read(path: Path) -> BackupSnapshot:
     `NewerStoreError` for one of a later form.
     """
     file = path / "manifest.json"
+    with files.reporting("cannot read", file):
+        content = file.read_bytes()
     try:
-        raw = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        raw = msgspec.json.decode(content, type=dict[str, Any])
         form = raw.get("format")
         if isinstance(form, int) and form > FORMAT:
             raise NewerStoreError(f"{file} has the form {form} and this program knows {FORMAT}: use a newer one")
         manifest = msgspec.convert(raw, Manifest)
-    except OSError as error:
-        raise DirectoryError(f"cannot read {file}: {error.strerror}") from error
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise DirectoryError(f"{file} is not a manifest: {error}") from error
     return BackupSnapshot(path, manifest)

@@ -19,7 +19,7 @@ from svc.store.postgresql.wire import Wire
 T = TypeVar("T")
 
 
-class Attempt(Generic[T]):
+class GroupAttempt(Generic[T]):
     """A group on its way to be committed once, over as many connections as that takes."""
 
     def __init__(

@@ -15,7 +15,7 @@ import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.store.postgresql.driving import For, Steps, driven, driven_now
+from svc.store.postgresql.driving import For, WireSteps, driven, driven_now
 from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, connecting_failed
 from svc.store.postgresql.url import StoreUrl
 
@@ -99,7 +99,7 @@ async def _with_addresses(url: StoreUrl) -> StoreUrl:
     return replace(url, parameters={**url.parameters, "host": names, "hostaddr": addresses, "port": numbers})
 
 
-def _connecting(url: StoreUrl) -> Steps[abc.PGconn]:
+def _connecting(url: StoreUrl) -> WireSteps[abc.PGconn]:
     try:
         connection = pq.PGconn.connect_start(url.conninfo())
     except psycopg.Error as error:

@@ -26,11 +26,11 @@ class For(Enum):
     EITHER = 3
 
 
-Steps = Generator[tuple[int, For], None, T]
+WireSteps = Generator[tuple[int, For], None, T]
 """Yields a socket and what it waits for."""
 
 
-async def driven(steps: Steps[T], limit_s: float | None) -> T:
+async def driven(steps: WireSteps[T], limit_s: float | None) -> T:
     """Run a generator in a trio task. Raises `ConnectionLostError` after `limit_s`."""
     try:
         with trio.fail_after(float("inf") if limit_s is None else limit_s):
@@ -62,7 +62,7 @@ async def _either(socket: int) -> None:
         nursery.start_soon(first, trio.lowlevel.wait_writable)
 
 
-def driven_now(steps: Steps[T], limit_s: float | None) -> T:
+def driven_now(steps: WireSteps[T], limit_s: float | None) -> T:
     """Run a generator on the calling thread. Raises `ConnectionLostError` after `limit_s`."""
     ends_at = None if limit_s is None else elapsed_s() + limit_s
     try:

@@ -27,8 +27,9 @@ from svc.store.engine import (
 )
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.rows import KeyRange, page_of
 from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
+from svc.store.postgresql.values import byteas, int4, integer
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
 from svc.store.steps import QUIET, Steps
 
@@ -280,10 +281,7 @@ class PostgresqlReader:
     ) -> Iterator[tuple[bytes, bytes]]:
         limit = FIRST_PAGE
         while beyond is None or first < beyond:
-            sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
-            bounds = (first,) if beyond is None else (first, beyond)
-            parameters = [part for key in bounds for part in (int4(statements.organization_of(table, key)), key)]
-            (page,) = self._asked([Statement(sql, (int8(limit), *parameters))])
+            (page,) = self._asked([page_of(KeyRange(table, first, beyond, reverse, keys_only), limit)])
             for row in page.rows:
                 yield (row[0], b"") if keys_only else (row[0], row[1])
             if len(page.rows) < limit:
@@ -396,5 +394,4 @@ def _by_organization(table: str, keys: Sequence[bytes]) -> dict[int, list[bytes]
 
 
 def _columns(table: str, rows: dict[bytes, bytes]) -> tuple[bytes, bytes, bytes]:
-    organizations = [statements.organization_of(table, key) for key in rows]
-    return int4s(organizations), byteas(list(rows)), byteas(list(rows.values()))
+    return *statements.key_columns(table, list(rows)), byteas(list(rows.values()))

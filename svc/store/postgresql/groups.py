@@ -20,8 +20,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import msgspec
-
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, Settled
@@ -32,7 +30,8 @@ from svc.store.postgresql import statements
 from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.leases import lease_fence, lost_leases
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, Place, Rows, TooMuchMissingError, fence_of, is_immutable
-from svc.store.postgresql.statements import organization_of
+from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.values import byteas, int4, int4s, integer
 from svc.store.postgresql.version import LOOK, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Wire
@@ -85,29 +84,12 @@ class UncertainCommitError(Exception):
         self.written = written
 
 
-class GroupCounts(msgspec.Struct):
-    """What groups have done since the store was opened."""
-
-    groups: int = 0
-    """That were committed, or had nothing to write."""
-    jobs: int = 0
-    """In those groups."""
-    runs: int = 0
-    """Of jobs: as many as jobs where the hints know everything."""
-    round_trips: int = 0
-    unfenced: int = 0
-    """Groups that began again because a fence was not declared."""
-    retries: int = 0
-    """Groups that began again after a conflict or a lost connection."""
-    uncertain: int = 0
-    """Commits whose answer was lost."""
-
-
 class Transactions:
     """Runs groups of jobs on connections that it is given."""
 
     def __init__(self) -> None:
-        self.counts = GroupCounts()
+        self.counts = PostgresqlStatistics()
+        """Of groups; the store counts the others."""
         self.immutable: dict[Place, bytes] = {}
         """Rows that never change, as far as they were met lately."""
 
@@ -313,9 +295,8 @@ def _writes(changed: dict[Place, Raw]) -> Iterator[Statement]:
             put[table].append((key, raw))
     for table, rows in put.items():
         keys, values = zip(*rows, strict=True)
-        organizations = int4s([organization_of(table, key) for key in keys])
         sql = statements.add(table) if is_immutable(table) else statements.write(table)
-        yield Statement(sql, (organizations, byteas(keys), byteas(values)))
+        yield Statement(sql, (*key_columns(table, keys), byteas(values)))
     for (table, organization), keys in deleted.items():
         yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
 

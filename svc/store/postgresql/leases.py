@@ -13,13 +13,12 @@ What may live here: the statements about leases, and what their answers mean. No
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import trio
 
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.values import int8, int8s, integer, texts
+from svc.store.postgresql.values import float8, int8s, integer, texts
 from svc.store.postgresql.wire import Result, Statement
 
 TERM_S = 10.0
@@ -29,20 +28,27 @@ RENEWALS = 3
 BELIEVED = 0.8
 """The part of a term that a holder counts on."""
 
-_ADD = b"insert into svc.leases values ($1::text, '', 0, to_timestamp(0)) on conflict do nothing"
+_ADD = b"""
+insert into svc.leases select name, '', 0, to_timestamp(0) from unnest($1::text[]) as lease (name)
+on conflict do nothing
+"""
 _TAKE = b"""
 with free as (
   select name from svc.leases where name = $1::text and expires_at <= clock_timestamp() for update
 )
 update svc.leases l set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
-from free where l.name = free.name returning l.epoch
+from free where l.name = free.name returning l.name, l.epoch
 """
 """It waits for writes under the lease: they have locked its row `for key share`. A renewal does not."""
 _RENEW = b"""
-update svc.leases set expires_at = clock_timestamp() + make_interval(secs => $3)
-where name = $1::text and epoch = $2::int8 returning epoch
+update svc.leases l set expires_at = clock_timestamp() + make_interval(secs => $3)
+from unnest($1::text[], $2::int8[]) as own (name, epoch)
+where l.name = own.name and l.epoch = own.epoch returning l.name, l.epoch
 """
-_END = b"update svc.leases set expires_at = to_timestamp(0) where name = $1::text and epoch = $2::int8"
+_END = b"""
+update svc.leases l set expires_at = to_timestamp(0) from unnest($1::text[], $2::int8[]) as own (name, epoch)
+where l.name = own.name and l.epoch = own.epoch
+"""
 _FENCE = b"""
 select l.name from svc.leases l join unnest($1::text[], $2::int8[]) as held (name, epoch)
 on l.name = held.name and l.epoch = held.epoch order by l.name for key share of l
@@ -53,14 +59,32 @@ def lease_fence(leases: Collection[LeaseEpoch]) -> Statement:
     """To be sent in the transaction of a write that only the holder of these leases may make, before it commits. While
     that is open, nobody can take them.
     """
-    ordered = sorted(leases)
-    return Statement(_FENCE, (texts([one.name for one in ordered]), int8s([one.epoch for one in ordered])))
+    return Statement(_FENCE, _parameters(sorted(leases)))
 
 
 def lost_leases(leases: Collection[LeaseEpoch], answer: Result) -> set[LeaseEpoch]:
     """Those that are another's by now, as `lease_fence` was answered: then its transaction must not be committed."""
     held = {name for (name,) in answer.rows}
     return {lease for lease in leases if lease.name.encode() not in held}
+
+
+def add_leases(names: Sequence[str]) -> Statement:
+    """Makes the rows of these leases, where there are none."""
+    return Statement(_ADD, (texts(names),))
+
+
+def renew_leases(leases: Sequence[LeaseEpoch], term_s: float) -> Statement:
+    """Begins another term of these, as far as they are held. Returns their names and epochs."""
+    return Statement(_RENEW, (*_parameters(leases), float8(term_s)))
+
+
+def end_leases(leases: Sequence[LeaseEpoch]) -> Statement:
+    """Leaves these to others at once, as far as they are held."""
+    return Statement(_END, _parameters(leases))
+
+
+def _parameters(leases: Sequence[LeaseEpoch]) -> tuple[bytes, bytes]:
+    return texts([one.name for one in leases]), int8s([one.epoch for one in leases])
 
 
 def believed_until_s(sent_s: float, term_s: float) -> float:
@@ -101,23 +125,22 @@ class Lease:
 
     def setup(self) -> Statement:
         """Makes the row, where there is none."""
-        return Statement(_ADD, (self.name.encode(),))
+        return add_leases([self.name])
 
     def ask(self) -> Statement:
         """Renews the lease, or takes it where it has expired. One that was held and has expired unseen is renewed all
         the same: while the epoch is the same, nobody else has had it.
         """
-        term = struct.pack(">d", self._term_s)
         if self._epoch is None:
-            return Statement(_TAKE, (self.name.encode(), self._holder.encode(), term))
-        return Statement(_RENEW, (self.name.encode(), int8(self._epoch), term))
+            return Statement(_TAKE, (self.name.encode(), self._holder.encode(), float8(self._term_s)))
+        return renew_leases([LeaseEpoch(self.name, self._epoch)], self._term_s)
 
     def learn(self, answer: Result, sent_s: float) -> None:
         """The answer to `ask`, which was sent at `sent_s` by the clock of the loop."""
         if not answer.rows:
             self.drop()
             return
-        (epoch,) = answer.rows[0]
+        _, epoch = answer.rows[0]
         self._epoch = integer(epoch)
         self._until_s = believed_until_s(sent_s, self._term_s)
         self._note_change()
@@ -126,7 +149,7 @@ class Lease:
         """Leaves the lease to others at once, where this node has it."""
         epoch = self._epoch
         self.drop()
-        return [] if epoch is None else [Statement(_END, (self.name.encode(), int8(epoch)))]
+        return [] if epoch is None else [end_leases([LeaseEpoch(self.name, epoch)])]
 
     def drop(self) -> None:
         """Count on the lease no longer: another node has it."""

@@ -7,7 +7,6 @@ round trip on a connection of their own, which no large transaction holds up.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 
@@ -18,10 +17,10 @@ from svc.store.engine import EngineError
 from svc.store.postgresql.clock import ClockOffset
 from svc.store.postgresql.leases import RENEWALS, TERM_S, Lease
 from svc.store.postgresql.pepper import PepperMark
-from svc.store.postgresql.shares import Part, ShareLeases
+from svc.store.postgresql.shares import NodeRank, ShareLeases
 from svc.store.postgresql.statistics import NodeStatistics
 from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import integer
+from svc.store.postgresql.values import float8, integer
 from svc.store.postgresql.wire import Statement, Timeouts, Wire
 
 log = structlog.get_logger()
@@ -55,11 +54,11 @@ Connect = Callable[[Timeouts], Awaitable[Wire]]
 """Makes a connection to the database. Raises `EngineError`."""
 
 
-def pause_s(failures: int, luck: float) -> float:
-    """Seconds until the next attempt after so many that failed in a row; `luck` from 0 to 1 spreads those of many
+def pause_s(failures: int, jitter: float) -> float:
+    """Seconds until the next attempt after so many that failed in a row; `jitter` from 0 to 1 spreads those of many
     nodes, which a restart of the database would else bring together.
     """
-    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 20)) * (0.5 + luck / 2)
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(failures, 20)) * (0.5 + jitter / 2)
 
 
 def living_nodes(url: StoreUrl) -> list[str]:
@@ -67,7 +66,7 @@ def living_nodes(url: StoreUrl) -> list[str]:
     `EngineError`.
     """
     with closing(Wire.connect_now(url)) as wire:
-        (found,) = wire.exchange_now([Statement(_NAMES, (struct.pack(">d", TERM_S),))])
+        (found,) = wire.exchange_now([Statement(_NAMES, (float8(TERM_S),))])
     return [name.decode() for (name,) in found.rows]
 
 
@@ -79,19 +78,19 @@ class Node:
         connect: Connect,
         name: str,
         leases: Sequence[Lease],
-        luck: Callable[[], float],
+        jitter: Callable[[], float],
         term_s: float = TERM_S,
         shares: ShareLeases | None = None,
         pepper: PepperMark | None = None,
         clock: ClockOffset | None = None,
     ) -> None:
-        """`name` is nobody else's, of no process before either. `luck` is random from 0 to 1. Without `shares` it sends
-        no webhooks; without `pepper` it does not look whether that was replaced, without `clock` how late it is.
+        """`name` is nobody else's, of no process before either. `jitter` is random from 0 to 1. Without `shares` it
+        sends no webhooks; without `pepper` it does not look whether that was replaced, without `clock` how late it is.
         """
         self._connect = connect
         self._name = name
         self._leases = leases
-        self._luck = luck
+        self._jitter = jitter
         self._term_s = term_s
         self._shares = shares
         self._pepper = pepper
@@ -141,7 +140,7 @@ class Node:
         for lease, answer in zip(self._leases, answers, strict=False):
             lease.learn(answer, sent_s)
         if self._shares is not None:
-            self._shares.learn(answers[len(asked) :][: len(shares)], sent_s, Part(self._living, rank))
+            self._shares.learn(answers[len(asked) :][: len(shares)], sent_s, NodeRank(self._living, rank))
         if self._clock is not None:
             self._clock.learn(answers.pop())
         if self._pepper is not None:
@@ -160,7 +159,7 @@ class Node:
                     if not failures:
                         log.warning("the database does not respond to a heartbeat", because=str(error))
                     failures += 1
-                    await trio.sleep(pause_s(failures, self._luck()))
+                    await trio.sleep(pause_s(failures, self._jitter()))
                 else:
                     if failures:
                         log.info("the database responds again", beats_failed=failures)
@@ -188,7 +187,7 @@ class Node:
         return [lease.setup() for lease in self._leases] + ([] if self._shares is None else [self._shares.setup()])
 
     def _words(self) -> list[Statement]:
-        since, name = struct.pack(">d", self._term_s), self._name.encode()
+        since, name = float8(self._term_s), self._name.encode()
         return [Statement(_BEAT, (name,)), Statement(_FORGET), Statement(_LIVING, (since, name))]
 
     async def _leave(self) -> None:

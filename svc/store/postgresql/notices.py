@@ -57,10 +57,10 @@ def notification(channel: str, content: bytes) -> Statement:
 class Notices:
     """The notices of one node. It receives those of the other nodes, and never its own."""
 
-    def __init__(self, connect: Connect, luck: Callable[[], float], has_others: Callable[[], bool]) -> None:
-        """`luck` is random from 0 to 1; `has_others` says whether other nodes live now."""
+    def __init__(self, connect: Connect, jitter: Callable[[], float], has_others: Callable[[], bool]) -> None:
+        """`jitter` is random from 0 to 1; `has_others` says whether other nodes live now."""
         self._connect = connect
-        self._luck = luck
+        self._jitter = jitter
         self._has_others = has_others
         self._channels: dict[str, None] = {}
         self._held: deque[tuple[str, bytes]] = deque()
@@ -113,7 +113,7 @@ class Notices:
                 if not failures:
                     log.warning("no notices come: looking every second instead", because=str(error))
                 failures += 1
-                wait_s = AGAIN_S if isinstance(error, SqlError) else pause_s(failures, self._luck())
+                wait_s = AGAIN_S if isinstance(error, SqlError) else pause_s(failures, self._jitter())
                 await self._look_for(wait_s, look)
 
     async def _look_for(self, seconds: float, look: Callable[[], Awaitable[None]]) -> None:

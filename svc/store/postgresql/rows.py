@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.statements import organization_of
-from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
+from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.values import byteas, int4, int8, integer
 from svc.store.postgresql.wire import Result, Statement
 from svc.store.table import FencedBy
 from svc.store.tables import TABLES
@@ -53,7 +53,7 @@ class TooMuchMissingError(BaseException):
     """
 
 
-class Range(NamedTuple):
+class KeyRange(NamedTuple):
     """A range as it was asked for; see `Reader.range`."""
 
     table: str
@@ -82,10 +82,10 @@ class Rows:
         self._known = known
         self._of_several = of_several
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
-        self._pages: dict[Range, _Page] = {}
+        self._pages: dict[KeyRange, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._missing_keys: defaultdict[tuple[str, int], dict[bytes, None]] = defaultdict(dict)
-        self._missing_ranges: dict[Range, _Page] = {}
+        self._missing_ranges: dict[KeyRange, _Page] = {}
         self._missing_numbers: dict[tuple[str, str], None] = {}
         self._missing = 0
         self.fences: set[int] = set()
@@ -118,7 +118,7 @@ class Rows:
         checked: bool = True,  # noqa: ARG002  the database checks its pages, and each value has its checksum
     ) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`."""
-        place = Range(table, first, beyond, reverse, keys_only)
+        place = KeyRange(table, first, beyond, reverse, keys_only)
         page = self._pages.get(place)
         if page is not None:
             yield from page.rows
@@ -167,12 +167,12 @@ class Rows:
             parts = [organizations] if self._of_several else [[organization] for organization in organizations]
             for part in parts:
                 yield self._ask_keys(table, part), partial(self._take_keys, table, part)
-        alike: defaultdict[tuple[str, bool, int], list[Range]] = defaultdict(list)
+        alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
         for place, page in self._missing_ranges.items():
             if self._of_several and place.beyond is not None and not place.keys_only:
                 alike[place.table, place.reverse, page.limit].append(place)
             else:
-                yield _select(place, page.limit), partial(self._take_page, place)
+                yield page_of(place, page.limit), partial(self._take_page, place)
         for (table, reverse, limit), places in alike.items():
             yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
         for what, table in self._missing_numbers:
@@ -184,7 +184,7 @@ class Rows:
             keys = list(self._missing_keys[table, organization])
             return Statement(statements.fetch(table), (int4(organization), byteas(keys)))
         keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
-        return Statement(statements.fetch_of_several(table), _columns(table, keys))
+        return Statement(statements.fetch_of_several(table), key_columns(table, keys))
 
     def _take_keys(self, table: str, organizations: list[int], result: Result, but: frozenset[int]) -> None:
         rows = self._rows[table]
@@ -194,7 +194,7 @@ class Rows:
                 self.fences.add(fence)
         rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
 
-    def _take_page(self, place: Range, result: Result, but: frozenset[int]) -> None:
+    def _take_page(self, place: KeyRange, result: Result, but: frozenset[int]) -> None:
         if (fence := _fence_of_range(place)) in but:
             return
         rows, limit = result.rows, self._missing_ranges[place].limit
@@ -203,7 +203,7 @@ class Rows:
         if not place.keys_only:
             self._rows[place.table].update(rows)
 
-    def _take_pages(self, places: list[Range], result: Result, but: frozenset[int]) -> None:
+    def _take_pages(self, places: list[KeyRange], result: Result, but: frozenset[int]) -> None:
         if len(places) == 1:
             self._take_page(places[0], result, but)
             return
@@ -280,7 +280,7 @@ def fence_of(table: str, organization: int) -> int:
             return NOTHING
 
 
-def _fence_of_range(place: Range) -> int:
+def _fence_of_range(place: KeyRange) -> int:
     table, first, beyond, *_ = place
     low = organization_of(table, first)
     fence = fence_of(table, low)
@@ -292,20 +292,17 @@ def _fence_of_range(place: Range) -> int:
     return low if high == low else EVERY
 
 
-def _select(place: Range, limit: int) -> Statement:
+def page_of(place: KeyRange, limit: int) -> Statement:
+    """Fetches the first rows of a range, so many at most."""
     table, first, beyond, reverse, keys_only = place
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
 
 
-def _select_several(table: str, places: list[Range], limit: int, *, reverse: bool) -> Statement:
+def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
     if len(places) == 1:
-        return _select(places[0], limit)
-    firsts = _columns(table, [place.first for place in places])
-    beyonds = _columns(table, [place.beyond or b"" for place in places])
+        return page_of(places[0], limit)
+    firsts = key_columns(table, [place.first for place in places])
+    beyonds = key_columns(table, [place.beyond or b"" for place in places])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
-
-
-def _columns(table: str, keys: list[bytes]) -> tuple[bytes, bytes]:
-    return int4s([organization_of(table, key) for key in keys]), byteas(keys)

@@ -7,7 +7,6 @@ together, by its beat (`nodes.py`).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,26 +16,13 @@ import trio
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, above_part, part_of, share_of
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.leases import TERM_S, believed_until_s
-from svc.store.postgresql.values import int8, int8s, integer, texts
+from svc.store.postgresql.leases import TERM_S, add_leases, believed_until_s, end_leases, renew_leases
+from svc.store.postgresql.values import float8, int8, integer, texts
 from svc.store.postgresql.wire import Result, Statement
 
 log = structlog.get_logger()
 
 _PREFIX = "outbox/"
-_ADD = b"""
-insert into svc.leases select name, '', 0, to_timestamp(0) from unnest($1::text[]) as share (name)
-on conflict do nothing
-"""
-_END = b"""
-update svc.leases l set expires_at = to_timestamp(0) from unnest($1::text[], $2::int8[]) as own (name, epoch)
-where l.name = own.name and l.epoch = own.epoch
-"""
-_RENEW = b"""
-update svc.leases l set expires_at = clock_timestamp() + make_interval(secs => $3)
-from unnest($1::text[], $2::int8[]) as own (name, epoch)
-where l.name = own.name and l.epoch = own.epoch returning l.name, l.epoch
-"""
 _TAKE = b"""
 with free as (
   select name from svc.leases where name = any($1::text[]) and expires_at <= clock_timestamp()
@@ -53,7 +39,7 @@ def lease_name(share: int) -> str:
     return f"{_PREFIX}{share:02}"
 
 
-class Part(NamedTuple):
+class NodeRank(NamedTuple):
     """How many shares a node may have, as of its last beat."""
 
     living: int
@@ -76,7 +62,7 @@ class ShareLeases:
         self._term_s = term_s
         self._epochs: dict[int, int] = {}
         self._until_s = 0.0
-        self._part: Part | None = None
+        self._part: NodeRank | None = None
         self._given_back: dict[int, int] = {}
         """Share -> epoch of those whose lease is to be ended."""
         self._ending: dict[int, int] = {}
@@ -107,11 +93,11 @@ class ShareLeases:
     def lease(self, queue: EndpointKey) -> LeaseEpoch | None:
         """As in `Shares`. Raises `KeyError` for a queue whose share this node does not have."""
         share = share_of(queue)
-        return LeaseEpoch(lease_name(share), self._epochs[share])
+        return _lease(share, self._epochs[share])
 
     def is_lost(self, lease: LeaseEpoch | None) -> bool:
         """As in `Shares`."""
-        return lease is None or trio.current_time() >= self._until_s or lease not in self._leases()
+        return lease is None or trio.current_time() >= self._until_s or lease not in _leases(self._epochs)
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
         """As in `Shares`."""
@@ -147,7 +133,7 @@ class ShareLeases:
 
     def setup(self) -> Statement:
         """Makes the rows that are missing."""
-        return Statement(_ADD, (texts([lease_name(share) for share in range(SHARES)]),))
+        return add_leases(_EVERY)
 
     def ask(self) -> list[Statement]:
         """Ends what is given back, renews what this node has, and takes what is free up to its part. Before the first
@@ -155,16 +141,14 @@ class ShareLeases:
         """
         self._wanted = trio.Event()
         self._ending = dict(self._given_back)
-        term, own = struct.pack(">d", self._term_s), _named(self._epochs)
         most = 0 if self._part is None else max(0, self._part.shares - len(self._epochs))
-        every = texts([lease_name(share) for share in range(SHARES)])
         return [
-            Statement(_END, _named(self._ending)),
-            Statement(_RENEW, (*own, term)),
-            Statement(_TAKE, (every, self._holder.encode(), term, int8(most))),
+            end_leases(_leases(self._ending)),
+            renew_leases(_leases(self._epochs), self._term_s),
+            Statement(_TAKE, (texts(_EVERY), self._holder.encode(), float8(self._term_s), int8(most))),
         ]
 
-    def learn(self, answers: Sequence[Result], sent_s: float, part: Part) -> None:
+    def learn(self, answers: Sequence[Result], sent_s: float, part: NodeRank) -> None:
         """The answers to `ask`, which was sent at `sent_s` by the clock of the loop."""
         _, renewed, taken = answers
         was = self.held, self.leaving, self._part
@@ -185,10 +169,7 @@ class ShareLeases:
         """Leaves all shares to others at once."""
         given = self._given_back | self._epochs
         self._hold({})
-        return [Statement(_END, _named(given))]
-
-    def _leases(self) -> set[LeaseEpoch]:
-        return {_lease(share, epoch) for share, epoch in self._epochs.items()}
+        return [end_leases(_leases(given))]
 
     def _hold(self, epochs: dict[int, int]) -> None:
         if epochs != self._epochs:
@@ -205,5 +186,8 @@ def _lease(share: int, epoch: int) -> LeaseEpoch:
     return LeaseEpoch(lease_name(share), epoch)
 
 
-def _named(epochs: dict[int, int]) -> tuple[bytes, bytes]:
-    return texts([lease_name(share) for share in epochs]), int8s(list(epochs.values()))
+def _leases(epochs: dict[int, int]) -> list[LeaseEpoch]:
+    return [_lease(share, epoch) for share, epoch in epochs.items()]
+
+
+_EVERY = [lease_name(share) for share in range(SHARES)]

@@ -9,8 +9,10 @@ What may live here: SQL, and how a key becomes a row. No connection.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+from svc.store.postgresql.values import byteas, int4s
 from svc.store.tables import TABLES
 
 SCHEMA = "svc"
@@ -78,6 +80,11 @@ def organization_of(table: str, key: bytes) -> int:
     if table not in _BY_ORGANIZATION:
         return 0
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
+
+
+def key_columns(table: str, keys: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """The values of the columns `organization` and `key` for these keys, as arrays."""
+    return int4s([organization_of(table, key) for key in keys]), byteas(keys)
 
 
 def create_table(table: str) -> tuple[bytes, bytes]:

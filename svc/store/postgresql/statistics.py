@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 
 class NodeStatistics(NamedTuple):
     """What a node knows of itself and the others."""
@@ -32,22 +34,28 @@ class NoticeStatistics(NamedTuple):
     """Whether notices come now; else the node looks by itself."""
 
 
-class PostgresqlStatistics(NamedTuple):
+class PostgresqlStatistics(msgspec.Struct):
     """What the serving side has done since the store was opened."""
 
-    groups: int
-    jobs: int
-    runs: int
+    commits: int = 0
+    """That wrote something."""
+    outcomes: int = 0
+    """Of jobs, that were returned."""
+    groups: int = 0
+    """That were committed, or had nothing to write."""
+    jobs: int = 0
+    """In those groups."""
+    runs: int = 0
     """Of jobs: as many as jobs where the hints know everything."""
-    round_trips: int
+    round_trips: int = 0
     """Of groups."""
-    unfenced: int
+    unfenced: int = 0
     """Groups that began again because a fence was not declared."""
-    retries: int
+    retries: int = 0
     """Groups and queries that were tried again after a conflict or a lost connection."""
-    uncertain: int
+    uncertain: int = 0
     """Commits whose answer was lost."""
-    queries: int
-    query_round_trips: int
-    waiting: int
+    queries: int = 0
+    query_round_trips: int = 0
+    waiting: int = 0
     """Groups and queries that wait for a connection now."""

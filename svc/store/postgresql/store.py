@@ -25,7 +25,7 @@ from svc.store.group import Hint, Job
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.attempts import Attempt, SharedAttempt
+from svc.store.postgresql.attempts import GroupAttempt, SharedAttempt
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.groups import MOST_FETCHES, Part, Transactions, UncertainCommitError, UnfencedError, Written
@@ -34,7 +34,7 @@ from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows
 from svc.store.postgresql.rows import Place, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
-from svc.store.postgresql.turns import Turn, Turns, Waiting
+from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import integer
 from svc.store.postgresql.version import LOOK, OtherVersionError, refuse_other
@@ -67,16 +67,6 @@ _LEASED = "leased"
 _BEGIN_READING, _COMMIT = Statement(statements.BEGIN_READING), Statement(statements.COMMIT)
 
 
-class _Done(msgspec.Struct):
-    """Counts since the store was opened."""
-
-    commits: int = 0
-    jobs: int = 0
-    retries: int = 0
-    queries: int = 0
-    query_round_trips: int = 0
-
-
 class PostgresqlStore(Store):
     """An open store, with the interface of `Store`."""
 
@@ -99,12 +89,12 @@ class PostgresqlStore(Store):
         connect = partial(Wire.connect, url, SERVING)
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
         self._transactions = Transactions()
-        self._turns = Turns(writers, organizations_per_group)
+        self._turns = GroupTurns(writers, organizations_per_group)
         self._recent = RecentRows(recent_s)
         self._space = self._space_with({})
         self._used_bytes = 0
         self._lease: Lease | None = None
-        self._done = _Done()
+        self._counts = self._transactions.counts
         self._other_version = _OtherVersion()
 
     def kept_by(self, lease: Lease) -> PostgresqlStore:
@@ -130,7 +120,7 @@ class PostgresqlStore(Store):
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
         """See `Store.query`. Each round trip fetches, of one state, all that the function is known to read."""
-        self._done.queries += 1
+        self._counts.queries += 1
         rows = Rows(self._recent_row if recent else self._transactions.immutable.get)
         for _ in range(MOST_FETCHES):
             try:
@@ -237,7 +227,7 @@ class PostgresqlStore(Store):
     ) -> Sequence[T | Exception]:
         """Commit jobs together, whatever happens to the connection. Raises `UnavailableError`, `StoreFullError`."""
         began = trio.current_time()
-        attempt = Attempt(self._transactions, jobs, hints, fences, leases | self._held())
+        attempt = GroupAttempt(self._transactions, jobs, hints, fences, leases | self._held())
         written = await self._patiently(partial(self._lent, attempt.run))
         self._note(written, began)
         return written.outcomes
@@ -245,8 +235,8 @@ class PostgresqlStore(Store):
     def _note(self, written: Written[Any], began: float) -> None:
         self._groups.observe(len(written.outcomes))
         self._commits_s.observe(trio.current_time() - began)
-        self._done.commits += bool(written.rows)
-        self._done.jobs += len(written.outcomes)
+        self._counts.commits += bool(written.rows)
+        self._counts.outcomes += len(written.outcomes)
         self._full = False
         self._recent.forget(written.rows)
 
@@ -287,13 +277,13 @@ class PostgresqlStore(Store):
                 raise
             if trio.current_time() + pause_s > give_up_at:
                 raise UnavailableError(str(cause)) from cause
-            self._done.retries += 1
+            self._counts.retries += 1
             await trio.sleep(pause_s)
             pause_s *= 2
 
     async def _fetched(self, rows: Rows) -> list[Result]:
         async with self._readers.wire() as wire:
-            self._done.query_round_trips += 1
+            self._counts.query_round_trips += 1
             _, version, *found, _ = await wire.exchange([_BEGIN_READING, LOOK, *rows.fetches(), _COMMIT])
         refuse_other(version)
         return found
@@ -324,9 +314,9 @@ class PostgresqlStore(Store):
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`. The size is that of the whole database, as it was last `measured`."""
         return StoreStatistics(
-            commits=self._done.commits,
-            jobs=self._done.jobs,
-            repeated=self._transactions.counts.runs - self._transactions.counts.jobs,
+            commits=self._counts.commits,
+            jobs=self._counts.outcomes,
+            repeated=self._counts.runs - self._counts.jobs,
             full=self._full,
             used_bytes=self._used_bytes,
             map_bytes=self.capacity_bytes(),
@@ -337,19 +327,8 @@ class PostgresqlStore(Store):
 
     def exchanges(self) -> PostgresqlStatistics:
         """A copy of the counts of what went to the database."""
-        counts = self._transactions.counts
-        return PostgresqlStatistics(
-            groups=counts.groups,
-            jobs=counts.jobs,
-            runs=counts.runs,
-            round_trips=counts.round_trips,
-            unfenced=counts.unfenced,
-            retries=self._done.retries,
-            uncertain=counts.uncertain,
-            queries=self._done.queries,
-            query_round_trips=self._done.query_round_trips,
-            waiting=self._turns.waiting + self._writers.waiting + self._readers.waiting,
-        )
+        waiting = self._turns.waiting + self._writers.waiting + self._readers.waiting
+        return msgspec.structs.replace(self._counts, waiting=waiting)
 
     async def _measure(self) -> list[Result]:
         async with self._readers.wire() as wire:

@@ -146,7 +146,7 @@ class _Queue:
         return taken
 
 
-class Turns:
+class GroupTurns:
     """The turns of all organizations, on so many connections."""
 
     def __init__(self, connections: int, organizations: int) -> None:

@@ -12,7 +12,6 @@ _BYTEA, _INT8, _INT4, _TEXT = 17, 20, 23, 25
 _ARRAY = struct.Struct(">iiiii")
 """Dimensions, whether there may be nulls, type of the elements; length and first subscript of the one dimension."""
 _LENGTH = struct.Struct(">i")
-_NULL = _LENGTH.pack(-1)
 
 
 def int4(value: int) -> bytes:
@@ -23,6 +22,11 @@ def int4(value: int) -> bytes:
 def int8(value: int) -> bytes:
     """`int8`"""
     return value.to_bytes(8, signed=True)
+
+
+def float8(value: float) -> bytes:
+    """`float8`"""
+    return struct.pack(">d", value)
 
 
 def integer(raw: bytes) -> int:
@@ -42,15 +46,18 @@ def int8s(values: Sequence[int]) -> bytes:
 
 def texts(values: Sequence[str]) -> bytes:
     """`text[]`"""
-    raws = [value.encode() for value in values]
-    return _header(_TEXT, len(raws)) + b"".join(_LENGTH.pack(len(raw)) + raw for raw in raws)
+    return _array(_TEXT, [value.encode() for value in values])
 
 
-def byteas(values: Sequence[bytes | None]) -> bytes:
-    """`bytea[]`; `None` is null."""
-    parts = [_header(_BYTEA, len(values))]
+def byteas(values: Sequence[bytes]) -> bytes:
+    """`bytea[]`"""
+    return _array(_BYTEA, values)
+
+
+def _array(element: int, values: Sequence[bytes]) -> bytes:
+    parts = [_header(element, len(values))]
     for value in values:
-        parts += (_NULL,) if value is None else (_LENGTH.pack(len(value)), value)
+        parts += (_LENGTH.pack(len(value)), value)
     return b"".join(parts)
 
 

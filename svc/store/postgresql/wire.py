@@ -24,7 +24,7 @@ from psycopg import pq
 from psycopg.pq import abc
 
 from svc.store.postgresql.connecting import connected, connected_now
-from svc.store.postgresql.driving import For, Steps, driven, driven_now
+from svc.store.postgresql.driving import For, WireSteps, driven, driven_now
 from svc.store.postgresql.errors import ConnectionLostError, SqlError, error_of
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import integer
@@ -178,7 +178,7 @@ class Wire:
         """End the connection; the database undoes what was not committed. Never fails."""
         self._connection.finish()
 
-    def _exchanging(self, statements: Sequence[Statement]) -> Steps[list[Result]]:
+    def _exchanging(self, statements: Sequence[Statement]) -> WireSteps[list[Result]]:
         assert not self._busy, "one exchange at a time"
         if not self.is_open:
             raise ConnectionLostError("the connection to the database is closed")
@@ -217,7 +217,7 @@ class Wire:
         connection.pipeline_sync()
         return sent
 
-    def _flushing(self) -> Steps[None]:
+    def _flushing(self) -> WireSteps[None]:
         """Reads as well: a server that answers a long pipeline stops reading until its answers are taken."""
         connection = self._connection
         while connection.flush():
@@ -225,7 +225,7 @@ class Wire:
             yield connection.socket, For.EITHER
             connection.consume_input()
 
-    def _receiving(self, sent: list[bytes | None]) -> Steps[list[Result]]:
+    def _receiving(self, sent: list[bytes | None]) -> WireSteps[list[Result]]:
         results, failure = list[Result](), None
         for prepares in sent:
             answer = yield from self._answer()
@@ -244,7 +244,7 @@ class Wire:
             raise failure
         return results
 
-    def _answer(self) -> Steps[abc.PGresult]:
+    def _answer(self) -> WireSteps[abc.PGresult]:
         connection = self._connection
         while True:
             while connection.is_busy():
@@ -257,7 +257,7 @@ class Wire:
             if connection.status != pq.ConnStatus.OK:  # otherwise: the end of the answers to one statement
                 raise ConnectionLostError(_text(connection))
 
-    def _noticing(self) -> Steps[list[Notice]]:
+    def _noticing(self) -> WireSteps[list[Notice]]:
         connection, found = self._connection, list[Notice]()
         try:
             while not found:

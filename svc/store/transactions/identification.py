@@ -6,7 +6,7 @@ force, then event, document, ledger and balance. Nothing is written before nothi
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
 its writes, 5 rows of history, 2 of weights and 10 beside them; 22 rows are written, and 3 of history. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
-beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 11
+beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
 rows are read and 40 written.
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from hashlib import blake2b
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -337,9 +336,8 @@ def _record_document(
     if not event.has_document:
         return 0
     submission = assessment.submission
-    digest = blake2b(msgspec.json.encode(profile.weights, order="deterministic"), digest_size=16).digest()
-    if not transaction.has(WEIGHTS_SNAPSHOTS, digest):
-        transaction.put(WEIGHTS_SNAPSHOTS, (digest,), WeightsSnapshot(profile.weights))
+    if not transaction.has(WEIGHTS_SNAPSHOTS, profile.digest):
+        transaction.put(WEIGHTS_SNAPSHOTS, (profile.digest,), WeightsSnapshot(profile.weights))
     before = None if recognition.number is None else index.visitor(recognition.number)
     document = Document(
         signals=assessment.archive,
@@ -348,7 +346,7 @@ def _record_document(
         tag=submission.tag,
         suspect_threshold=profile.threshold,
         weights_scope=profile.scope,
-        weights_digest=digest,
+        weights_digest=profile.digest,
         evidence={observation.signal: observation.evidence for observation in observations},
         link_probability=round(recognition.probability, 4),
         changes=None if before is None else changes(assessment.features, before),

@@ -61,7 +61,7 @@ class CleanupStep(NamedTuple):
 
     deleted: int
     resume: tuple[Any, ...] | None
-    """The key at which the next step begins; `None` = the duty is done."""
+    """The key at which the next step begins; `None` = the task is done."""
 
 
 class CleanupTask(NamedTuple):
@@ -89,25 +89,29 @@ def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
     """A task for each table in which the organization has expired rows, found by one look at the first key."""
-    duties: list[CleanupTask] = []
+    tasks: list[CleanupTask] = []
     for table in BY_AGE:
         bound = bound_of_age(table, now_ms)
         if next(_below(snapshot, table, number, bound), None) is not None:
-            duties.append(CleanupTask(table.name, partial(_delete_below, table, bound), (number,)))
-    return duties
+            tasks.append(CleanupTask(table.name, partial(_delete_below, table, bound), (number,)))
+    return tasks
 
 
 def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
     """Tasks that look at every row of an organization: idempotency keys, visitors and attested keys of devices unseen
     for `visitor_days`, ended keys, sessions and links.
     """
+
+    def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
+        return CleanupTask(name or table.name, partial(_look, table, act), (number,))
+
     return (
-        CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms), (number,)),
+        each_row(IDEMPOTENCY, partial(_delete_idempotency, now_ms)),
         CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
-        CleanupTask(ATTESTED_KEYS.name, partial(_pass_attested_keys, now_ms, visitor_days), (number,)),
-        CleanupTask(SESSIONS.name, partial(_pass_sessions, now_ms), (number,)),
-        CleanupTask(CONSOLE_LINKS.name, partial(_pass_links, now_ms), (number,)),
-        CleanupTask(KEYS.name, partial(_pass_keys, now_ms), (number,)),
+        each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
+        each_row(SESSIONS, partial(_delete_session, now_ms)),
+        each_row(CONSOLE_LINKS, partial(_delete_link, now_ms)),
+        each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
     )
 
 
@@ -153,11 +157,8 @@ _FORGET: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
 """How rows to which others belong are deleted, and how many in one step."""
 
 
-def _pass_idempotency(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    def delete(key: tuple[Any, ...], row: Idempotency) -> bool:
-        return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
-
-    return _look(transaction, IDEMPOTENCY, start, delete)
+def _delete_idempotency(now_ms: int, transaction: Transaction, key: tuple[Any, ...], row: Idempotency) -> bool:
+    return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
 
 
 def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
@@ -176,72 +177,62 @@ def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], trans
     return CleanupStep(deleted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)
 
 
-def _pass_attested_keys(
-    now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction
-) -> CleanupStep:
-    def delete(key: tuple[Any, ...], attested: AttestedKey) -> bool:
-        if now_ms - attested.last_seen_ms < visitor_days * DAY_MS:
-            return False
-        number, key_id = key
-        forget_key(transaction, number, key_id, attested)
-        return True
-
-    return _look(transaction, ATTESTED_KEYS, start, delete)
+def _delete_attested_key(
+    now_ms: int, visitor_days: int, transaction: Transaction, key: tuple[int, bytes], attested: AttestedKey
+) -> bool:
+    if now_ms - attested.last_seen_ms < visitor_days * DAY_MS:
+        return False
+    forget_key(transaction, *key, attested)
+    return True
 
 
-def _pass_keys(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    def delete(_: tuple[Any, ...], digest: bytes) -> bool:
-        key = transaction.get(KEYS, digest)
-        ended_at_ms = None if key is None else key.ended_at_ms
-        if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
-            return False
-        purge_key(transaction, key, digest, now_ms)
-        return True
-
-    return _look(transaction, ORGANIZATION_KEYS, start, delete)
+def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], digest: bytes) -> bool:
+    key = transaction.get(KEYS, digest)
+    ended_at_ms = None if key is None else key.ended_at_ms
+    if key is None or ended_at_ms is None or now_ms - ended_at_ms < ENDED_KEY_MS:
+        return False
+    purge_key(transaction, key, digest, now_ms)
+    return True
 
 
-def _pass_sessions(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    def delete(key: tuple[Any, ...], session: Session) -> bool:
-        number, digest = key
-        holds = not session.has_ended(now_ms) and usable_key(transaction, number, session.key_id, now_ms) is not None
-        return not holds and end_session(transaction, number, digest, now_ms)
-
-    return _look(transaction, SESSIONS, start, delete)
+def _delete_session(now_ms: int, transaction: Transaction, key: tuple[int, bytes], session: Session) -> bool:
+    number, digest = key
+    holds = not session.has_ended(now_ms) and usable_key(transaction, number, session.key_id, now_ms) is not None
+    return not holds and end_session(transaction, number, digest, now_ms)
 
 
-def _pass_links(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    def delete(key: tuple[Any, ...], link: ConsoleLink) -> bool:
-        number, digest = key
-        holds = now_ms < link.expires_at_ms and usable_key(transaction, number, link.key_id, now_ms) is not None
-        if not holds:
-            end_link(transaction, number, digest, now_ms)
-        return not holds
-
-    return _look(transaction, CONSOLE_LINKS, start, delete)
+def _delete_link(now_ms: int, transaction: Transaction, key: tuple[int, bytes], link: ConsoleLink) -> bool:
+    number, digest = key
+    holds = now_ms < link.expires_at_ms and usable_key(transaction, number, link.key_id, now_ms) is not None
+    if not holds:
+        end_link(transaction, number, digest, now_ms)
+    return not holds
 
 
 def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    def leave(key: tuple[Any, ...], block: Block) -> bool:
-        gone = departed.intersection(block.numbers)
-        for visitor_number in gone:
-            block = block.without(visitor_number)
-        if gone:
-            number, block_key = key
-            remove_from_block(transaction, number, block_key, block)
-        return bool(gone)
-
-    step = _look(transaction, BLOCKS, start, leave)
+    step = _look(BLOCKS, partial(_leave, departed), start, transaction)
     if step.resume is None:
         for visitor_number in departed:
             transaction.delete(DELETED_VISITORS, start[0], visitor_number)
     return step
 
 
-def _look(
-    transaction: Transaction, table: Table[Any], start: tuple[Any, ...], act: Callable[[tuple[Any, ...], Any], bool]
-) -> CleanupStep:
-    """Act upon the next rows of the organization's table; `act` says whether it has deleted or changed one."""
+def _leave(departed: frozenset[int], transaction: Transaction, key: tuple[Any, ...], block: Block) -> bool:
+    gone = departed.intersection(block.numbers)
+    for visitor_number in gone:
+        block = block.without(visitor_number)
+    if gone:
+        number, block_key = key
+        remove_from_block(transaction, number, block_key, block)
+    return bool(gone)
+
+
+_Act = Callable[[Transaction, Any, Any], bool]
+"""Of a row's key and value: whether it has deleted or changed the row."""
+
+
+def _look(table: Table[Any], act: _Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Act upon the next rows of the organization's table."""
     rows = list(islice(transaction.scan(table, start[0], start=start), LOOKS_A_STEP + 1))
-    acted = sum(act(key, value) for key, value in rows[:LOOKS_A_STEP])
+    acted = sum(act(transaction, key, value) for key, value in rows[:LOOKS_A_STEP])
     return CleanupStep(acted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)

@@ -8,7 +8,6 @@ nothing is added to a day that is over. Both transactions look again, and so hap
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date, timedelta
 from itertools import groupby, islice, takewhile
 from typing import NamedTuple
 
@@ -21,7 +20,9 @@ from svc.domain.billing import (
     Usage,
     counters,
 )
+from svc.domain.bodies import body_of
 from svc.domain.ids import DAY_MS, first_id, made_at_ms
+from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import DailySettled
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
@@ -29,7 +30,6 @@ from svc.store.transactions.accounts import Author, change_billing_status
 from svc.store.transactions.webhooks import enqueue
 
 LINES_A_STEP = 256
-_EPOCH = date(1970, 1, 1)
 
 
 class DueDay(NamedTuple):
@@ -61,7 +61,7 @@ class StatementDay(NamedTuple):
     """At the end of the day."""
 
 
-class Statement(NamedTuple):
+class AccountStatement(NamedTuple):
     """The ledger of some UTC days, summed by day."""
 
     opening_micros: int
@@ -77,12 +77,8 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     """The oldest UTC day of an organization with production traffic that is over and not settled (decisions 5.4);
     `None` where there is none.
     """
-    settled = next(snapshot.scan_keys_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
-    day, balance = 0, 0
-    if settled is not None:
-        last = snapshot.get(SETTLEMENTS, *settled)
-        assert last is not None
-        day, balance = settled[1] + 1, last.balance_micros
+    last = next(snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
+    day, balance = (0, 0) if last is None else (last[0][1] + 1, last[1].balance_micros)
     from_id = first_id(day * DAY_MS)
     lines = _lines(snapshot, number, from_id)
     traffic = next((raw_id for raw_id, entry in lines if entry.kind == "identification"), None)
@@ -116,15 +112,8 @@ def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now
         settled_at_ms=now_ms,
     )
     transaction.put(SETTLEMENTS, (number, due.day), settlement)
-    told = DailySettled(
-        date=(_EPOCH + timedelta(days=due.day)).isoformat(),
-        identifications=usage.identifications,
-        identifiable=settlement.identifiable,
-        unidentifiable=settlement.unidentifiable,
-        free=settlement.free,
-        amount_micros=settlement.amount_micros,
-        balance_micros=settlement.balance_micros,
-    )
+    date = timestamp(due.day * DAY_MS)[:10]
+    told = body_of(DailySettled, settlement, date=date, identifications=usage.identifications)
     enqueue(transaction, number, "usage.daily_settled", "live", told, now_ms)
     return True
 
@@ -146,7 +135,7 @@ def block_overdue(transaction: Transaction, number: int, author: Author) -> bool
     return True
 
 
-def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> Statement:
+def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> AccountStatement:
     """The ledger from `first_day` up to but not including `beyond_day`, both in UTC days since 1970.
 
     Reads the ledger from the first day to its end, since only the present balance is known. The credits of that time
@@ -172,7 +161,7 @@ def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) 
             days.append(StatementDay(day, usage, balance))
     changed = snapshot.scan(BILLING_CHANGES, number, start=(number, first_line))
     changes = [change for (_, raw_id), change in changed if raw_id < beyond]
-    return Statement(opening, days, given, changes)
+    return AccountStatement(opening, days, given, changes)
 
 
 def _lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[tuple[bytes, LedgerEntry]]:

@@ -255,7 +255,7 @@ def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
     return _keep(transaction, row, note(transaction.get(REFUSALS, *row), request), request.occurred_at_ms)
 
 
-def tell_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
+def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
     """At the end of a minute: queue `identification.refused` with what was counted since the last, or stop counting
     where nothing was. `name` is that of `RefusedRequest.name`.
     """

@@ -30,14 +30,15 @@ def connecting(url: StoreUrl) -> Connect:
 
 
 def node(url: StoreUrl, name: str, *leases: Lease, term_s: float = TERM_S, connect: Connect | None = None) -> Node:
-    return Node(connect or connecting(url), name, leases, luck=lambda: 0.5, term_s=term_s)
+    return Node(connect or connecting(url), name, leases, jitter=lambda: 0.5, term_s=term_s)
 
 
 def keeper_lease(name: str, term_s: float = TERM_S) -> Lease:
     return Lease("keeper", name, term_s)
 
 
-async def until(holds: Callable[[], object], seconds: float = 5) -> None:
+async def until(holds: Callable[[], object], seconds: float = 60) -> None:
+    """`seconds` only end a test that would else wait for ever."""
     with trio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110  what is waited for tells nobody
             await trio.sleep(0.01)

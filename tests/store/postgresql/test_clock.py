@@ -54,7 +54,7 @@ async def test_a_node_logs_when_its_clock_differs_from_the_databases_and_when_it
 
 
 def node_with_clock(url: StoreUrl, clock: ClockOffset) -> Node:
-    return Node(connecting(url), "a", [], luck=lambda: 0.5, clock=clock)
+    return Node(connecting(url), "a", [], jitter=lambda: 0.5, clock=clock)
 
 
 def test_commands_may_query_too(cluster: Cluster, database: str):

@@ -29,6 +29,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import BALANCES, DELETED_VISITORS, LEDGER, META, TABLES, VISITOR_COUNTS
 from svc.store.transactions.accounts import enter
 from svc.world import World
+from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs
 
 pytestmark = pytest.mark.slow(2)
@@ -309,11 +310,8 @@ async def test_an_organization_whose_fence_is_taken_delays_no_other(cluster: Clu
         async with trio.open_nursery() as nursery:
             for number in range(1, 6):
                 nursery.start_soon(one, number)
-            with trio.fail_after(1):
-                while len(ended) < 4:  # noqa: ASYNC110  they tell nobody
-                    await trio.sleep(0.01)
-            with trio.fail_after(1):
-                assert await billed(store, {60 + number: number for number in (1, 2, 4, 5)}) == [1, 1, 1, 1]
+            await until(lambda: len(ended) == 4)
+            assert await billed(store, {60 + number: number for number in (1, 2, 4, 5)}) == [1, 1, 1, 1]
             assert 3 not in ended
             await other.exchange([Statement(COMMIT)])
         assert sorted(ended) == [1, 2, 3, 4, 5]

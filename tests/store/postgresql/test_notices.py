@@ -23,7 +23,7 @@ class Heard:
     """The notices of one node, what has come to it, and how often it has looked by itself."""
 
     def __init__(self, connect: Connect, *, has_others: bool = True) -> None:
-        self.notices = Notices(connect, luck=lambda: 0.5, has_others=lambda: has_others)
+        self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: has_others)
         self.came: list[tuple[str, bytes]] = []
         self.looks = 0
 
@@ -93,7 +93,7 @@ async def test_notices_are_batched_and_sent_together(url: StoreUrl):
         (wire,) = made
         before = wire.statistics().round_trips
         began_s = trio.current_time()
-        while trio.current_time() - began_s < 4 * GATHER_S:
+        while trio.current_time() - began_s < 4 * GATHER_S or wire.statistics().round_trips - before < 2:
             sender.notices.send("ours", b"a word")
             await trio.sleep(0.001)
         assert 2 <= wire.statistics().round_trips - before <= 1 + (trio.current_time() - began_s) / GATHER_S
@@ -105,7 +105,7 @@ async def test_channels_can_be_joined_and_left_at_any_time(url: StoreUrl):
     async with running(sender, listener):
 
         async def is_heard(channel: str) -> None:
-            with trio.fail_after(5):
+            with trio.fail_after(60):
                 while (channel, b"now?") not in listener.came:
                     sender.notices.send(channel, b"now?")
                     await trio.sleep(0.02)
@@ -133,7 +133,7 @@ async def test_a_cut_connection_is_replaced_and_the_node_has_polled_in_between(
         )
         await until(lambda: listener.looks > looks and listener.notices.statistics().listening)
         await until(lambda: sender.notices.statistics().listening)
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while not listener.came:
                 sender.notices.send("ours", b"back")
                 await trio.sleep(0.05)

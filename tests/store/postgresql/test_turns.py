@@ -9,7 +9,7 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.store.postgresql.turns import ALONE_AT_FIRST, BACKLOG, FULL, Turn, Turns, Waiting
+from svc.store.postgresql.turns import ALONE_AT_FIRST, BACKLOG, FULL, GroupTurns, Turn, Waiting
 from svc.store.snapshot import Snapshot, Transaction
 
 Begun = tuple[dict[int, int], bool]
@@ -32,7 +32,7 @@ class Groups:
     """Groups as they begin; each ends when the test says so, and leaves out organizations that are `elsewhere`."""
 
     def __init__(self, connections: int = 4, organizations: int = 16) -> None:
-        self.turns = Turns(connections, organizations)
+        self.turns = GroupTurns(connections, organizations)
         self.begun: list[Begun] = []
         """Jobs of each organization, and whether the group is shared."""
         self.elsewhere: set[int] = set()

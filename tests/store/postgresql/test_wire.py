@@ -72,10 +72,10 @@ def test_values_arrive_as_they_were_sent(wire: Wire, exchange: Exchange):
     sql = b"select $1::int4, $2::int8, $3::bytea, $4::bytea, unnest($5::bytea[]), unnest($6::int4[])"
     (result,) = exchange(
         wire,
-        [Statement(sql, (int4(-5), int8(1 << 40), b"\xff\0", None, byteas([*blobs, None]), int4s([1, -2, 3, 4, 5])))],
+        [Statement(sql, (int4(-5), int8(1 << 40), b"\xff\0", None, byteas(blobs), int4s([1, -2, 3, 4])))],
     )
-    assert [row[4] for row in result.rows] == [*blobs, None]
-    assert [integer(row[5]) for row in result.rows] == [1, -2, 3, 4, 5]
+    assert [row[4] for row in result.rows] == blobs
+    assert [integer(row[5]) for row in result.rows] == [1, -2, 3, 4]
     row = result.rows[0]
     assert (integer(row[0]), integer(row[1]), row[2], row[3]) == (-5, 1 << 40, b"\xff\0", None)
     (empty,) = exchange(wire, [Statement(b"select unnest($1::bytea[]), unnest($2::int4[])", (byteas([]), int4s([])))])

@@ -13,6 +13,7 @@ export interface Series {
 }
 
 const HEIGHT = 220;
+const DIGIT = 8;
 const DARK = "(prefers-color-scheme: dark)";
 
 /** Sums from the first series up to each: what a stacked chart draws. */
@@ -103,7 +104,7 @@ function plot(UPlot: typeof uPlot, element: HTMLElement, times: number[], step: 
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { x: { time: true, range: (_, from, to) => [from, to + step] }, y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
-    axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((at) => tick(at, step)) }, { ...axis, size: 50, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7], values: (_, ticks) => ticks.map(count) }],
+    axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((at) => tick(at, step)) }, { ...axis, size: (_, shown) => 18 + DIGIT * Math.max(4, ...(shown ?? []).map((one) => one.length)), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7], values: (_, ticks) => ticks.map(count) }],
     series: [{}, ...[...series].reverse().map((one) => ({ fill: color(one.color), paths: bars, points: { show: false } }))],
     hooks: { setCursor: [(chart) => onPoint(chart.cursor.idx ?? null)] },
   };

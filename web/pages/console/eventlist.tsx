@@ -23,7 +23,7 @@ export function useEventColumns({ visitor = true } = {}): Column<EventRow>[] {
     { head: "Signals", cell: (row) => <Signals fired={row.signals} /> },
     { head: "From", cell: (row) => place(row) },
     { head: "Client", cell: (row) => client(row) },
-    { head: "Tag", cell: (row) => row.tag && <span class="tag">{row.tag}</span> },
+    { head: "Tag", cell: (row) => row.tag && <span class="tag" title={row.tag}>{row.tag}</span> },
   ];
   return all.filter((column): column is Column<EventRow> => column !== false);
 }

@@ -1,6 +1,6 @@
 /** Filters of a list, kept in the address so that a view can be shared. */
 /** @jsxImportSource preact */
-import { FILTERS, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
+import { FILTERS, instantOf, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
 import { useConsole, useLink, useQuery } from "./state.js";
 import { Choice, Field } from "./ui.js";
@@ -44,8 +44,8 @@ export function FilterBar({ names, windowed, single }: { names: readonly string[
 
 /** The form that the browser's field for a time takes: local, to the minute. */
 function local(at: string | undefined): string {
-  if (!at) return "";
-  const time = new Date(at);
+  const time = instantOf(at);
+  if (time === undefined) return "";
   return new Date(time.getTime() - 60_000 * time.getTimezoneOffset()).toISOString().slice(0, 16);
 }
 

@@ -22,14 +22,33 @@ export function tidy(name: string, value: string): string {
   return name === "country" ? trimmed.toUpperCase() : trimmed;
 }
 
+const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const VISITOR_ID = /^[0-9A-Za-z]{20}$/;
+const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|[\da-f.]*(:[\da-f.]*){2,})$/i;
+
+/** What somebody looks for by its name: the event or the visitor of this id, else everyone from this address or with this tag. */
+export function wanted(text: string): [screen: string, id: string, query?: Query] {
+  const name = text.trim();
+  if (REQUEST_ID.test(name)) return ["events", name.toLowerCase()];
+  if (VISITOR_ID.test(name)) return ["visitors", name];
+  return ["visitors", "", { [ADDRESS.test(name) ? "ip_address" : "tag"]: name }];
+}
+
 /** The filters of an address as parameters of a request. */
 export function filters(query: Query): Query {
   return Object.fromEntries(FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
 }
 
+/** A time in the address, which people edit; `undefined` where it is none. */
+export function instantOf(text: string | undefined): Date | undefined {
+  const time = new Date(text ?? "");
+  return Number.isNaN(time.getTime()) ? undefined : time;
+}
+
 /** The window of an address as `from` and `to`; no name, or an unknown one, is the last 24 hours. */
 export function period(query: Query, now: number): { from: string; to?: string } {
-  if (query.window === "between" && query.from) return { from: query.from, ...(query.to && { to: query.to }) };
+  const [first, end] = [instantOf(query.from), instantOf(query.to)];
+  if (query.window === "between" && first) return { from: first.toISOString(), ...(end && { to: end.toISOString() }) };
   // The service keeps 30 days, and a request takes a moment to arrive.
   const length = Math.min(WINDOWS[query.window ?? "24h"] ?? 24 * HOUR, 720 * HOUR - 60_000);
   return { from: new Date(now - length).toISOString() };

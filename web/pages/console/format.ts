@@ -17,12 +17,13 @@ export function money(micros: number): string {
 
 const sameDay = (one: Date, other: Date): boolean => one.toDateString() === other.toDateString();
 
-/** Local time: of today without its date. */
+/** Local time: of today without its date, of another year with it. */
 export function moment(at: string, now: Date = new Date()): string {
   const time = new Date(at);
   const clock: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
   if (sameDay(time, now)) return time.toLocaleTimeString("en-GB", clock);
-  return time.toLocaleString("en-GB", { day: "numeric", month: "short", ...clock });
+  const year = time.getFullYear() === now.getFullYear() ? {} : { year: "numeric" as const };
+  return time.toLocaleString("en-GB", { day: "numeric", month: "short", ...year, ...clock });
 }
 
 export const utc = (at: string): string => `${at.replace("T", " ").replace(/(\.\d+)?Z$/, "")} UTC`;

@@ -47,7 +47,7 @@ function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; on
     { head: "Kind", cell: (key) => [key.kind ?? "proxy", key.environment].join(", ") },
     { head: "Works from", cell: (key) => (key.kind === "public" ? [...(key.allowed_origins ?? []), ...(key.platforms ?? []).filter((one) => one !== "web")].join(", ") || (key.environment === "development" ? "localhost" : "nowhere: add an origin") : "servers") },
     { head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
-    { head: "Status", cell: (key) => (key.status === "active" ? "active" : <span class="badge">{key.status}</span>) },
+    { head: "Status", cell: (key) => <Status of={key} /> },
     {
       head: "Actions",
       cell: (key) => key.status === "active" && (
@@ -61,6 +61,13 @@ function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; on
     },
   ];
   return <Table name={name} columns={columns} rows={rows} keyOf={(key) => key.id} rowClass={(key) => (key.status === "active" ? "" : "quiet")} empty={<p>{empty}</p>} />;
+}
+
+/** The service lists a key as active until it is revoked; one that has expired is refused as well. */
+function Status({ of: { status, expires_at: until } }: { of: Key }) {
+  if (status !== "active") return <span class="badge">{status}</span>;
+  if (until === null) return <>active</>;
+  return Date.parse(until) > Date.now() ? <>active until <Time at={until} /></> : <><span class="badge high">expired</span> <Time at={until} /></>;
 }
 
 function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; onDone: (next?: Open) => void }) {
@@ -122,7 +129,11 @@ function Issue({ proxy, onClose, onIssued }: { proxy: boolean; onClose: () => vo
       const { credential, secret } = await api.manage<{ credential: Key; secret: string }>("POST", "proxy-credentials", { ...named, ...expires });
       return onIssued(credential, secret);
     }
-    const limits = isPublic ? { platforms: values.getAll("platforms"), allowed_origins: lines(values, "origins") } : {};
+    const platforms = values.getAll("platforms"), origins = lines(values, "origins");
+    if (isPublic && origins.length === 0 && platforms.every((one) => one === "web") && named.environment !== "development") {
+      throw new Error(`Add an allowed origin: without one, no page can use a key of ${named.environment}.`);
+    }
+    const limits = isPublic ? { platforms, allowed_origins: origins } : {};
     const { key, secret } = await api.manage<{ key: Key; secret: string }>("POST", "sdk-keys", { ...named, ...expires, kind, ...limits });
     onIssued(key, secret);
   };

@@ -6,7 +6,7 @@ import { FilterBar } from "./filterbar.js";
 import { filters } from "./filters.js";
 import { many } from "./format.js";
 import { useConsole, useLink } from "./state.js";
-import { follow, type StreamState } from "./stream.js";
+import { follow, type Listener, type StreamState } from "./stream.js";
 import { type Column, Problem, Table } from "./ui.js";
 import type { EventRow } from "./wire.js";
 
@@ -55,18 +55,19 @@ function useStream(isPaused: boolean) {
         setRows(before);
         last.current = before[0]?.request_id ?? "";
       }
-      await follow(api, sent, last.current, control.signal, {
-        onState: setState,
-        onEvent: (row) => {
-          last.current = row.request_id;
-          setArrived((number) => number + 1);
-          hold(row);
-        },
-        onMissed: (missed) => hold({ missed, request_id: `missed ${missed} ${last.current}` }),
-      });
+      return last.current;
+    };
+    const listener: Listener = {
+      onState: setState,
+      onEvent: (row) => {
+        last.current = row.request_id;
+        setArrived((number) => number + 1);
+        hold(row);
+      },
+      onMissed: (missed) => hold({ missed, request_id: `missed ${missed} ${last.current}` }),
     };
     setError(undefined);
-    begin().catch((caught: unknown) => control.signal.aborted || setError(caught));
+    follow(api, sent, begin, control.signal, listener).catch((caught: unknown) => control.signal.aborted || setError(caught));
     return () => control.abort();
   }, [asked, isHidden]);
   useEffect(() => {
@@ -113,11 +114,11 @@ export function Live() {
   return (
     <>
       <FilterBar names={["level", "signal", "country", "tag"]} />
-      <div class="bar-of-state">
+      {error === undefined && <div class="bar-of-state">
         <p class={`state ${isHidden ? "connecting" : isPaused ? "paused" : state.is}`}><span role="status">{described(state, isPaused)}</span>
           {isPaused && ` ${many(waits, "identification")} waiting${waits === MOST_ROWS ? " or more" : ""}.`}</p>
         <button type="button" onClick={() => setPaused(!isPaused)}>{isPaused ? "Resume" : "Pause"}</button>
-      </div>
+      </div>}
       {state.is === "waiting" && <p class="quiet">{state.why} Trying again in {state.seconds} s.</p>}
       <Problem error={error} />
       <Spoken arrived={arrived} />

@@ -5,7 +5,7 @@ import { Chart, type Series } from "./chart.js";
 import { WINDOW_NAMES, WINDOWS } from "./filters.js";
 import { count, country, money, share, words } from "./format.js";
 import { useConsole, useLink, useLoad, useQuery } from "./state.js";
-import { Bars, Card, Choice, Facts, Field, Show } from "./ui.js";
+import { Bars, Card, Choice, Facts, Field, Name, Show } from "./ui.js";
 import type { Billing, Counts, Statistics } from "./wire.js";
 
 const RANGES = ["24h", "7d", "30d"];
@@ -86,7 +86,7 @@ function Shown({ statistics }: { statistics: Statistics }) {
       <Card title="New and returning visitors"><Chart name="New and returning visitors" times={times} step={step} series={visitors} /></Card>
       <div class="pair">
         <Card title="Top signals">
-          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MOST_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}>{one.signal}</a>, count: one.count }))} />
+          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MOST_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}><Name of={one.signal} /></a>, count: one.count }))} />
         </Card>
         <Card title="Countries">
           <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MOST_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />

@@ -39,9 +39,17 @@ export interface Listener {
 
 const LONGEST_WAIT_S = 15;
 
-/** Stay connected until the signal aborts, from the event after `last` on. */
-export async function follow(api: Api, query: Query, last: string, signal: AbortSignal, to: Listener): Promise<void> {
+/** A refusal of the service itself that stays one: a filter is wrong, or the session has ended. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof ApiError && error.code !== "" && error.status < 500 && error.retryAfter === 0;
+
+/**
+ * Stay connected until the signal aborts, from the event on that follows the one which `begin` names ("" = the next one).
+ * Throws what is refused for good; everything else is tried again, `begin` as well.
+ */
+export async function follow(api: Api, query: Query, begin: () => Promise<string>, signal: AbortSignal, to: Listener): Promise<void> {
   let failures = 0;
+  let last: string | undefined;
   const take = parser(({ id, event, data }) => {
     if (event === "missed") to.onMissed((JSON.parse(data) as { count: number }).count);
     if (event !== "identification") return;
@@ -53,6 +61,7 @@ export async function follow(api: Api, query: Query, last: string, signal: Abort
     let why = "The connection was closed.";
     let seconds = Math.min(2 ** failures, LONGEST_WAIT_S);
     try {
+      last ??= await begin();
       const response = await api.request("GET", "stream", {
         query,
         signal,
@@ -65,7 +74,8 @@ export async function follow(api: Api, query: Query, last: string, signal: Abort
       for (let read = await reader.read(); !read.done; read = await reader.read()) take(read.value);
       take("\n\n");
     } catch (error) {
-      if (signal.aborted || (error instanceof ApiError && error.status === 401)) return;
+      if (signal.aborted) return;
+      if (isFinal(error)) throw error;
       why = error instanceof Error ? error.message : String(error);
       if (error instanceof ApiError) seconds = Math.max(seconds, error.retryAfter);
     }

@@ -59,7 +59,7 @@ export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) =
 );
 
 /** A name that may break behind its underscores, and nowhere else. */
-const Name = ({ of }: { of: string }) => <span class="name">{of.split("_").map((part, place) => place === 0 ? part : <>_<wbr />{part}</>)}</span>;
+export const Name = ({ of }: { of: string }) => <span class="name">{of.split("_").map((part, place) => place === 0 ? part : <>_<wbr />{part}</>)}</span>;
 
 export const Signals = ({ fired = [] }: { fired?: Fired[] | undefined }) =>
   fired.length === 0 ? <span class="quiet">none</span> : (
@@ -113,16 +113,28 @@ const ISSUES: Record<string, string> = {
   invalid_origin: "must be an origin such as https://shop.example",
   requires_live: "needs an endpoint for production traffic",
   invalid_value: "is not valid",
+  // by field
+  country: "must be a code of two letters, such as GB",
+  ip_address: "must be such as 203.0.113.7 or 2001:db8::1",
+  visitor: "must be an id of 20 letters and digits",
+  from: "is more than 30 days ago, or not before the end",
+};
+
+/** Of codes whose message is for programmers: their details say it all. */
+const HEADINGS: Record<string, string> = {
+  validation_error: "This cannot be used as it stands:",
+  invalid_window: "Choose a time within the last 30 days, its start before its end, and check the filters:",
 };
 
 /** What went wrong, and what to do next. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined) return null;
   const known = error instanceof ApiError ? error : undefined;
+  const heading = known && known.details.length > 0 && HEADINGS[known.code];
   return (
     <div class="problem" role="alert">
-      <p>{error instanceof Error ? error.message : String(error)}</p>
-      {known && known.details.length > 0 && <ul>{known.details.map(({ field, issue }) => <li>{capital(words(field.replace(/\[(\d+)\]/, (_, at) => ` ${Number(at) + 1}`) || "the request"))} {ISSUES[issue] ?? words(issue)}.</li>)}</ul>}
+      <p>{heading || (error instanceof Error ? error.message : String(error))}</p>
+      {known && known.details.length > 0 && <ul>{known.details.map(({ field, issue }) => <li>{capital(words(field.replace(/\[(\d+)\]/, (_, at) => ` ${Number(at) + 1}`) || "the request"))} {ISSUES[field] ?? ISSUES[issue] ?? words(issue)}.</li>)}</ul>}
       {known?.status === 500 && <p class="quiet">Request {known.requestId}</p>}
       {retry && <button type="button" onClick={retry}>Try again</button>}
     </div>
@@ -150,7 +162,7 @@ export function Bars({ rows, of, name, empty = "None in this window." }: {
       {rows.map((row) => (
         <li key={row.key}>
           <span class="label">{row.label}</span>
-          <span class="track" aria-hidden="true"><span class="fill" style={{ width: `${(100 * row.count) / most}%` }} /></span>
+          <span class="track" aria-hidden="true">{row.count > 0 && <span class="fill" style={{ width: `${(100 * row.count) / most}%` }} />}</span>
           <span class="number">{count(row.count)} <span class="quiet">{of > 0 && `${Math.round((100 * row.count) / of)} %`}</span></span>
         </li>
       ))}

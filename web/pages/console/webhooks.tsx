@@ -137,14 +137,15 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
 function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; onClose: () => void; onSave: (body: unknown) => Promise<void> }) {
   const chosen = endpoint?.events ?? ["identification.completed"];
   return (
-    <Dialog title={endpoint ? "Edit the endpoint" : "Add an endpoint"} submit="Save" onClose={onClose} onSubmit={(values) =>
-      onSave({
+    <Dialog title={endpoint ? "Edit the endpoint" : "Add an endpoint"} submit="Save" onClose={onClose} onSubmit={async (values) => {
+      if (values.getAll("events").length === 0) throw new Error("Choose at least one event.");
+      await onSave({
         url: String(values.get("url")).trim(),
         environment: values.get("environment"),
         events: values.getAll("events"),
         description: String(values.get("description")).trim(),
-      })
-    }>
+      });
+    }}>
       <Field label="Address" hint="https, on a public host."><input name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" defaultValue={endpoint?.url} /></Field>
       <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
       <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>

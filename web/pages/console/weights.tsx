@@ -19,6 +19,8 @@ interface Draft {
 }
 
 const EMPTY: Draft = { weights: {} };
+/** What is not saved, by organization and path: it stays while somebody looks at an example of the preview. */
+const drafts = new Map<string, Draft>();
 
 /** The draft without what is saved as well. */
 function differing(draft: Draft, saved: PlatformWeights): Draft {
@@ -66,7 +68,13 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   onReload: () => void;
 }) {
   const { api, environment, notify, place: { query } } = useConsole();
-  const [draft, setDraft] = useState<Draft>(EMPTY);
+  const own = `${api.organization} ${path}`;
+  const [draft, show] = useState(drafts.get(own) ?? EMPTY);
+  const setDraft = (next: Draft) => {
+    drafts.set(own, next);
+    show(next);
+  };
+  const form = useRef<HTMLFormElement>(null);
   const [preview, setPreview] = useState<Preview>();
   const [asks, setAsks] = useState(false);
   const changes = differing(draft, saved);
@@ -108,7 +116,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   ];
   const groups = [...new Set(saved.signals.map((name) => signals.find((one) => one.name === name)?.group ?? "other"))];
   return (
-    <form onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
+    <form ref={form} onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
       <p class="summary">
         <span>{saved.stored ? `Revision ${saved.revision}` : `Nothing is saved here: ${parent} are in force`}</span>
         {saved.updated_at && <span>saved <Time at={saved.updated_at} /></span>}
@@ -129,8 +137,8 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
         <p class="buttons">
           <span role="status">{size(changes) === 0 ? "No change yet." : many(size(changes), "unsaved change")}</span>
           <Button kind="primary" busy={look.busy} disabled={size(changes) === 0}>Preview</Button>
-          <Button admin kind="primary" busy={save.busy} disabled={size(changes) === 0} onClick={() => save.run()}>Save</Button>
-          <Button disabled={size(changes) === 0} onClick={() => edit({ ...EMPTY, ...Object.fromEntries(["suspect_threshold", ...MODES].map((name) => [name, undefined])) })}>Discard</Button>
+          <Button admin kind="primary" busy={save.busy} disabled={size(changes) === 0} onClick={() => form.current?.reportValidity() && save.run()}>Save</Button>
+          <Button disabled={size(changes) === 0} onClick={() => { setDraft(EMPTY); setPreview(undefined); }}>Discard</Button>
           <Button admin kind="danger" disabled={!saved.stored} onClick={() => setAsks(true)}>Restore …</Button>
         </p>
         {isConflict

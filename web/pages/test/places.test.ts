@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { filters, period, tidy } from "../console/filters.js";
+import { filters, instantOf, period, tidy, wanted } from "../console/filters.js";
 import { read, tokenIn, write } from "../console/hash.js";
 
 describe("places in the address", () => {
@@ -62,7 +62,22 @@ describe("filters in the address", () => {
   it("take a window of one's own, open at its end too", () => {
     const from = "2026-01-02T00:00:00.000Z";
     expect(period({ window: "between", from }, now)).toEqual({ from });
-    expect(period({ window: "between", from, to: "x" }, now)).toEqual({ from, to: "x" });
+    expect(period({ window: "between", from, to: "2026-01-03T00:00Z" }, now)).toEqual({ from, to: "2026-01-03T00:00:00.000Z" });
     expect(period({ window: "between" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+  });
+
+  it("leave out a time that is none", () => {
+    expect(instantOf("yesterday")).toBeUndefined();
+    expect(period({ window: "between", from: "yesterday" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+    expect(period({ window: "between", from: "2026-01-02", to: "soon" }, now)).toEqual({ from: "2026-01-02T00:00:00.000Z" });
+  });
+});
+
+describe("what somebody looks for", () => {
+  it("is told by its form", () => {
+    expect(wanted(" 019B76DA-a800-7000-8000-000000000000 ")).toEqual(["events", "019b76da-a800-7000-8000-000000000000"]);
+    expect(wanted("0qppzPLvL54VURDkQrfS")).toEqual(["visitors", "0qppzPLvL54VURDkQrfS"]);
+    for (const address of ["203.0.113.7", "2001:db8::1", "::ffff:1.2.3.4"]) expect(wanted(address)).toEqual(["visitors", "", { ip_address: address }]);
+    for (const tag of ["anna@example.com", "order-1042", "1.2.3", "10:30", "added"]) expect(wanted(tag)).toEqual(["visitors", "", { tag }]);
   });
 });

@@ -20,6 +20,7 @@ describe("values for people", () => {
     const at = new Date(2026, 0, 5, 9, 3, 7);
     expect(moment(at.toISOString(), at)).toBe("09:03:07");
     expect(moment(at.toISOString(), new Date(2026, 0, 6))).toBe("5 Jan, 09:03:07");
+    expect(moment(at.toISOString(), new Date(2027, 0, 5))).toBe("5 Jan 2026, 09:03:07");
     expect(utc("2026-01-05T10:00:00.000Z")).toBe("2026-01-05 10:00:00 UTC");
   });
 

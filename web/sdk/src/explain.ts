@@ -33,8 +33,8 @@ export function connectionFailure(endpoint: string): SvcError {
   }
   return new SvcError(
     "network",
-    `No connection to ${origin}: the service is not running or not reachable there, its certificate is not valid, or an ` +
-      "extension of this browser blocks the request. Open the address in a tab to see which; a host name below the page's " +
+    `No connection to ${origin}: the service is not running or not reachable there, a proxy answers in its place, its ` +
+      "certificate is not valid, or an extension of this browser blocks the request. Open the address in a tab to see which; a host name below the page's " +
       "own domain is blocked by fewer lists.",
     { retryable: true },
   );
@@ -73,8 +73,8 @@ const isRetryable = (status: number): boolean => status >= 500 || status === 408
 
 const ADVICE: Record<string, (key: string) => string> = {
   unauthorized: (key) =>
-    `The service says the same of a wrong key and of a page that may not use it. The key sent is ${key}: is it whole, a ` +
-    `public key of this region, and not revoked? The origin sent is ${location.origin}: is it among the key's allowed origins?`,
+    `The key sent is ${key}: is it whole, a public key of this region, and not revoked? The origin sent is ` +
+    `${globalThis.origin}: is it among the key's allowed origins?`,
   billing_blocked: () => "The organization accepts no traffic: its operator can change that.",
   no_credit: () => "The organization's balance is used up: its operator can add credit.",
   rate_limited: () =>

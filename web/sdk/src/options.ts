@@ -37,7 +37,7 @@ export function checked(options: LoadOptions, script: string | undefined): Setti
   checkKey(apiKey);
   checkMs("timeoutMs", timeoutMs);
   checkMs("collectMs", collectMs);
-  if (storage !== false && !/^[\w-]{1,64}$/.test(storage)) {
+  if (storage !== false && !(typeof storage === "string" && /^[\w-]{1,64}$/.test(storage))) {
     throw wrong(
       "`storage` is the name of a cookie: 1 to 64 letters, digits, `_` and `-`; or `false` to store nothing.",
     );
@@ -105,7 +105,7 @@ function endpointsOf(endpoint: LoadOptions["endpoint"], script: string | undefin
     ) {
       throw wrong(`Browsers block requests from an https page to ${url.origin}: give the service a certificate.`);
     }
-    return url.href.replace(/\/+$/, "");
+    return url.href.replace(/(?:\/api\/v1)?\/*$/, ""); // some copy the address of the API
   });
 }
 

@@ -43,6 +43,7 @@ describe("in a page of https://shop.example", () => {
       undefined,
     );
     expect(endpoints).toEqual(["https://shop.example/id", "https://shop.example/id", "https://b.example"]);
+    expect(checked({ apiKey: KEY, endpoint: "https://b.example/api/v1/" }, undefined).endpoints).toEqual(["https://b.example"]);
   });
 
   test.each([
@@ -72,6 +73,7 @@ describe("in a page of https://shop.example", () => {
     ["`collectMs`", { apiKey: KEY, endpoint: "/", collectMs: Number.NaN }],
     ["`storage`", { apiKey: KEY, endpoint: "/", storage: "a b" }],
     ["`storage`", { apiKey: KEY, endpoint: "/", storage: "" }],
+    ["`storage`", { apiKey: KEY, endpoint: "/", storage: true }],
     ["`cache.storage`", { apiKey: KEY, endpoint: "/", cache: { storage: "disk", durationMs: 1 } }],
     ["12 hours", { apiKey: KEY, endpoint: "/", cache: { storage: "local", durationMs: 43_200_001 } }],
     ["in memory only", { apiKey: KEY, endpoint: "/", storage: false, cache: { storage: "local", durationMs: 1 } }],

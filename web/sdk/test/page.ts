@@ -26,6 +26,7 @@ export function openPage(): World {
   vi.stubGlobal("document", page);
   vi.stubGlobal("navigator", browser);
   vi.stubGlobal("location", new URL("https://shop.example/checkout"));
+  vi.stubGlobal("origin", "https://shop.example");
   vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
   const goOnline = (): void => {
     browser.onLine = true;

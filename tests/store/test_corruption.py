@@ -1,4 +1,4 @@
-"""Damage to what leads to the rows, which the rows themselves cannot show: names, roots, numbers of pages, commits.
+"""Corruption of what leads to the rows, which the rows themselves cannot show: names, roots, numbers of pages, commits.
 
 Bits are flipped in the files of small stores. Whether such a file is refused is asked of the real check; what the
 rest of the program makes of it is in `tests/crash/test_rot.py`.
@@ -76,19 +76,19 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("intact"))
 
 
-def refusal(file: Path, reach: CheckDepth = CheckDepth.EVERYTHING) -> str | None:
+def refusal(file: Path, depth: CheckDepth = CheckDepth.EVERYTHING) -> str | None:
     """What is said of a file as `check_meta_pages` and `check_pages` see it; `None` = it is whole."""
     try:
         check_meta_pages(file, pause=at_once)
         environment = lmdb.open(str(file), subdir=False, readonly=True, lock=False, max_dbs=64, map_size=0)
         with closing(environment):
-            check_pages(environment, reach)
+            check_pages(environment, depth)
     except CorruptionError as error:
         return str(error)
     return None
 
 
-class DamagedBackupError:
+class CorruptedFile:
     """A copy of a file, for one bit after the other."""
 
     def __init__(self, intact: Path, directory: Path) -> None:
@@ -121,40 +121,40 @@ def leads(image: bytes, *kinds: str) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.slow
 def test_a_bit_flip_in_any_page_number_is_detected(intact: Path, tmp_path: Path):
-    damaged = DamagedBackupError(intact, tmp_path)
+    corrupted = CorruptedFile(intact, tmp_path)
     for kind in ("root of", "branch in", "large value in"):
-        places = list(leads(damaged.image, kind))
+        places = list(leads(corrupted.image, kind))
         assert len(places) >= 5, "too few to show anything"
-        for place in damaged.each(places, damaged.number_bits):
-            assert refusal(damaged.path), place
-    assert refusal(damaged.path) is None
+        for place in corrupted.each(places, corrupted.number_bits):
+            assert refusal(corrupted.path), place
+    assert refusal(corrupted.path) is None
 
 
 def test_the_startup_check_verifies_every_page_number_if_no_value_is_large(tmp_path: Path):
-    damaged = DamagedBackupError(made(tmp_path / "store", SIZES[:-1]), tmp_path)
-    for place in damaged.each(leads(damaged.image, "root of", "branch in"), damaged.number_bits):
-        assert refusal(damaged.path, CheckDepth.BRANCHES), place
+    corrupted = CorruptedFile(made(tmp_path / "store", SIZES[:-1]), tmp_path)
+    for place in corrupted.each(leads(corrupted.image, "root of", "branch in"), corrupted.number_bits):
+        assert refusal(corrupted.path, CheckDepth.BRANCHES), place
 
 
 def test_a_page_in_use_that_is_listed_as_free_is_detected_before_it_is_overwritten(intact: Path, tmp_path: Path):
-    damaged = DamagedBackupError(intact, tmp_path)
+    corrupted = CorruptedFile(intact, tmp_path)
     listed = [
         ("free page", at + 8 * number)
-        for at, _ in structure(damaged.image)["free page"]
-        for number in range(1, 1 + struct.unpack_from("=Q", damaged.image, at)[0])
+        for at, _ in structure(corrupted.image)["free page"]
+        for number in range(1, 1 + struct.unpack_from("=Q", corrupted.image, at)[0])
     ]
     assert len(listed) > 10
-    for place in damaged.each(listed, damaged.number_bits):
-        assert refusal(damaged.path), place
+    for place in corrupted.each(listed, corrupted.number_bits):
+        assert refusal(corrupted.path), place
 
 
 def test_a_bit_flip_in_a_commit_number_never_restores_the_previous_commit(tmp_path: Path):
     store = opened(tmp_path / "store")
     for number in range(9):
         store.write_now([put(number, 10, random.Random(number))])
-        damaged = DamagedBackupError(tmp_path / "store" / "data.mdb", tmp_path)
-        for place in damaged.each((("commit", page + COMMIT_AT) for page in (0, PAGE)), 64):
-            assert refusal(damaged.path, CheckDepth.COMMIT), f"commit {number}: {place}"
+        corrupted = CorruptedFile(tmp_path / "store" / "data.mdb", tmp_path)
+        for place in corrupted.each((("commit", page + COMMIT_AT) for page in (0, PAGE)), 64):
+            assert refusal(corrupted.path, CheckDepth.COMMIT), f"commit {number}: {place}"
     store.close()
 
 
@@ -219,14 +219,14 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
-@pytest.mark.parametrize("reach", list(CheckDepth))
+@pytest.mark.parametrize("depth", list(CheckDepth))
 def test_commits_between_the_snapshot_and_its_meta_page_are_not_corruption(
-    tmp_path: Path, reach: CheckDepth, commits: int
+    tmp_path: Path, depth: CheckDepth, commits: int
 ):
     store = opened(tmp_path)
     chance = random.Random(1)
     busy = Interrupted(store.engine.environment, lambda: change(store, chance, commits), times=20)
-    check_pages(busy, reach, pause=at_once)  # pyright: ignore[reportArgumentType]  behaves like one
+    check_pages(busy, depth, pause=at_once)  # pyright: ignore[reportArgumentType]  behaves like one
     assert busy.left == 0
     store.close()
 
@@ -236,8 +236,8 @@ def write_at(file: Path, place: int, content: bytes) -> None:
         os.pwrite(opened_file.fileno(), content, place)
 
 
-@pytest.mark.parametrize("reach", list(CheckDepth))
-def test_a_half_written_meta_page_is_not_corruption_once_complete(tmp_path: Path, reach: CheckDepth):
+@pytest.mark.parametrize("depth", list(CheckDepth))
+def test_a_half_written_meta_page_is_not_corruption_once_complete(tmp_path: Path, depth: CheckDepth):
     store, file = opened(tmp_path), tmp_path / "data.mdb"
     change(store, random.Random(1), 40)
     metas = {place: file.read_bytes()[place : place + PAGE] for place in (0, PAGE)}
@@ -245,8 +245,8 @@ def test_a_half_written_meta_page_is_not_corruption_once_complete(tmp_path: Path
     # A commit writes over the older page: its roots are there already, and its number, which is last, is not.
     write_at(file, older, metas[last][:COMMIT_AT] + metas[older][COMMIT_AT:])
     with pytest.raises(CorruptionError):
-        check_pages(store.engine.environment, reach, pause=at_once)  # it stays as it is
-    check_pages(store.engine.environment, reach, pause=lambda _: write_at(file, older, metas[older]))
+        check_pages(store.engine.environment, depth, pause=at_once)  # it stays as it is
+    check_pages(store.engine.environment, depth, pause=lambda _: write_at(file, older, metas[older]))
     store.close()
 
 

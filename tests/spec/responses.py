@@ -1,4 +1,4 @@
-"""What the tests of the contract send, and what they ask of every answer."""
+"""What the tests of the contract send, and what they check in every response."""
 
 from __future__ import annotations
 

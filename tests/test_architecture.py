@@ -46,8 +46,8 @@ LAYERS = {
 
 ONLY_IN = {
     "lmdb": ("svc/store/lmdb/",),
-    "quart": ("svc/http/app.py", "svc/http/edge.py"),
-    "quart_trio": ("svc/http/app.py", "svc/http/edge.py"),
+    "quart": (),
+    "quart_trio": ("svc/http/app.py",),
     "hypercorn": ("svc/http/",),
     "httpcore": ("svc/webhook_transport/", "svc/network_data/fetch.py"),
     "certifi": ("svc/webhook_transport/",),

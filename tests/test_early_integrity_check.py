@@ -1,4 +1,4 @@
-"""The walk over the pages that is begun before the service is loaded: what it finds, and what it leaves to others."""
+"""The integrity check that begins before the service is loaded: what it finds, and what it leaves to others."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.support.worlds import inline
 PAGE = 4096
 
 
-class Walked(Store):
-    """A store that counts the walks made on it."""
+class CountingStore(Store):
+    """A store that counts the checks made on it."""
 
-    walks = 0
+    checks = 0
 
     def check_pages(self, *arguments: object) -> None:
-        self.walks += 1
+        self.checks += 1
 
 
 @pytest.fixture
@@ -33,27 +33,27 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Walked]:
-    found = Walked.open(tmp_path / "other", inline)
-    assert isinstance(found, Walked)
+def opened(tmp_path: Path) -> Iterator[CountingStore]:
+    found = CountingStore.open(tmp_path / "other", inline)
+    assert isinstance(found, CountingStore)
     yield found
     found.close()
 
 
-def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: Walked):
+def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: CountingStore):
     EarlyWalk.begin(data).finish(opened)
-    assert opened.walks == 0
+    assert opened.checks == 0
 
 
-def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: Walked):
-    walk = EarlyWalk.begin(data)
+def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: CountingStore):
+    check = EarlyWalk.begin(data)
     store = open_directory(data, inline, os.urandom).store
-    walk.finish(opened)
+    check.finish(opened)
     store.close()
-    assert opened.walks == 0
+    assert opened.checks == 0
 
 
-def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened: Walked):
+def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened: CountingStore):
     file = data / "store" / "data.mdb"
     pages = bytearray(file.read_bytes())
     for place in range(2 * PAGE, len(pages), PAGE):  # one bit of each page's own number
@@ -61,16 +61,16 @@ def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened
     file.write_bytes(pages)
     with pytest.raises(CorruptionError, match="page"):
         EarlyWalk.begin(data).finish(opened)
-    assert opened.walks == 0
+    assert opened.checks == 0
 
 
-def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: Walked):
+def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: CountingStore):
     EarlyWalk.begin(tmp_path / "nothing").finish(opened)
-    assert opened.walks == 1
+    assert opened.checks == 1
 
 
-def test_the_child_process_is_reaped(data: Path, opened: Walked):
-    walk = EarlyWalk.begin(data)
-    walk.finish(opened)
+def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
+    check = EarlyWalk.begin(data)
+    check.finish(opened)
     with pytest.raises(ChildProcessError):
-        os.waitpid(walk._process, os.WNOHANG)
+        os.waitpid(check._process, os.WNOHANG)

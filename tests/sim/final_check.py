@@ -47,7 +47,7 @@ FOREIGN_READS = 40
 """Events that somebody else tries to read."""
 
 
-async def reach(run: Simulation) -> list[str]:
+async def find_violations(run: Simulation) -> list[str]:
     """Everything that is wrong with a run that has drained; the service is still up."""
     with run.machine.store.read() as snapshot:
         found = list(_judge(run, snapshot))

@@ -9,26 +9,26 @@ from typing import Any
 import trio
 
 
-class Street:
+class SharedSocket:
     """The socket. While it `is_kept`, which is by the parent of several workers, connections that none accepts wait;
     else they end with the last worker that accepts.
     """
 
     def __init__(self, *, is_kept: bool) -> None:
         self.is_kept = is_kept
-        self._knocking, self._coming = trio.open_memory_channel[socket.socket](1000)
-        self._doors = 0
+        self._connecting, self._incoming = trio.open_memory_channel[socket.socket](1000)
+        self._listeners = 0
 
-    def door(self) -> Door:
+    def listener(self) -> WorkerListener:
         """A worker's listener on the socket."""
-        self._doors += 1
-        return Door(self, self._coming.clone())
+        self._listeners += 1
+        return WorkerListener(self, self._incoming.clone())
 
-    def knock(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         """A client's end of a new connection. Raises `ConnectionRefusedError` where nobody listens."""
         ours, theirs = socket.socketpair()
         try:
-            self._knocking.send_nowait(ours)
+            self._connecting.send_nowait(ours)
         except trio.BrokenResourceError:
             ours.close()
             theirs.close()
@@ -37,24 +37,24 @@ class Street:
 
     def left(self) -> None:
         """A worker accepts no more."""
-        self._doors -= 1
-        if not self._doors and not self.is_kept:
+        self._listeners -= 1
+        if not self._listeners and not self.is_kept:
             self.close()
 
     def close(self) -> None:
         """With the connections that nobody has accepted."""
         with suppress(trio.WouldBlock, trio.ClosedResourceError, trio.EndOfChannel):
             while True:
-                self._coming.receive_nowait().close()
-        self._coming.close()
+                self._incoming.receive_nowait().close()
+        self._incoming.close()
 
 
-class Door(trio.abc.Listener[trio.abc.Stream]):
+class WorkerListener(trio.abc.Listener[trio.abc.Stream]):
     """A worker's listener."""
 
-    def __init__(self, street: Street, coming: trio.MemoryReceiveChannel[socket.socket]) -> None:
-        self._street = street
-        self._coming = coming
+    def __init__(self, shared: SharedSocket, incoming: trio.MemoryReceiveChannel[socket.socket]) -> None:
+        self._shared = shared
+        self._incoming = incoming
         self._is_open = True
         self.socket = self
 
@@ -62,7 +62,7 @@ class Door(trio.abc.Listener[trio.abc.Stream]):
         return ("127.0.0.1", 80)
 
     async def accept(self) -> trio.abc.Stream:
-        return ServerStream(await self._coming.receive())
+        return ServerStream(await self._incoming.receive())
 
     async def aclose(self) -> None:
         self.close()
@@ -72,8 +72,8 @@ class Door(trio.abc.Listener[trio.abc.Stream]):
         """As the kernel closes it when its process ends."""
         if self._is_open:
             self._is_open = False
-            self._coming.close()
-            self._street.left()
+            self._incoming.close()
+            self._shared.left()
 
 
 class ServerStream(trio.abc.Stream):

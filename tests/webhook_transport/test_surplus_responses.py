@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
-from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
 
 
 async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext | None, heard: list[bytes]) -> int:
@@ -19,7 +19,7 @@ async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext
     backend = Dialled()
     async with receiver(play, tls) as port, sending(authority, Names(), backend) as sender:
         for number in range(3):
-            with trio.fail_after(5):
+            with trio.fail_after(HANG_S):
                 attempted = await sender.post(f"https://{NAME}:{port}/", b"%d" % number, {})
             assert (attempted.response_code, attempted.error) == (200, None)
             assert heard == [b"%d" % one for one in range(number + 1)]
@@ -99,6 +99,6 @@ async def test_a_response_that_switches_protocols_is_invalid(authority: Authorit
         receiver(Answering(switches + THANKS), authority.server(NAME)) as port,
         sending(authority, Names()) as sender,
     ):
-        with trio.fail_after(5):
+        with trio.fail_after(HANG_S):
             attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
     assert (attempted.response_code, attempted.error) == (None, "connection_reset")

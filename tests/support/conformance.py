@@ -1,7 +1,7 @@
-"""Whether an answer is what the published document says: status, media type, headers, body, error code.
+"""Whether a response is what the published document says: status, media type, headers, body, error code.
 
-Hooked into the client of `Live`, so that every answer that any test of the service gets is held to the document.
-Enumerations are closed here: an answer with a value that the document does not list is a mistake of this version.
+Hooked into the client of `Live`, so that every response that any test of the service gets is held to the document.
+Enumerations are closed here: a response with a value that the document does not list is a mistake of this version.
 """
 
 from __future__ import annotations

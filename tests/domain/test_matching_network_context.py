@@ -1,4 +1,4 @@
-"""What the surroundings of a report say: hidden addresses, private windows, and trials that a network proves."""
+"""What the network context of a report says: hidden addresses, private windows, samples that a network proves."""
 
 from __future__ import annotations
 

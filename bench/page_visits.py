@@ -1,0 +1,222 @@
+"""Stores that `bench.pages` visits, and the visits: devices that return, and such as come for the first time.
+
+What may live here: how a store is made, and the jobs that the pipeline would commit. What is measured of them is in
+`pages`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgspec
+
+from bench.page_events import Rows
+from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
+from bench.reports import device_report
+from svc.domain.identification import Assessment, Submission, assess
+from svc.domain.ids import DAY_MS, ordered_digest
+from svc.domain.matching import Features, Statistics
+from svc.domain.model import RequestFacts
+from svc.store.directory import Opened, open_directory
+from svc.store.engine import Writer
+from svc.store.event_index import Scope
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.snapshot import Late, Transaction
+from svc.store.tables import VISITOR_COUNTS
+from svc.store.transactions.accounts import add_credit, create_organization
+from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.indexing import step
+from svc.world import World, twenty_characters
+
+GIB = 1 << 30
+MODELS = 10_000
+"""Devices at most that other visitors are made after."""
+FIRST_MODEL, FIRST_NEW = 10**9, 10**6
+"""Numbers of devices: from 0 on those that return, each once."""
+TAGGED = 0.5
+
+
+class Counted(Transaction):
+    """A transaction that counts rows."""
+
+    def __init__(self, of: Transaction, counts: Counter[str], kind: str) -> None:
+        super().__init__(of.writer)
+        self._counts = counts
+        self._kind = kind
+
+    def get(self, table: Any, *key: Any) -> Any:
+        self._counts[f"{self._kind} reads"] += 1
+        return super().get(table, *key)
+
+    def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
+        self._counts[f"{self._kind} writes"] += 1
+        return super().put(table, key, value)
+
+
+class Visits:
+    """Visits of one organization to a store of a given size, of which `devices` may be returns."""
+
+    def __init__(self, directory: Path, visitors: int, events: int, devices: int, *, seed: int, in_time: bool) -> None:
+        self.chance = random.Random(seed)
+        """Of what is in the store."""
+        self._visiting = random.Random(seed)
+        """The same draws for a store of any size."""
+        self._in_time = in_time
+        self._world = World(lambda: EPOCH_MS, self.chance.randbytes, World.real().run_sync)
+        self._directory = directory
+        self._statistics = Statistics()
+        self._devices = list(range(devices))
+        self._next_device = FIRST_NEW
+        self._at_ms = EPOCH_MS
+        self.found = self._open(durable=False)
+        self._do(_prepare)
+        self._fill(max(visitors, devices), events)
+        self._engine.sync()
+        self.found.store.close()
+        self.found = self._open(durable=True)
+        self._visiting.shuffle(self._devices)
+
+    def _open(self, *, durable: bool) -> Opened:
+        world = self._world
+        return open_directory(self._directory, world.run_sync, world.entropy, durable=durable, map_bytes=32 * GIB)
+
+    def _fill(self, visitors: int, events: int) -> None:
+        devices = len(self._devices)
+        stride = max(1, visitors // max(1, devices))
+        taken = range(1, 1 + stride * devices, stride)
+        for device, number in zip(self._devices, taken, strict=True):  # apart from each other on the disk
+            self._take_numbers(number - 1)
+            visit = assess(self.submission(device, EPOCH_MS - 5 * DAY_MS), Countries())
+            self._do(partial(identify, assessment=visit, statistics=Statistics()))
+        self._take_numbers(visitors)
+        if visitors > devices:
+            models = [self._features(FIRST_MODEL + number) for number in range(min(MODELS, visitors))]
+            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models))
+            began = time.perf_counter()
+            for number, rows in enumerate(filler.chunks(), 1):
+                self.put(rows)
+                if number % 5 == 0 or number < 10:
+                    print(f"  {number} chunks of rows in {time.perf_counter() - began:.0f} s", flush=True)
+            self._do(filler.finish)
+        self.index()
+
+    def _take_numbers(self, highest: int) -> None:
+        self._do(partial(Transaction.put, table=VISITOR_COUNTS, key=(1,), value=highest))
+
+    def _features(self, device: int) -> Features:
+        return assess(self.submission(device, EPOCH_MS), Countries()).features
+
+    @property
+    def _engine(self) -> LmdbEngine:
+        engine = self.found.store.engine
+        assert isinstance(engine, LmdbEngine)
+        return engine
+
+    @property
+    def environment(self) -> lmdb.Environment:
+        """LMDB's, which this is about."""
+        return self._engine.environment
+
+    def put(self, rows: Rows) -> None:
+        """Table by table, in the order of keys."""
+        self._engine.write(partial(_put_sorted, rows=rows))
+
+    def group(self, size: int, returning: float) -> list[tuple[str, Submission]]:
+        """(kind, submission) of the next visits, some milliseconds after the last ones."""
+        made: list[tuple[str, Submission]] = []
+        for _ in range(size):
+            self._at_ms += 1
+            if self._devices and self._visiting.random() < returning:
+                made.append(("return", self.submission(self._devices.pop(), self._at_ms)))
+            else:
+                made.append(("first visit", self.submission(self._next_device, self._at_ms)))
+                self._next_device += 1
+        return made
+
+    def commit(self, jobs: Sequence[Callable[[Transaction], Late[Recorded]]]) -> None:
+        """As the pipeline does: one group, and then what was learned from it."""
+        for recorded in self.found.store.write_now(jobs):
+            assert isinstance(recorded, Recorded), recorded
+            if recorded.lesson is not None:
+                self._statistics.learn(recorded.lesson)
+
+    def index(self) -> int:
+        """As the indexer does, without its waiting for late events; how many steps there were."""
+        steps = 0
+        while self._do(partial(step, scope=Scope(1, 0), before_ms=self._at_ms + DAY_MS)):
+            steps += 1
+        return steps
+
+    def job(
+        self, kind: str, assessment: Assessment, counts: Counter[str], spent_ns: Counter[str]
+    ) -> Callable[[Transaction], Late[Recorded]]:
+        """The real one; notes its CPU time, and every tenth time its rows."""
+
+        def run(transaction: Transaction) -> Late[Recorded]:
+            counts[kind] += 1
+            if counts[kind] % 10 == 0:
+                counts[f"{kind} counted"] += 1
+                return identify(Counted(transaction, counts, kind), assessment, self._statistics)
+            began = time.thread_time_ns()
+            recorded = identify(transaction, assessment, self._statistics)
+            spent_ns[kind] += time.thread_time_ns() - began
+            spent_ns[f"{kind} timed"] += 1
+            return recorded
+
+        return run
+
+    def submission(self, device: int, at_ms: int) -> Submission:
+        """A visit of a device: the same report and address each time."""
+        chance = random.Random(device)
+        signals = {
+            **device_report(device),
+            "client_token": f"{device:032x}",
+            "nonce": self._id_text(at_ms),
+            "collected_at": at_ms,
+        }
+        key = self._id_text(at_ms)
+        return Submission(
+            request_id=self._world.request_id(at_ms),
+            new_visitor_id=twenty_characters(self._world.entropy),
+            at_ms=at_ms,
+            organization=1,
+            key_id="key_0123456789abcdefGHIJ",
+            touched_key=None,
+            environment="production",
+            sdk_platform="web",
+            sdk_version="0.2.0",
+            origin="https://shop.example",
+            tag=f"account {device}" if chance.random() < TAGGED else None,
+            idempotency=ordered_digest(key, blake2b(key.encode(), digest_size=16).digest()),
+            facts=RequestFacts(ip=f"81.{chance.randrange(64)}.{chance.randrange(256)}.{chance.randrange(256)}"),
+            signals=signals,
+            signals_json=msgspec.json.encode(signals),
+        )
+
+    def _id_text(self, at_ms: int) -> str:
+        return str(self._world.request_id(at_ms)) if self._in_time else self.chance.randbytes(16).hex()
+
+    def _do(self, job: Callable[[Transaction], Any]) -> Any:
+        (outcome,) = self.found.store.write_now([job])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+def _prepare(transaction: Transaction) -> None:
+    create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
+    add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=EPOCH_MS, note="")
+
+
+def _put_sorted(writer: Writer, rows: Rows) -> None:
+    for name, pairs in rows.items():
+        pairs.sort()
+        writer.put_many(name, pairs)

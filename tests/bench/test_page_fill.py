@@ -1,0 +1,67 @@
+"""Stores that are filled in bulk are whole, and have the rows that the service would have written."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from bench import page_fill
+from bench.page_likeness import Held, lived, rows_of
+from bench.page_visits import Visits
+from bench.pages import measure
+from svc.store.invariants import violations
+from svc.store.transactions.indexing import EVENTS_A_LARGE
+
+VISITORS, EVENTS = 200, EVENTS_A_LARGE + 500
+DEVICES = 20
+
+
+def _bulk(directory: Path, visitors: int, events: int, devices: int) -> Visits:
+    return Visits(directory, visitors, events, devices, seed=1, in_time=True)
+
+
+@pytest.mark.slow(3)
+def test_a_store_filled_in_bulk_passes_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(page_fill, "CYCLE", EVENTS_A_LARGE)  # so that events are written again
+    visits = _bulk(tmp_path, VISITORS, EVENTS, DEVICES)
+    with closing(visits.found.store), visits.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        held = rows_of(snapshot)
+    assert held["events"].rows == EVENTS + DEVICES
+    assert held["visitors"].rows == VISITORS
+
+
+@pytest.mark.slow(3)
+def test_rows_made_in_bulk_are_as_many_and_as_long_as_those_of_the_service(tmp_path: Path):
+    visitors, events = 150, 600
+    stores = (lived(tmp_path / "real", visitors, events), _bulk(tmp_path / "bulk", visitors, events, 0))
+    held: list[dict[str, Held]] = []
+    for visits in stores:
+        with closing(visits.found.store), visits.found.store.read() as snapshot:
+            held.append(rows_of(snapshot))
+    real, bulk = held
+    for name in ("visitors", "visitor_ids", "events", "ledger", "sendings", "event_tail"):
+        assert bulk[name].rows == real[name].rows, name
+    for name in ("visitors", "visitor_ids", "events", "ledger", "sendings", "idempotency", "visitor_history"):
+        one, other = (rows[name].row_bytes / rows[name].rows for rows in (real, bulk))
+        assert other == pytest.approx(one, rel=0.1), name
+    assert bulk["blocks"].rows == pytest.approx(real["blocks"].rows, rel=0.1)
+
+
+@pytest.mark.slow(3)
+def test_stores_of_different_size_get_the_same_visits(tmp_path: Path):
+    options = Namespace(group=[10], groups=4, returning=0.7)
+    with ExitStack() as stack:
+        stores = [_bulk(tmp_path / str(visitors), visitors, 10 * visitors, 80) for visitors in (0, 400)]
+        for visits in stores:
+            stack.enter_context(closing(visits.found.store))
+        ((empty, full),) = measure(stores, options)
+    assert (empty.cpu_ratio, empty.wall_ratio) == (1, 1)
+    assert {name: rows for name, rows in empty.rows.items() if name.endswith("writes")} == {
+        name: rows for name, rows in full.rows.items() if name.endswith("writes")
+    }
+    assert full.kb > empty.kb
+    assert full.pages["blocks"] > empty.pages["blocks"]

@@ -2,13 +2,13 @@
 
 A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
 passes. If every request began at once, a flood of cheap requests would make every pass long. So while several owners
-send, one request begins in every third pass, of each owner in turn. While one owner sends alone, its requests begin at
-once: they are handled together and committed together.
+send, a round begins in every third pass: one request of each organization that has any, and one of all addresses that
+have. While one owner sends alone, its requests begin at once: they are handled together and committed together.
 
 A long response is written in pieces, each of which takes a turn as a request does.
 
-The owner of a request is the organization of its key, if the key was valid lately, and else its address. Organizations
-and addresses take alternate turns, so that many addresses together delay an organization as little as one.
+The owner of a request is the organization of its key, if the key was valid lately, and else its address. Anybody can
+have many addresses: they take turns, so that together they delay an organization as little as one.
 
 Owns the queues of requests that wait to begin, and which keys were valid lately. Knowing a key here gives it a turn and
 nothing else: every request is authenticated in its own right.
@@ -17,7 +17,7 @@ nothing else: every request is authenticated in its own right.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Hashable
 from hashlib import blake2b
 from math import inf
@@ -27,7 +27,7 @@ import trio
 from svc.domain.turns import Turns
 
 PASSES = 3
-"""One request begins in so many passes."""
+"""A round begins in one of so many passes."""
 CONTENDED_FOR_S = 1.0
 """How long requests take turns after two owners sent within this time."""
 KEYS_REMEMBERED = 4_096
@@ -73,9 +73,8 @@ class Turnstile:
     def __init__(self) -> None:
         self._organizations: Turns[Hashable, _Ticket] = Turns()
         self._addresses: Turns[Hashable, _Ticket] = Turns()
-        self._kinds = deque([self._organizations, self._addresses])
         self._is_free = True
-        """Whether nobody has begun in this pass, as far as it counts."""
+        """Whether nobody has begun since the last round."""
         self._used = trio.Event()
         self._last_owner: Hashable = None
         self._last_at = self._contended_until = -inf
@@ -100,7 +99,7 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let the next waiting request begin, one in every `PASSES` passes of the loop."""
+        """Until cancelled: let a round of waiting requests begin in every one of `PASSES` passes of the loop."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()
@@ -121,10 +120,8 @@ class Turnstile:
 
     def _call_round(self) -> bool:
         """Let the next request of each organization begin, and one of all addresses; whether there was any."""
-        called = False
-        for turns, count in ((self._organizations, self._organizations.owners), (self._addresses, 1)):
-            called = any([_call_next(turns) for _ in range(count)]) or called
-        return called
+        called = [_call_next(self._organizations) for _ in range(self._organizations.owners)]
+        return any([*called, _call_next(self._addresses)])
 
 
 def _call_next(turns: Turns[Hashable, _Ticket]) -> bool:

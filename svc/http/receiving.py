@@ -18,11 +18,12 @@ async def receive(stream: AnyStream) -> bytes | bytearray:
     try:
         if isinstance(stream, trio.SSLStream):
             return await stream.receive_some(RECEIVE_BYTES)
-        while True:
+        while stream.socket.fileno() >= 0:  # of a closed one there is nothing to wait for
             await trio.lowlevel.wait_readable(stream.socket)
             try:
                 return os.read(stream.socket.fileno(), RECEIVE_BYTES)
             except BlockingIOError:  # something came, and was not what it seemed
                 continue
     except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
-        return b""
+        pass
+    return b""

@@ -27,7 +27,7 @@ import trio
 from svc.domain.turns import Turns
 
 PASSES = 3
-"""A round begins in one of so many passes."""
+"""A round begins in one of every so many passes."""
 CONTENDED_FOR_S = 1.0
 """How long requests take turns after two owners sent within this time."""
 KEYS_REMEMBERED = 4_096
@@ -99,7 +99,7 @@ class Turnstile:
             raise
 
     async def run(self) -> None:
-        """Until cancelled: let a round of waiting requests begin in every one of `PASSES` passes of the loop."""
+        """Until cancelled: let a round of waiting requests begin in one of every `PASSES` passes of the loop."""
         while True:
             if self._is_free and not self._anybody_waits():
                 self._used = trio.Event()

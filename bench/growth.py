@@ -30,7 +30,7 @@ from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.records import DeferredReport
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.store import tables
 from svc.store.directory import Opened, open_directory
 from svc.store.reading import read_only
@@ -139,7 +139,7 @@ class Growth:
         def deliver(transaction: Transaction) -> int:
             made = 0
             while not isinstance(claim := next_delivery(transaction, queue, now_ms, ()), NoWork):
-                result = Result(1, claim.delivery.due_ms, now_ms, 20, 200, None)
+                result = AttemptResult(1, claim.delivery.due_ms, now_ms, 20, 200, None)
                 attempt_id = self._world.request_id(now_ms)
                 log_attempt(
                     transaction, AttemptRecord(attempt_id, queue, claim.key, claim.endpoint, claim.event, result)

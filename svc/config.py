@@ -20,7 +20,7 @@ from msgspec import Meta
 from svc.domain.errors import OperatorError
 from svc.domain.fields import about
 from svc.domain.quotas import Quotas
-from svc.domain.ratelimit import Allowances, Shares
+from svc.domain.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share, url_problem
 from svc.domain.webhooks.addresses import metadata_opened
 
@@ -301,9 +301,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """`webhook_allow_networks` as networks; each was checked by `load`."""
         return tuple(ip_network(text) for text in self.webhook_allow_networks)
 
-    def shares(self) -> Shares:
+    def shares(self) -> LimitShares:
         """The parts of an organization's rate limit that some of its traffic may take (decisions 4)."""
-        return Shares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
+        return LimitShares(self.nonproduction_rate_share, self.address_rate_share, self.address_rate_least)
 
     def allowances(self) -> Allowances:
         """Requests per second beside identify (decisions 4)."""

@@ -24,12 +24,12 @@ from svc.siblings.messages import (
     Committed,
     Due,
     Ended,
-    Identified,
+    IdentifiedMessage,
     Message,
-    Place,
-    Refused,
+    RefusedMessage,
     Removed,
     Standing,
+    WatchKey,
 )
 
 STANDING_S = 5.0
@@ -42,7 +42,7 @@ class _Heard(NamedTuple):
     """What another worker last said of itself."""
 
     at_s: float
-    viewers: dict[Place, int]
+    viewers: dict[WatchKey, int]
 
 
 class Relay:
@@ -89,14 +89,14 @@ class Relay:
         if self._siblings.is_keeper:
             self._refusals.note(request)
         else:
-            self._siblings.to_keeper(Refused(request))
+            self._siblings.to_keeper(RefusedMessage(request))
 
     def identified(self, number: int, request_id: UUID, event: Event) -> None:
         """Show a committed identification to the viewers of all workers."""
         self._live.publish(number, request_id, event)
         for worker, heard in self._others.items():
             if (number, event.environment) in heard.viewers:
-                self._siblings.to_worker(worker, Identified(number, request_id, event))
+                self._siblings.to_worker(worker, IdentifiedMessage(number, request_id, event))
 
     def ended(self, credential: bytes) -> None:
         """End the viewers of all workers that were opened with this credential."""
@@ -129,9 +129,9 @@ class Relay:
                 self.due(queues)
             case Removed(queue):
                 self.removed(queue)
-            case Refused(request):
+            case RefusedMessage(request):
                 self.refused(request)
-            case Identified(organization, request_id, event):
+            case IdentifiedMessage(organization, request_id, event):
                 self._live.publish(organization, request_id, event)
             case Ended(credential):
                 self._live.end(credential)

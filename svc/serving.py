@@ -24,7 +24,7 @@ from svc.service import Listeners, Service
 log = structlog.get_logger()
 
 
-class Sockets(NamedTuple):
+class ListeningSockets(NamedTuple):
     """What listens: for clients, and for those who read the metrics (none where nobody may)."""
 
     clients: list[socket.socket]
@@ -36,7 +36,7 @@ class Sockets(NamedTuple):
             one.close()
 
 
-def sockets_for(bind: str, metrics_bind: str) -> Sockets:
+def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
     """The sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
     `metrics_bind` is no address. Raises `ConfigError`.
     """
@@ -50,7 +50,7 @@ def sockets_for(bind: str, metrics_bind: str) -> Sockets:
         clients = listen(bind)
     if not metrics and metrics_bind:
         metrics = listen(metrics_bind, "--metrics-bind")
-    return Sockets(clients, metrics)
+    return ListeningSockets(clients, metrics)
 
 
 def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
@@ -68,7 +68,7 @@ def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
 
 async def run_until_signalled(
     service: Service,
-    sockets: Sockets,
+    sockets: ListeningSockets,
     once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
     tls: ReadTls | None = None,
     reload: Callable[[Listeners], None] | None = None,

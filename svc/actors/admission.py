@@ -14,13 +14,13 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admission, Admitted, Identify, PipelineResult, RateLimited
-from svc.domain.ratelimit import Buckets, Limiter, MemoryBuckets, Shares
+from svc.domain.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
 
 
 async def run(
     inbox: Mailbox[Identify],
     scorer: Mailbox[Admitted],
-    shares: Shares,
+    shares: LimitShares,
     now_ms: Callable[[], int],
     buckets: Buckets | None = None,
 ) -> None:

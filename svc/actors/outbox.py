@@ -30,7 +30,7 @@ from svc.actors.shares import EVERY_SHARE, Shares
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
@@ -302,7 +302,7 @@ class Outbox:
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return
-        result = Result(
+        result = AttemptResult(
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,

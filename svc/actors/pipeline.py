@@ -16,7 +16,7 @@ from svc.actors.messages import Admitted, Assessed, Identify
 from svc.domain.attestation.trust import Trust
 from svc.domain.network import Ranges
 from svc.domain.quotas import Quotas
-from svc.domain.ratelimit import Buckets, Shares
+from svc.domain.ratelimit import Buckets, LimitShares
 from svc.store.store import Store
 
 ADMISSION_PARTS = 4
@@ -38,7 +38,7 @@ class Pipeline:
         admission_capacity: int,
         stage_capacity: int,
         batch_limit: int,
-        shares: Shares = Shares(),  # noqa: B008  immutable
+        shares: LimitShares = LimitShares(),  # noqa: B008  immutable
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
         nudge: visitor_index.Nudge = lambda _: None,
         publish: visitor_index.Publish | None = None,

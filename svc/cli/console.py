@@ -28,7 +28,7 @@ from svc.world import World
 MINUTE_MS = 60_000
 
 
-class Link(NamedTuple):
+class IssuedLink(NamedTuple):
     """A link that was made: its token, which is shown once, and what the store has of it."""
 
     token: str
@@ -95,7 +95,7 @@ def console_url(base: str, token: str) -> str:
 
 def make_link(
     found: Opened, world: World, organization: Organization, role: Role, name: str, minutes: int, region: str
-) -> Link:
+) -> IssuedLink:
     """Make a link with a management key of its own, and record it. The key expires when the last session that the link
     can begin has ended. Raises `CommandError` at a limit of keys.
     """
@@ -122,7 +122,7 @@ def make_link(
         return Change(number, stored.id, {"name": name, "role": role, "expires_at": timestamp(expires_at_ms)})
 
     commit(found, world, job, change)
-    return Link(token, key, expires_at_ms)
+    return IssuedLink(token, key, expires_at_ms)
 
 
 def link_for(found: Opened, world: World, organization: Organization, secret: str, minutes: int) -> str:

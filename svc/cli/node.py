@@ -29,7 +29,7 @@ from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
 from svc.domain.useragent import load_patterns
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
+from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
@@ -108,7 +108,7 @@ async def _serve(
     read: Callable[[], Config],
     world: World,
     pepper: bytes,
-    sockets: Sockets,
+    sockets: ListeningSockets,
 ) -> None:
     index = int.from_bytes(world.entropy(NUMBER_BYTES))
     name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"

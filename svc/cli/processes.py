@@ -28,9 +28,9 @@ from svc.domain.useragent import load_patterns
 from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
-from svc.serving import Sockets, read_tls, run_until_signalled, sockets_for
+from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets_for
 from svc.siblings.bus import reach
-from svc.siblings.counts import Shared
+from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
 from svc.world import World
 
@@ -96,7 +96,7 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
     read_tls(config)
     network = network_watch(config, directory)
     sockets = sockets_for(config.bind, config.metrics_bind)
-    shared = Shared(workers, World.real().entropy)
+    shared = SharedMemory(workers, World.real().entropy)
     parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
     _tune_garbage_collection()
     seat = parent.run()
@@ -116,8 +116,8 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
 def _work(
     seat: Seat,
     parent: Parent,
-    shared: Shared,
-    sockets: Sockets,
+    shared: SharedMemory,
+    sockets: ListeningSockets,
     directory: Path,
     config: Config,
     read: ReadConfig,

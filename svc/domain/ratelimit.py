@@ -154,7 +154,7 @@ class DividedBuckets:
         ]
 
 
-class Shares(NamedTuple):
+class LimitShares(NamedTuple):
     """What parts of an organization's traffic may take of its limit (decisions 4)."""
 
     nonproduction: float = 0.25
@@ -185,7 +185,7 @@ class Limiter:
     A request takes a token from each bucket that it belongs to, or from none.
     """
 
-    def __init__(self, use: str, shares: Shares, buckets: Buckets) -> None:
+    def __init__(self, use: str, shares: LimitShares, buckets: Buckets) -> None:
         self._use = use
         self._shares = shares
         self._buckets = buckets

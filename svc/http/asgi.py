@@ -22,7 +22,7 @@ from svc.http.messages import Headers, RequestHead, ResponseError
 
 LOGGER = logging.getLogger(__name__)
 
-Address = tuple[str, int] | None
+SocketAddress = tuple[str, int] | None
 
 BODY_PART_BYTES = 512
 """A handler is woken for so much of a body, or for its end: not for each byte of a client that sends them one by one.
@@ -36,7 +36,7 @@ BODY = "svc.body"
 """In the extensions of a scope: its `ArrivedBody`. Nobody has to wait, or to set a limit to that, where it is whole."""
 
 
-class Link(Protocol):
+class ConnectionPort(Protocol):
     """What a request asks of the connection that it came over."""
 
     @property
@@ -110,7 +110,7 @@ class ArrivedBody:
 class AsgiCall:
     """One call of the application, for one request. What it sends after its request is over is ignored."""
 
-    def __init__(self, link: Link, scope: HTTPScope, handling: trio.CancelScope) -> None:
+    def __init__(self, link: ConnectionPort, scope: HTTPScope, handling: trio.CancelScope) -> None:
         """`handling` is around `handle`: for a client that is gone nothing is computed."""
         self.scope = scope
         self._handling = handling
@@ -249,7 +249,7 @@ class AsgiCall:
             self._arrival.set()
 
 
-def http_scope(head: RequestHead, *, is_tls: bool, client: Address, server: Address) -> HTTPScope:
+def http_scope(head: RequestHead, *, is_tls: bool, client: SocketAddress, server: SocketAddress) -> HTTPScope:
     """The ASGI scope of a request."""
     path, _, query_string = head.target.partition(b"?")
     return HTTPScope(

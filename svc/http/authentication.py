@@ -29,7 +29,7 @@ MAX_USER_AGENT_BYTES = 1024
 MAX_PLATFORM_LENGTH = 64
 _VISITOR_HEADERS = ("x-svc-visitor-ip", "x-svc-visitor-origin", "x-svc-visitor-user-agent")
 
-Headers = Mapping[str, str]
+HeaderMap = Mapping[str, str]
 """Lower-case names; a header that came twice is joined with a comma."""
 
 
@@ -70,7 +70,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def authenticate(
-    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
 ) -> Caller | Refusal:
     """Authenticate a request by its key, before anything else is looked at (decisions 1.8, 2.7-2.11). `401
     unauthorized` for any reason, `422 invalid_visitor_metadata` where a proxy or server forwarded malformed details.
@@ -116,13 +116,13 @@ def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> 
     return None if role is None or caller.key.role == role else Refusal("insufficient_role")
 
 
-def claimed_platform(headers: Headers) -> str | None:
+def claimed_platform(headers: HeaderMap) -> str | None:
     """The platform in `x-svc-sdk-platform`, `None` where it is missing or over 64 characters."""
     claimed = headers.get("x-svc-sdk-platform")
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
 
 
-def sender(gate: AuthPolicy, headers: Headers, peer: str) -> str:
+def sender(gate: AuthPolicy, headers: HeaderMap, peer: str) -> str:
     """The address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
     return client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies)
 
@@ -164,7 +164,7 @@ def _look_up(
 
 
 def _browser(
-    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes
+    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     sent = headers.get("origin")
     origin = None if sent is None else normalise_origin(sent)
@@ -184,7 +184,7 @@ def _browser(
 
 
 def _automation(
-    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes
+    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
     if "origin" in headers:
@@ -195,7 +195,7 @@ def _automation(
 def manager(
     gate: AuthPolicy,
     snapshot: Snapshot,
-    headers: Headers,
+    headers: HeaderMap,
     peer: str,
     key: ApiKey,
     key_digest: bytes,
@@ -216,7 +216,7 @@ def manager(
 
 
 def _server(
-    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
 ) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
     applied, applied_digest = key, key_digest
@@ -270,7 +270,7 @@ def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusa
     return None
 
 
-def _own_facts(gate: AuthPolicy, headers: Headers, peer: str) -> RequestFacts:
+def _own_facts(gate: AuthPolicy, headers: HeaderMap, peer: str) -> RequestFacts:
     return RequestFacts(
         ip=sender(gate, headers, peer),
         user_agent=headers.get("user-agent"),
@@ -280,13 +280,13 @@ def _own_facts(gate: AuthPolicy, headers: Headers, peer: str) -> RequestFacts:
     )
 
 
-def _connection_os(gate: AuthPolicy, headers: Headers, peer: str) -> str | None:
+def _connection_os(gate: AuthPolicy, headers: HeaderMap, peer: str) -> str | None:
     """Believed from trusted proxies alone: anybody may send a header."""
     header = gate.connection_os_header
     return headers.get(header) if header is not None and is_trusted(peer, gate.trusted_proxies) else None
 
 
-def _from_the_reference(key: ApiKey, headers: Headers) -> bool:
+def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:
     """A development key from the page `/docs` of this very service: its origin is where it asks (decisions 2.8).
 
     The scheme is taken as the browser says it, since a reverse proxy may have ended TLS.
@@ -305,7 +305,7 @@ NOT_PUBLIC = (
 """For a private address: the header is neither missing nor malformed."""
 
 
-def _forwarded_facts(key: ApiKey, headers: Headers) -> RequestFacts | Refusal:
+def _forwarded_facts(key: ApiKey, headers: HeaderMap) -> RequestFacts | Refusal:
     sent = headers.get("x-svc-visitor-ip")
     if sent is None:
         return _metadata("x-svc-visitor-ip", "required")

@@ -38,7 +38,7 @@ FULL_FOR_S = 0.05
 
 
 @dataclass
-class Shared:
+class EdgeState:
     """What the connections of one edge share, and count for `EdgeStatistics`."""
 
     app: AppWrapper

@@ -26,8 +26,8 @@ import trio
 from hypercorn.utils import parse_socket_addr  # pyright: ignore[reportUnknownVariableType]  its argument is a bare tuple
 
 from svc.domain.eviction import IdleConnection, client_prefix
-from svc.http.asgi import Address, AsgiCall, http_scope
-from svc.http.capacity import Shared
+from svc.http.asgi import AsgiCall, SocketAddress, http_scope
+from svc.http.capacity import EdgeState
 from svc.http.messages import EndOfRequest, Headers, MalformedRequest, RequestHead
 from svc.http.protocol import HttpProtocol, Phase
 from svc.http.receiving import AnyStream, receive
@@ -44,7 +44,7 @@ PARTS_AT_ONCE = 64
 class Connection:
     """One accepted socket, from the first byte to the close."""
 
-    def __init__(self, shared: Shared, stream: AnyStream) -> None:
+    def __init__(self, shared: EdgeState, stream: AnyStream) -> None:
         self.shared = shared
         self._http = HttpProtocol(shared.limits.max_header_bytes, lean=shared.lean)
         self._call: AsgiCall | None = None
@@ -52,7 +52,7 @@ class Connection:
         self._stream = stream
         self._socket = (stream.transport_stream if isinstance(stream, trio.SSLStream) else stream).socket
         self._is_tls = isinstance(stream, trio.SSLStream)
-        self._ends: tuple[Address, Address] = None, None  # the client's and the server's
+        self._ends: tuple[SocketAddress, SocketAddress] = None, None  # the client's and the server's
         self._nursery: trio.Nursery | None = None
         """Of the handlers that run beside the reading; none while this connection has one task."""
         self._life = trio.CancelScope()

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from svc.domain.refusals import Refusal
 from svc.http import collection, openapi, reference
-from svc.http.endpoint import Call, Endpoint, File, Outcome, Services
+from svc.http.endpoint import Call, File, Handler, Outcome, Services
 from svc.http.json_schema import Json
 from svc.http.route import Route, page_route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
@@ -66,7 +66,7 @@ def _page(root: str) -> File:
     return File(filled("reference.html", {"root": root}), MEDIA_TYPES[".html"])
 
 
-def _fixed(make: Callable[[], File]) -> Endpoint:
+def _fixed(make: Callable[[], File]) -> Handler:
     made = cache(make)
 
     async def answer(_: Services, call: Call) -> Outcome:

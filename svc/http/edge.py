@@ -37,7 +37,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
 
 from svc.http.accepting import PlainListener
-from svc.http.capacity import Refuse, Shared
+from svc.http.capacity import EdgeState, Refuse
 from svc.http.connection import Connection
 from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
@@ -76,7 +76,7 @@ class EdgeStatistics(msgspec.Struct, frozen=True):
 class Edge:
     """A running edge, as `serve` reports it when it has started."""
 
-    def __init__(self, shared: Shared, listeners: Sequence[AnyListener]) -> None:
+    def __init__(self, shared: EdgeState, listeners: Sequence[AnyListener]) -> None:
         self._shared = shared
         self.addresses: list[Any] = addresses(listeners)
         """Where it listens, in the order of the listeners: the way to a port that the kernel chose."""
@@ -118,7 +118,7 @@ async def serve(
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
     """
     context = WorkerContext(None)
-    shared = Shared(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
+    shared = EdgeState(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
         regulating.start_soon(shared.departures.run)
@@ -151,7 +151,7 @@ def open_listeners(
     return [TlsListener(listener, ssl_context) for listener in listeners]
 
 
-async def _accept(shared: Shared, stream: AnyStream) -> None:
+async def _accept(shared: EdgeState, stream: AnyStream) -> None:
     """Serve a connection, or close it at once when there are too many and none of them can be evicted.
 
     Closing is better for operators than to stop accepting: a client or a load balancer learns at once that this

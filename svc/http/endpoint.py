@@ -128,4 +128,4 @@ def unavailable() -> Outcome:
 
 RETRY_AFTER_S = 1
 """When a client may find the store again."""
-Endpoint = Callable[[Services, Call], Awaitable[Outcome]]
+Handler = Callable[[Services, Call], Awaitable[Outcome]]

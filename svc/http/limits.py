@@ -7,13 +7,13 @@ the organization's own servers out.
 from __future__ import annotations
 
 from svc.domain.eviction import client_prefix, site_prefix
-from svc.domain.ratelimit import Allowances, BucketName, Buckets, Limiter, MemoryBuckets, Shares, Use
+from svc.domain.ratelimit import Allowances, BucketName, Buckets, Limiter, LimitShares, MemoryBuckets, Use
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.audit_budget import AuditBudget
 from svc.http.authentication import Caller
 from svc.http.long_reads import LongReads
 
-_WHOLE = Shares(nonproduction=1, address=1)
+_WHOLE = LimitShares(nonproduction=1, address=1)
 SIGN_INS_PER_S = 5
 """Attempts to sign in to the console from one address (IPv4 /32, IPv6 /64)."""
 SITE_SIGN_INS_PER_S = 20
@@ -26,7 +26,7 @@ class RequestLimits:
     single addresses take of the one for public keys; `buckets` are shared with other workers where there are any.
     """
 
-    def __init__(self, allowances: Allowances, shares: Shares, buckets: Buckets | None = None) -> None:
+    def __init__(self, allowances: Allowances, shares: LimitShares, buckets: Buckets | None = None) -> None:
         self._allowances = allowances
         self._buckets = buckets = buckets or MemoryBuckets()
         self._limiters: dict[Use, Limiter] = {

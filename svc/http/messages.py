@@ -48,7 +48,7 @@ class MalformedRequest(msgspec.Struct, frozen=True):
     """400, or 431 for too large or too many header fields."""
 
 
-Event = RequestHead | BodyPart | EndOfRequest | MalformedRequest
+HttpEvent = RequestHead | BodyPart | EndOfRequest | MalformedRequest
 
 
 class ResponseError(Exception):

@@ -22,8 +22,8 @@ from svc.http.messages import (
     WITHOUT_BODY,
     BodyPart,
     EndOfRequest,
-    Event,
     Headers,
+    HttpEvent,
     MalformedRequest,
     RequestHead,
     ResponseError,
@@ -157,7 +157,7 @@ class HttpProtocol:
         """The client sends no more. A request that has begun and is not complete is malformed."""
         self._is_at_eof = True
 
-    def next_event(self) -> Event | None:
+    def next_event(self) -> HttpEvent | None:
         """What comes next; `None` when more has to be read, or the response has to be complete first."""
         try:
             return self._read()
@@ -270,7 +270,7 @@ class HttpProtocol:
 
     # Reading. What is malformed raises `h11.RemoteProtocolError` here, as h11 does.
 
-    def _read(self) -> Event | None:
+    def _read(self) -> HttpEvent | None:
         if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
             return None
         head = self._begin_plain() if self._lean and self._part is _Part.HEAD else None
@@ -278,7 +278,7 @@ class HttpProtocol:
             return head or self._read_plain_body()
         return self._read_checked()
 
-    def _read_checked(self) -> Event | None:
+    def _read_checked(self) -> HttpEvent | None:
         # h11 has used up what it was given. It says by itself only that a body of known length has ended.
         is_fed = self._part is _Part.DATA and not self._remaining
         while self._part is not _Part.NEXT_REQUEST and self._part is not _Part.NOTHING:

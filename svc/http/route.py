@@ -12,7 +12,7 @@ import msgspec
 
 from svc.domain.credentials import KeyKind
 from svc.domain.ratelimit import Use
-from svc.http.endpoint import Endpoint
+from svc.http.endpoint import Handler
 
 BASE = "/api/v1"
 CONSOLE_ROOT = "/console"
@@ -53,7 +53,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Of `parameters.REQUEST_HEADERS`, beside the key."""
     response_headers: tuple[str, ...] = ()
     """Of `parameters.RESPONSE_HEADERS`, on every answer that reached admission."""
-    endpoint: Endpoint
+    endpoint: Handler
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
     """
@@ -114,6 +114,6 @@ console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("manageme
 """A row that the pages of the console read."""
 
 
-def page_route(operation_id: str, path: str, endpoint: Endpoint, query: type[msgspec.Struct] | None = None) -> Route:
+def page_route(operation_id: str, path: str, endpoint: Handler, query: type[msgspec.Struct] | None = None) -> Route:
     """A row at the root of the service that browsers open without a key, and get a file."""
     return Route(operation_id=operation_id, path=path, under=("",), endpoint=endpoint, query=query)

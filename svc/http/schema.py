@@ -60,8 +60,8 @@ class Sdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SdkField = Annotated[Sdk, about("The SDK that collected the report.", {"platform": "web", "version": "0.1.0"})]
-Duplicate = Annotated[bool, about("The same was accepted before, and nothing changed.", True)]
-DeferredToken = Annotated[str, Meta(examples=["AQGbjS88QHpRnQ5vGyw9"])]
+DuplicateFlag = Annotated[bool, about("The same was accepted before, and nothing changed.", True)]
+DeferredTokenText = Annotated[str, Meta(examples=["AQGbjS88QHpRnQ5vGyw9"])]
 
 
 class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +80,7 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     """Response of identify to a new identification (interface 2.2)."""
 
     deferred_token: Annotated[
-        DeferredToken, about("Allows the deferred report of this request to be sent, for 24 hours.")
+        DeferredTokenText, about("Allows the deferred report of this request to be sent, for 24 hours.")
     ]
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
@@ -117,7 +117,7 @@ class DuplicateAnswer(msgspec.Struct, frozen=True):
     """
 
     request_id: RequestId
-    duplicate: Duplicate = True
+    duplicate: DuplicateFlag = True
 
 
 class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -315,7 +315,7 @@ def _evidence(event: Event, document: Document) -> dict[str, tuple[str, ...]]:
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of a deferred report (interface 2.4). `signals` stays as it was sent, as in identify."""
 
-    token: Annotated[DeferredToken, about("The `deferred_token` of the identification.")]
+    token: Annotated[DeferredTokenText, about("The `deferred_token` of the identification.")]
     sdk: SdkField
     signals: Annotated[
         msgspec.Raw,
@@ -331,7 +331,7 @@ class SupplementAnswer(msgspec.Struct, frozen=True):
     """Response of a deferred report (interface 4.1)."""
 
     request_id: RequestId
-    duplicate: Duplicate | UnsetType = UNSET
+    duplicate: DuplicateFlag | UnsetType = UNSET
 
 
 class HealthBody(msgspec.Struct, frozen=True):

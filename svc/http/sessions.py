@@ -15,7 +15,7 @@ from svc.domain.credentials import digest
 from svc.domain.origins import is_loopback, normalise_origin
 from svc.domain.refusals import Refusal
 from svc.domain.sessions import organization_of
-from svc.http.authentication import AuthPolicy, Caller, Headers, UsedSession, manager, sender
+from svc.http.authentication import AuthPolicy, Caller, HeaderMap, UsedSession, manager, sender
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
@@ -41,7 +41,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the connection."""
 
 
-def read_site(gate: AuthPolicy, headers: Headers, scheme: str, peer: str) -> Site:
+def read_site(gate: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) -> Site:
     """How the browser reached the service: `scheme` and `peer` are those of the connection. A trusted proxy that ended
     TLS says so with `X-Forwarded-Proto: https`, and passes `Host` on.
     """
@@ -65,7 +65,7 @@ def _is_this_machine(text: str) -> bool:
 
 
 def authenticate_session(
-    gate: AuthPolicy, snapshot: Snapshot, headers: Headers, site: Site, method: str, now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, site: Site, method: str, now_ms: int
 ) -> Caller | Refusal:
     """Authenticate a request by its session cookie. `403 cross_origin_request` where it did not come from a page of
     this service, `401 unauthorized` without a session that holds now.
@@ -95,7 +95,7 @@ def session_place(gate: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int
     return None if account is None else (account.organization.number, digest(gate.pepper, token))
 
 
-def cross_origin_refusal(headers: Headers, site: Site, method: str) -> Refusal | None:
+def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal | None:
     """`403 cross_origin_request` unless a page of this very service sent the request, by what its browser says of it.
 
     A change needs `Sec-Fetch-Site: same-origin` and the `Origin` of this service. A read, which may be a navigation,
@@ -110,7 +110,7 @@ def cross_origin_refusal(headers: Headers, site: Site, method: str) -> Refusal |
     return None if allowed else Refusal("cross_origin_request", reason="the request is not from a page of this service")
 
 
-def presented_token(headers: Headers, site: Site) -> str | None:
+def presented_token(headers: HeaderMap, site: Site) -> str | None:
     """The value of the session cookie for this kind of connection; `None` where it is missing, or there twice."""
     name = COOKIES.get(site.transport)
     pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))

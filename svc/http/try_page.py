@@ -20,7 +20,7 @@ from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import read_event, read_request_id, token_refusal, visits
 from svc.http.management.visitors import erase_wholly
 from svc.http.route import Route
-from svc.http.schema import DeferredToken, EventDetailBody
+from svc.http.schema import DeferredTokenText, EventDetailBody
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot
@@ -44,7 +44,7 @@ class TryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of both requests of the page: an identification, and the proof that this browser made it."""
 
     request_id: RequestId
-    token: Annotated[DeferredToken, about("The `deferred_token` of that identification.")]
+    token: Annotated[DeferredTokenText, about("The `deferred_token` of that identification.")]
 
 
 class TryAnswer(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ CACHED_ADDRESSES = 16_384
 VPN_NEIGHBORS = 2
 """The default of `network_vpn_neighbors`; docs/adr/0028 has the figures."""
 
-State = Literal["ok", "missing", "stale"]
+FilesState = Literal["ok", "missing", "stale"]
 
 
 class NetworkData:
@@ -63,7 +63,7 @@ class NetworkData:
         """See `Ranges.publishes`."""
         return operator in self._operators
 
-    def state(self, today: date, stale_days: int) -> State:
+    def state(self, today: date, stale_days: int) -> FilesState:
         """`missing` without any source, `stale` when any source is more than `stale_days` days old, else `ok`
         (decisions 9.1).
         """

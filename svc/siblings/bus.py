@@ -40,7 +40,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FULL = frozenset({errno.EAGAIN, errno.ENOBUFS})
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK})
 
-Handle = Callable[[Message], Awaitable[None]]
+MessageHandler = Callable[[Message], Awaitable[None]]
 
 
 class Siblings(Protocol):
@@ -88,7 +88,7 @@ class Siblings(Protocol):
         """Send to all other workers."""
         ...
 
-    async def run(self, handle: Handle) -> None:
+    async def run(self, handle: MessageHandler) -> None:
         """Until cancelled: send what was handed over, and hand what comes to `handle`, in order."""
         ...
 
@@ -127,7 +127,7 @@ class Alone:
     def to_others(self, message: Message) -> None:
         """As in `Siblings`: there are none."""
 
-    async def run(self, handle: Handle) -> None:  # noqa: ARG002  nothing comes
+    async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
         """As in `Siblings`."""
         await trio.sleep_forever()
 
@@ -196,7 +196,7 @@ class SocketSiblings:
         """Messages that could not be sent, since the start."""
         return self._dropped
 
-    async def run(self, handle: Handle) -> None:
+    async def run(self, handle: MessageHandler) -> None:
         """As in `Siblings`. What is no message is logged and dropped."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, handle)
@@ -208,7 +208,7 @@ class SocketSiblings:
                     await trio.sleep(AGAIN_S)
                     self._something.set()
 
-    async def _receive(self, handle: Handle) -> None:
+    async def _receive(self, handle: MessageHandler) -> None:
         while True:
             content = await self._socket.recv(BUFFER_BYTES)
             try:

@@ -67,7 +67,7 @@ class SharedCounts:
         return whole
 
 
-class Shared:
+class SharedMemory:
     """What is made before the fork and shared by all workers: their buckets and their counts."""
 
     def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:

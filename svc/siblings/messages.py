@@ -15,7 +15,7 @@ from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 
-Place = tuple[int, Environment]
+WatchKey = tuple[int, Environment]
 """What viewers watch: an organization, by number, and an environment."""
 
 
@@ -31,13 +31,13 @@ class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
     queue: EndpointKey
 
 
-class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
+class RefusedMessage(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
     """To the keeper: a request to count for `identification.refused`."""
 
     request: RefusedRequest
 
 
-class Identified(msgspec.Struct, frozen=True, array_like=True, tag="identified"):
+class IdentifiedMessage(msgspec.Struct, frozen=True, array_like=True, tag="identified"):
     """To a worker with viewers: an identification was committed."""
 
     organization: int
@@ -60,12 +60,12 @@ class Standing(msgspec.Struct, frozen=True, array_like=True, tag="standing"):
     """To the others, at the start, at each change of its viewers, and every few seconds."""
 
     worker: int
-    viewers: tuple[tuple[Place, int], ...]
+    viewers: tuple[tuple[WatchKey, int], ...]
     is_new: bool
     """Whether the worker has just begun, and asks the others for theirs."""
 
 
-Message = Due | Removed | Refused | Identified | Ended | Committed | Standing
+Message = Due | Removed | RefusedMessage | IdentifiedMessage | Ended | Committed | Standing
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[Message])

@@ -11,7 +11,7 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import share_of
-from svc.siblings.bus import Handle
+from svc.siblings.bus import MessageHandler
 from svc.siblings.messages import Committed, Message, pack, pack_one, pack_parts, unpack
 from svc.store.engine import Engine, EngineError
 from svc.store.postgresql.engine import PostgresqlEngine
@@ -88,7 +88,7 @@ class NodeSiblings:
         """As in `Siblings`."""
         self._send(ALL, message)
 
-    async def run(self, handle: Handle) -> None:
+    async def run(self, handle: MessageHandler) -> None:
         """As in `Siblings`. Where messages may have been missed, it is as if another process had committed."""
 
         async def heard(channel: str, content: bytes) -> None:

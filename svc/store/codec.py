@@ -54,7 +54,7 @@ TEXT_LAYOUT = ""
 """The layout of a part that is a text, which takes the rest of the key."""
 
 
-class Part(NamedTuple):
+class KeyPart(NamedTuple):
     """One part of a key.
 
     `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
@@ -77,7 +77,7 @@ class Key:
     that it cannot pack.
     """
 
-    def __init__(self, **parts: Part) -> None:
+    def __init__(self, **parts: KeyPart) -> None:
         self.parts = parts
         layouts = [part.layout for part in parts.values()]
         self._text = layouts[-1] == TEXT_LAYOUT

@@ -1,6 +1,6 @@
 """The parts that keys are made of: how one lies in a key, and how people write it (`svc inspect`).
 
-What may live here: one `Part` for each kind of value that stands in a key. Which table has which is in `tables`.
+What may live here: one `KeyPart` for each kind of value that stands in a key. Which table has which is in `tables`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from uuid import UUID
 from svc.domain.ids import DAY_MS, is_visitor_id
 from svc.domain.listing import read_timestamp
 from svc.domain.timestamps import timestamp
-from svc.store.codec import TEXT_LAYOUT, Part
+from svc.store.codec import TEXT_LAYOUT, KeyPart
 
 SHOWN_OF_A_SECRET = 8
 """Hexadecimal digits: enough to tell two apart."""
@@ -66,7 +66,7 @@ def _read_visitor_id(text: str) -> bytes:
     return text.encode()
 
 
-def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> Part:
+def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> KeyPart:
     """A part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never shown
     whole.
     """
@@ -77,10 +77,10 @@ def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: 
             raise ValueError(f"{text!r} is not {length} bytes in hexadecimal digits")
         return raw
 
-    return Part(f"{length}s", show, read, is_secret=is_secret)
+    return KeyPart(f"{length}s", show, read, is_secret=is_secret)
 
 
-def period(length_ms: int) -> Part:
+def period(length_ms: int) -> KeyPart:
     """A part that counts periods of `length_ms` from 1970. Shown by its beginning; read from any time in it."""
 
     def show(number: int) -> str | int:
@@ -89,10 +89,10 @@ def period(length_ms: int) -> Part:
     def read(text: str) -> int:
         return _read_moment(text) // length_ms
 
-    return Part("I", show, read, period_ms=length_ms)
+    return KeyPart("I", show, read, period_ms=length_ms)
 
 
-def place(names: Sequence[str]) -> Part:
+def place(names: Sequence[str]) -> KeyPart:
     """A part that is the index of one of these names. The index is stored: append names, never reorder."""
 
     def show(number: int) -> str | int:
@@ -103,19 +103,19 @@ def place(names: Sequence[str]) -> Part:
             raise ValueError(f"{text!r} is none of {', '.join(names)}")
         return names.index(text)
 
-    return Part("B", show, read)
+    return KeyPart("B", show, read)
 
 
-U8 = Part("B", int, int)
-U32 = Part("I", int, int)
-U64 = Part("Q", int, int)
-TEXT = Part(TEXT_LAYOUT, str, str)
-UUID_V7 = Part("16s", show_uuid, _read_uuid)
+U8 = KeyPart("B", int, int)
+U32 = KeyPart("I", int, int)
+U64 = KeyPart("Q", int, int)
+TEXT = KeyPart(TEXT_LAYOUT, str, str)
+UUID_V7 = KeyPart("16s", show_uuid, _read_uuid)
 """An id that begins with its time, so that it is an index by time, too."""
-VISITOR_ID = Part("20s", _show_visitor_id, _read_visitor_id)
-MOMENT = Part("Q", moment, _read_moment)
+VISITOR_ID = KeyPart("20s", _show_visitor_id, _read_visitor_id)
+MOMENT = KeyPart("Q", moment, _read_moment)
 """Unix time in milliseconds."""
-DAY = Part("I", _show_day, _read_day, period_ms=DAY_MS)
+DAY = KeyPart("I", _show_day, _read_day, period_ms=DAY_MS)
 """A UTC day since 1970."""
 DIGEST_16 = digest(16)
 SECRET_32 = digest(32, abbreviated, is_secret=True)

@@ -22,7 +22,7 @@ TLS_RECORD = 16 * 1024 + 512
 """Bytes asked of the socket at once: a whole record of TLS."""
 
 
-class Sockets(httpcore.AsyncNetworkBackend):
+class SocketBackend(httpcore.AsyncNetworkBackend):
     """Dials addresses, never names. The deadline is the caller's; timeouts of httpcore's interface are not read."""
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:

@@ -27,7 +27,7 @@ from svc.webhook_transport.connections import (
     ResponseTooLargeError,
 )
 from svc.webhook_transport.resolver import Resolver
-from svc.webhook_transport.sockets import Sockets
+from svc.webhook_transport.sockets import SocketBackend
 
 DEADLINE_S = 10
 """For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
@@ -55,7 +55,7 @@ class WebhookTransport:
     ) -> None:
         self._resolver = resolver
         self._reach = reach
-        self._dialer = Dialer(tls, backend or Sockets())
+        self._dialer = Dialer(tls, backend or SocketBackend())
         self._idle = IdleConnections()
         self._now_ms = now_ms
         self._deadline_s = deadline_s

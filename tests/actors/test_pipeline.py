@@ -20,7 +20,7 @@ from svc.domain.addresses import Address
 from svc.domain.identification import Identified, Submission
 from svc.domain.model import RequestFacts
 from svc.domain.network import Range
-from svc.domain.ratelimit import Shares
+from svc.domain.ratelimit import LimitShares
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.tables import EVENTS, VISITOR_COUNTS, VISITORS
@@ -300,5 +300,5 @@ async def test_a_request_with_a_delayed_body_does_not_refill_the_rate_limit():
         held = msgspec.structs.replace(now, at_ms=now.at_ms - late_ms)
         inbox.offer(Identify(held, 2, None, Reply()))
     inbox.close()
-    await admission.run(inbox, scorer, Shares(nonproduction=1, address=1), lambda: now.at_ms)
+    await admission.run(inbox, scorer, LimitShares(nonproduction=1, address=1), lambda: now.at_ms)
     assert scorer.statistics().accepted == 2

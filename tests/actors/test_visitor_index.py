@@ -21,7 +21,7 @@ from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineR
 from svc.actors.visitor_index import ClassKey, Frequencies, run
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.statistics import CLASSES, Rows
+from svc.domain.matching.statistics import CLASSES, StatisticsRows
 from svc.domain.operations import Following, unpack_batch
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
@@ -64,7 +64,7 @@ def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Stati
     """All that is stored of a scope."""
     with found.store.read() as snapshot:
         rows = {key[2]: raw for key, raw in snapshot.scan(STATISTICS, organization, scope)}
-    return Statistics.of_rows(Rows(rows.pop(SHARED), rows)) if rows else None
+    return Statistics.of_rows(StatisticsRows(rows.pop(SHARED), rows)) if rows else None
 
 
 async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:

@@ -19,7 +19,7 @@ from svc.domain.explanations import (
     linkage_text,
     reason_text,
 )
-from svc.domain.matching.decision import Outcome
+from svc.domain.matching.decision import Linkage
 from svc.domain.model import Observation
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_undriven_browsers import captures
@@ -36,7 +36,7 @@ def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
 @pytest.mark.slow
 def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
     assert set(CHANGES) == returned_names("svc.domain.matching.changes", "changes")
-    assert set(LINKAGE) == set(get_args(Outcome))
+    assert set(LINKAGE) == set(get_args(Linkage))
     assert set(REASONS) == keyword_values("Network", "reason")
 
 

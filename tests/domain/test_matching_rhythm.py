@@ -8,7 +8,7 @@ import pytest
 from svc.domain.matching.parameters import CHANGE_DAYS, RHYTHM_BOUNDS, RHYTHM_MEMORY
 from svc.domain.matching.recognition import likeliest_visitor
 from svc.domain.matching.rhythm import Rhythm, usual_recency
-from svc.domain.matching.statistics import Rows, Statistics
+from svc.domain.matching.statistics import Statistics, StatisticsRows
 from svc.domain.model import Attribute
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of, other_device
 
@@ -82,7 +82,7 @@ def without_rhythm(statistics: Statistics) -> Statistics:
     rows = statistics.rows()
     shared = msgspec.msgpack.decode(rows.shared, strict=False)
     del shared["rhythm"]
-    return Statistics.of_rows(Rows(msgspec.msgpack.encode(shared), rows.classes))
+    return Statistics.of_rows(StatisticsRows(msgspec.msgpack.encode(shared), rows.classes))
 
 
 def test_an_organization_learns_its_rhythm_from_visits_and_stores_it():

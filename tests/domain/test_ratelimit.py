@@ -7,8 +7,8 @@ from svc.domain.ratelimit import (
     BucketName,
     DividedBuckets,
     Limiter,
+    LimitShares,
     MemoryBuckets,
-    Shares,
     share_of,
     take,
 )
@@ -67,7 +67,7 @@ ADDRESSES = ["192.0.2.1", f"{SITE}0001", f"{SITE}0002", f"{SITE}0003", "2a0206b8
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(ADDRESSES), st.integers(0, 40)), max_size=200))
 def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests: list[tuple[bool, str | None, int]]):
     """Decisions 4: beside the limiter runs one bucket for each part, which must never be short."""
-    limiter, now = Limiter("identify", Shares(0.25, 0.25, 2), MemoryBuckets()), 0
+    limiter, now = Limiter("identify", LimitShares(0.25, 0.25, 2), MemoryBuckets()), 0
     buckets: dict[object, Bucket] = {}
     for production, address, step in requests:
         now += step
@@ -84,7 +84,7 @@ def test_no_part_takes_more_than_its_share_and_a_refusal_takes_nothing(requests:
 
 def test_the_buckets_of_addresses_are_bounded_and_the_oldest_are_evicted():
     buckets = MemoryBuckets()
-    limiter = Limiter("identify", Shares(address_least_per_s=1), buckets)
+    limiter = Limiter("identify", LimitShares(address_least_per_s=1), buckets)
     for host in range(MOST_ADDRESSES + 100):
         limiter.take(1, 1_000_000, host, production=True, address=str(host))
     assert buckets.addresses == MOST_ADDRESSES

@@ -14,7 +14,7 @@ from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
 from svc.domain.report.native import FLAGS
 from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
 from svc.domain.report.reference import field_rows, page
-from svc.domain.report.table import Adapter, Field, Table, fields
+from svc.domain.report.table import Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
 from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced
 from tests.domain.test_report_plain import plain
@@ -63,10 +63,10 @@ def with_value(root: Any, keys: list[str], value: Any) -> Any:
     return copied
 
 
-def counts(table: Table, field: Field, path: str, root: Any) -> bool:
+def counts(table: FieldTable, field: Field, path: str, root: Any) -> bool:
     """Whether some value at the path changes what is read, by itself or beside others at the field's other paths."""
     others = [keys_of(other) for other in field.paths if other != path and other[0] != "@"]
-    alone = Table([field])
+    alone = FieldTable([field])
     bases = [root, {}]
     for filling in VALUES if others else ():
         bases.append(root)
@@ -83,7 +83,7 @@ TABLES = [pytest.param(adapter.table, root_of(adapter), id=adapter.name) for ada
 
 
 @pytest.mark.parametrize(("table", "root"), [*TABLES, pytest.param(IN_ANY_REPORT, {}, id="any")])
-def test_every_path_of_a_table_is_used(table: Table, root: Any):
+def test_every_path_of_a_table_is_used(table: FieldTable, root: Any):
     for field in table.fields:
         for path in field.paths:
             if path[0] != "@":
@@ -141,5 +141,5 @@ def test_the_page_is_generated_from_the_tables():
 
 
 def test_the_order_of_the_rows_has_no_effect():
-    table = Table(fields(lambda a, b: [a, b], several="@language + b"), fields(lambda a: a, language="a"))
+    table = FieldTable(fields(lambda a, b: [a, b], several="@language + b"), fields(lambda a: a, language="a"))
     assert table.read("x", {"a": 1, "b": 2}).parts == {"several": [1, 2]}

@@ -30,7 +30,7 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import STEPS_MS, Result, classify_result, jittered
+from svc.domain.webhooks.schedule import STEPS_MS, AttemptResult, classify_result, jittered
 from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
 
@@ -95,9 +95,11 @@ def result(
     scheduled_ms: int = AT_MS,
     started_ms: int | None = None,
     retry_after_s: int | None = None,
-) -> Result:
+) -> AttemptResult:
     started = scheduled_ms if started_ms is None else started_ms
-    return Result(attempt, scheduled_ms, started, 100, None if error == "timeout" else code, error, retry_after_s)
+    return AttemptResult(
+        attempt, scheduled_ms, started, 100, None if error == "timeout" else code, error, retry_after_s
+    )
 
 
 # The envelope and what is in it
@@ -291,7 +293,7 @@ def test_every_endpoint_status_has_a_transition_for_every_trigger():
     assert DELIVERY_TRANSITIONS["pending"] == DELIVERY_TRANSITIONS["retrying"]
 
 
-def after(health: Health, *results: Result) -> tuple[Health, Any]:
+def after(health: Health, *results: AttemptResult) -> tuple[Health, Any]:
     trigger = None
     for one in results:
         health, trigger = after_attempt(health, one, classify_result(one, QUEUE, KEY), "auto")

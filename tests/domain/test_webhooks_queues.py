@@ -23,7 +23,7 @@ from svc.domain.webhooks.queues import (
     is_failing,
 )
 from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 
 ENDPOINT = Endpoint(
     id="whk_1",
@@ -34,11 +34,11 @@ ENDPOINT = Endpoint(
     created_at_ms=0,
     secret_last4="abcd",
 )
-OK = Result(1, 0, 0, 10, 200, None)
+OK = AttemptResult(1, 0, 0, 10, 200, None)
 
 
-def failure(error: str = "http_status", code: int | None = 500) -> Result:
-    return Result(1, 0, 0, 10, code, error)  # pyright: ignore[reportArgumentType]
+def failure(error: str = "http_status", code: int | None = 500) -> AttemptResult:
+    return AttemptResult(1, 0, 0, 10, code, error)  # pyright: ignore[reportArgumentType]
 
 
 def delivery(number: int) -> DeliveryKey:
@@ -89,7 +89,7 @@ def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
         (failure("connect_error", None), 8),
     ],
 )
-def test_a_timeout_a_5xx_and_a_429_halve_the_concurrency_limit(result: Result, slots: int):
+def test_a_timeout_a_5xx_and_a_429_halve_the_concurrency_limit(result: AttemptResult, slots: int):
     assert ConcurrencyLimit(8).after(result, recovered=False).slots == slots
     assert ConcurrencyLimit(1).after(failure("timeout", None), recovered=False).slots == 1
 

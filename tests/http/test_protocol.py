@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.messages import MOST_FIELDS, BodyPart, EndOfRequest, Event, MalformedRequest, RequestHead, ResponseError
+from svc.http.messages import (
+    MOST_FIELDS,
+    BodyPart,
+    EndOfRequest,
+    HttpEvent,
+    MalformedRequest,
+    RequestHead,
+    ResponseError,
+)
 from svc.http.protocol import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, HttpProtocol, Phase
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
@@ -41,14 +49,14 @@ def protocol(*received: bytes) -> HttpProtocol:
     return http
 
 
-def events(http: HttpProtocol) -> list[Event]:
+def events(http: HttpProtocol) -> list[HttpEvent]:
     """What has been read so far."""
     return joined(iter(http.next_event, None))
 
 
-def joined(found: Iterable[Event]) -> list[Event]:
+def joined(found: Iterable[HttpEvent]) -> list[HttpEvent]:
     """With the parts of each body as one: where they are cut says nothing."""
-    whole: list[Event] = []
+    whole: list[HttpEvent] = []
     for event in found:
         if isinstance(event, BodyPart):
             before = whole.pop().data if whole and isinstance(whole[-1], BodyPart) else b""  # type: ignore[union-attr]
@@ -64,20 +72,20 @@ def respond(http: HttpProtocol, body: bytes = b"") -> bytes:
     return head + http.send_body(body) + http.send_end()
 
 
-def understood(packets: list[bytes]) -> list[Event]:
+def understood(packets: list[bytes]) -> list[HttpEvent]:
     """The events of one request, or of the part of it that arrives."""
     http = protocol()
-    found: list[Event] = []
+    found: list[HttpEvent] = []
     for packet in packets:
         http.receive_data(packet)
         found += events(http)
     return joined(found)
 
 
-def conversation(packets: list[bytes]) -> list[Event]:
+def conversation(packets: list[bytes]) -> list[HttpEvent]:
     """The events of all requests, each of which is answered when it is complete, until the client sends no more."""
     http = protocol()
-    found: list[Event] = []
+    found: list[HttpEvent] = []
     for packet in packets:
         http.receive_data(packet)
         while new := events(http):

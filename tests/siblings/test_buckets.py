@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.ratelimit import BucketName, Limiter, MemoryBuckets, Shares
+from svc.domain.ratelimit import BucketName, Limiter, LimitShares, MemoryBuckets
 from svc.siblings.buckets import SETS, WAYS, SharedBuckets
 
 ORGANIZATION = BucketName("identify", 1)
@@ -88,7 +88,7 @@ Asked = tuple[int, bool, str | None, int]
     )
 )
 def test_shared_buckets_decide_like_those_of_one_process(requests: list[Asked]):
-    shares, now_ms = Shares(0.25, 0.25, 2), 1_000_000
+    shares, now_ms = LimitShares(0.25, 0.25, 2), 1_000_000
     alone, shared = (Limiter("identify", shares, buckets) for buckets in (MemoryBuckets(), SharedBuckets(entropy)))
     for organization, production, host, step in requests:
         now_ms += step

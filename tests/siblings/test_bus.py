@@ -17,7 +17,18 @@ from svc.domain.webhooks.refused import RefusedRequest
 from svc.seat import Seat
 from svc.siblings import bus
 from svc.siblings.bus import Alone, SocketSiblings, announce, name_of, reach
-from svc.siblings.messages import Committed, Due, Ended, Identified, Message, Refused, Removed, Standing, pack, unpack
+from svc.siblings.messages import (
+    Committed,
+    Due,
+    Ended,
+    IdentifiedMessage,
+    Message,
+    RefusedMessage,
+    Removed,
+    Standing,
+    pack,
+    unpack,
+)
 from tests.http.test_console_stream import an_event
 
 Pair = tuple[SocketSiblings, SocketSiblings]
@@ -73,8 +84,8 @@ async def test_every_message_arrives_as_it_was_sent(pair: Pair):
     messages: list[Message] = [
         Due((QUEUE, EndpointKey(3, 4))),
         Removed(QUEUE),
-        Refused(REFUSED),
-        Identified(1, UUID(int=7), an_event()),
+        RefusedMessage(REFUSED),
+        IdentifiedMessage(1, UUID(int=7), an_event()),
         Ended(b"credential"),
         Committed(),
         Standing(0, (((1, "production"), 3),), is_new=True),

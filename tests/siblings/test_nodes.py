@@ -11,7 +11,7 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import share_of
-from svc.siblings.messages import Committed, Due, Ended, Identified, Message, Refused
+from svc.siblings.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
 from svc.siblings.nodes import ALL, NodeSiblings
 from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.nodes import Connect
@@ -75,15 +75,15 @@ async def test_messages_go_to_the_keeper_to_the_sender_to_one_node_or_to_all_oth
     keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
     keeper.siblings.keep()
     two.shares.learn(answers(SHARE), trio.current_time(), NodeRank(3, 1))
-    identified = Identified(1, UUID(int=7), an_event())
+    identified = IdentifiedMessage(1, UUID(int=7), an_event())
     async with running(keeper, one, two):
-        one.siblings.to_keeper(Refused(REFUSED))
+        one.siblings.to_keeper(RefusedMessage(REFUSED))
         one.siblings.to_sender(SHARE, DUE)
         one.siblings.to_worker(3, identified)
         two.siblings.to_worker(1 << 60, identified)
         two.siblings.to_others(Ended(b"credential"))
         await until(lambda: len(keeper.heard) == len(one.heard) == len(two.heard) == 2)
-    for heard, first in ((keeper.heard, Refused(REFUSED)), (one.heard, identified)):
+    for heard, first in ((keeper.heard, RefusedMessage(REFUSED)), (one.heard, identified)):
         assert first in heard
         assert Ended(b"credential") in heard, "of two senders, in either order"
     assert DUE in two.heard

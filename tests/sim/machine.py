@@ -29,7 +29,7 @@ from svc.parent import failures_after, pause_s
 from svc.seat import Seat
 from svc.service import Service
 from svc.siblings.bus import reach
-from svc.siblings.counts import Shared
+from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
@@ -216,7 +216,7 @@ class Machine:
             open_engine=opening(lambda engine: Watched(engine, self._noted)),
         )
         several = self._count > 1
-        shared = Shared(self._count, self.chance.randbytes) if several else None
+        shared = SharedMemory(self._count, self.chance.randbytes) if several else None
         self._socket, self._power, self._is_ending = SharedSocket(is_kept=several), trio.CancelScope(), False
         try:
             with self._power:
@@ -229,7 +229,7 @@ class Machine:
             if not self._stopped:
                 self.opened.store.close()
 
-    async def _seat(self, seat: Seat, shared: Shared | None) -> None:
+    async def _seat(self, seat: Seat, shared: SharedMemory | None) -> None:
         """The workers of a seat, one after the other, as the parent starts them; one worker alone has no parent."""
         failures = 0
         while not self._is_ending:
@@ -284,7 +284,7 @@ class Machine:
 class Worker:
     """One process of the service, from its start to its end: its threads, and with others its place among them."""
 
-    def __init__(self, machine: Machine, seat: Seat, shared: Shared | None) -> None:
+    def __init__(self, machine: Machine, seat: Seat, shared: SharedMemory | None) -> None:
         self.shutdown = trio.Event()
         self.is_keeper = seat.workers == 1
         self._machine = machine

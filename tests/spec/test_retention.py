@@ -20,7 +20,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency
 from svc.domain.webhooks.payloads import EndpointTest
 from svc.domain.webhooks.records import DeliveryKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.store.directory import open_directory
 from svc.store.invariants import violations
 from svc.store.snapshot import Snapshot, Transaction
@@ -111,7 +111,7 @@ async def test_webhooks_are_deleted_after_30_days_delivered_or_not(live: Live):
     def tried(transaction: Transaction) -> None:
         (endpoint,) = endpoints_of(transaction, number)
         ((_, event_id), event) = next(transaction.scan(WEBHOOK_EVENTS, number))
-        result = Result(1, now_ms, now_ms, duration_ms=5, response_code=None, error="timeout")
+        result = AttemptResult(1, now_ms, now_ms, duration_ms=5, response_code=None, error="timeout")
         key = DeliveryKey(event_id, "auto")
         attempt_id = live.world.request_id(now_ms)
         log_attempt(transaction, AttemptRecord(attempt_id, endpoint.queue, key, endpoint.endpoint, event, result))

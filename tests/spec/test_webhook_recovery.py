@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 from svc.actors import outbox
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import Store
 from svc.store.tables import DELIVERIES
@@ -47,7 +47,7 @@ def failed_at(run: Run, tmp_path: Path) -> int:
         with store.read() as snapshot:
             claim = next_delivery(snapshot, QUEUE, now_ms, ())
         assert isinstance(claim, ClaimedDelivery)
-        result = Result(1, now_ms, now_ms, 12, 410, "http_status")
+        result = AttemptResult(1, now_ms, now_ms, 12, 410, "http_status")
         made = AttemptRecord(world.request_id(now_ms), QUEUE, claim.key, claim.endpoint, claim.event, result)
         store.write_now([partial(log_attempt, made=made)])
     store.close()

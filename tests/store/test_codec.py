@@ -12,7 +12,7 @@ from svc.domain.matching import Block
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.weights import StoredWeights
-from svc.store.codec import CorruptionError, Flattened, Key, Part, Record, Signed, UnknownValueError
+from svc.store.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.segments import Digests
 from svc.store.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
@@ -61,7 +61,7 @@ def test_a_key_over_the_size_limit_raises_an_error():
     with pytest.raises(ValueError, match="1 to 511"):
         Key(name=TEXT).pack("")
     with pytest.raises(ValueError, match="layout"):
-        Key(number=Part("h", int, int))
+        Key(number=KeyPart("h", int, int))
     with pytest.raises(ValueError, match="text comes last"):
         Key(name=TEXT, number=U32)
 

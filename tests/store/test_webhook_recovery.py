@@ -8,7 +8,7 @@ from uuid import UUID
 
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.webhooks.records import HISTORY_MS, Delivery, DeliveryKey, EndpointKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.store.transactions.webhook_endpoints import queue_redelivery
 from svc.store.transactions.webhook_recovery import recover_deliveries
 from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
@@ -25,7 +25,7 @@ def attempt(world: OutboxWorld, queue: EndpointKey, code: int, at_ms: int = EPOC
     claim = world.read(partial(next_delivery, queue=queue, now_ms=max(at_ms, EPOCH_MS), in_flight=()))
     assert isinstance(claim, ClaimedDelivery)
     error = None if code == 200 else "http_status"
-    result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
+    result = AttemptResult(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
     made = AttemptRecord(world.world.request_id(at_ms), queue, claim.key, claim.endpoint, claim.event, result)
     world.do(partial(log_attempt, made=made))
     return claim.key

@@ -10,7 +10,7 @@ import pytest
 
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import DeliveryKey, EndpointKey, Health
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.store.transactions.webhook_endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
 from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
@@ -45,7 +45,7 @@ def claimed(
 
 def tried(world: OutboxWorld, claim: ClaimedDelivery, code: int, at_ms: int = EPOCH_MS) -> None:
     error = None if code == 200 else "http_status"
-    result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
+    result = AttemptResult(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
     made = AttemptRecord(world.world.request_id(at_ms), claim.queue, claim.key, claim.endpoint, claim.event, result)
     world.do(partial(log_attempt, made=made))
 

@@ -22,7 +22,7 @@ from svc.domain.webhooks.records import (
     Health,
 )
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.signature import secrets_in_force
 from svc.store.codec import Record
 from svc.store.snapshot import Transaction
@@ -95,7 +95,7 @@ def ended(
     world: OutboxWorld, queue: EndpointKey, claim: ClaimedDelivery, *, code: int | None, at_ms: int = EPOCH_MS
 ) -> AttemptOutcome:
     error = None if code == 200 else "http_status"
-    result = Result(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
+    result = AttemptResult(claim.delivery.attempts + 1, claim.delivery.due_ms, at_ms, 12, code, error)
     made = AttemptRecord(world.world.request_id(at_ms), queue, claim.key, claim.endpoint, claim.event, result)
     return world.do(partial(log_attempt, made=made))
 
@@ -476,7 +476,7 @@ def test_an_attempt_that_ends_after_its_endpoint_was_removed_is_only_recorded(tm
         world.enqueue(number)
         claim = world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=()))
         assert isinstance(claim, ClaimedDelivery)
-        result = Result(1, EPOCH_MS, EPOCH_MS, 12, None, "removed")
+        result = AttemptResult(1, EPOCH_MS, EPOCH_MS, 12, None, "removed")
         made = AttemptRecord(
             world.world.request_id(EPOCH_MS), claim.queue, claim.key, claim.endpoint, claim.event, result
         )

@@ -14,7 +14,7 @@ import trustme
 
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
 from svc.store.postgresql.url import StoreUrl
@@ -70,7 +70,7 @@ class Due:
                     key = DeliveryKey(event_id.bytes, "auto")
                     open_delivery(transaction, queue, key, now_ms)
                     if failed:
-                        result = Result(ATTEMPTS_IN_ALL, now_ms, now_ms, 0, 500, "http_status", None)
+                        result = AttemptResult(ATTEMPTS_IN_ALL, now_ms, now_ms, 0, 500, "http_status", None)
                         attempt_id = self._world.request_id(now_ms)
                         log_attempt(transaction, AttemptRecord(attempt_id, queue, key, endpoint, event, result))
 

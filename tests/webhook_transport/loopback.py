@@ -20,7 +20,7 @@ from svc.domain.refusals import Issue
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.registration import check_target
-from svc.webhook_transport.sockets import Sockets
+from svc.webhook_transport.sockets import SocketBackend
 from svc.webhook_transport.transport import WebhookTransport
 
 NAME = "receiver.test"
@@ -58,7 +58,7 @@ class Names:
         return known.pop(0) if isinstance(known, list) else known
 
 
-class Dialled(Sockets):
+class Dialled(SocketBackend):
     """The real network, with every dial and what was read written down. Any address can lead to a port of loopback."""
 
     def __init__(self, *, leading_to: int | None = None) -> None:

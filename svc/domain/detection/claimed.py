@@ -17,7 +17,7 @@ from svc.domain.model import Claims
 
 System = Literal["windows", "apple", "unix"]
 """`apple` is macOS, iOS and iPadOS; `unix` is Linux, Android and ChromeOS."""
-Engine = Literal["chromium", "gecko", "webkit"]
+BrowserEngine = Literal["chromium", "gecko", "webkit"]
 
 _TEXT_LIMIT = 1024
 _PURE_CHROME = re.compile(r"\) (?:Headless)?Chrome/[\d.]{1,32} Safari/537\.36$")
@@ -31,7 +31,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     """What one user agent text says. `None` and 0 = it does not say."""
 
     system: System | None = None
-    engine: Engine | None = None
+    engine: BrowserEngine | None = None
     version: int = 0
     """Major version of Chromium."""
     ios: bool = False
@@ -110,7 +110,7 @@ _CONNECTIONS: tuple[tuple[System, tuple[str, ...]], ...] = (
 )
 
 
-def _engine(text: str, system: System | None, *, chromium: bool, android: bool) -> Engine | None:
+def _engine(text: str, system: System | None, *, chromium: bool, android: bool) -> BrowserEngine | None:
     if "Trident/" in text or "MSIE " in text or "Edge/" in text:
         return None
     if chromium:

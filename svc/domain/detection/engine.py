@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.domain.detection.claimed import Claimed, Engine
+from svc.domain.detection.claimed import BrowserEngine, Claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.model import Claims, ClientHints
 
-_VENDORS: dict[str, Engine] = {"Google Inc.": "chromium", "Apple Computer, Inc.": "webkit"}
+_VENDORS: dict[str, BrowserEngine] = {"Google Inc.": "chromium", "Apple Computer, Inc.": "webkit"}
 _PRODUCTS = ("20030107", "20100101")
 _LENGTH_OF_EVAL = {33: ("chromium",), 37: ("gecko", "webkit")}
 """Length of `eval.toString()` -> the engines that write it so."""
@@ -72,7 +72,7 @@ def detect_engine(
             findings.contradict("engine", "engine_mismatch", evidence)
 
 
-def _is_stack_of_another(engine: Engine, trace: Any) -> bool:
+def _is_stack_of_another(engine: BrowserEngine, trace: Any) -> bool:
     """V8 writes `at function (place)`, the others `function@place`."""
     if not isinstance(trace, str):
         return False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from svc.domain.matching.statistics import Statistics
     from svc.domain.matching.visitor import Visitor
 
-Outcome = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
+Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
 """Linked by token, by a token that something contradicts, by a report seen before, by likeness; not linked because
 several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
@@ -53,7 +53,7 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The most probable known visitor, linked or not."""
     linked: bool = False
     confidence: int = 0
-    outcome: Outcome = "no_candidate"
+    outcome: Linkage = "no_candidate"
     probability: float = 0.0
     """That it is `number`."""
     probability_new: float = 1.0
@@ -339,7 +339,7 @@ def decide(
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - probability)
     bar = _link_probability(features, best, counts)
     linked = probability >= bar
-    outcome: Outcome
+    outcome: Linkage
     if linked:
         outcome = "exact" if best.exact else "match"
         sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE

@@ -23,8 +23,8 @@ from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys,
 from svc.domain.matching.calibration import CalibrationSample
 from svc.domain.matching.decision import (
     DAY_S,
+    Linkage,
     LinkDecision,
-    Outcome,
     by_doubted_token,
     by_token,
     decide,
@@ -66,7 +66,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
     """The report brought the token of a visitor whose device it contradicts."""
-    outcome: Outcome = "unidentifiable"
+    outcome: Linkage = "unidentifiable"
     visitor: Visitor | None = None
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
     postings: tuple[tuple[BlockKey, float], ...] = ()

@@ -134,7 +134,7 @@ class _Format2(msgspec.Struct, gc=False):
     calibration: Calibration = msgspec.field(default_factory=Calibration)
 
 
-class Rows(NamedTuple):
+class StatisticsRows(NamedTuple):
     """The stored rows of a scope, as MessagePack: the shared one, and one for each class (`family`)."""
 
     shared: bytes
@@ -146,7 +146,7 @@ class Rows(NamedTuple):
         return len(self.shared) + sum(map(len, self.classes.values()))
 
 
-def rows_of_format_2(raw: bytes) -> Rows | None:
+def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
     """The row of store version 1 as rows of today; `None` for an earlier format. Raises `msgspec.DecodeError`."""
     state = msgspec.msgpack.decode(raw, type=_Format2)
     if state.format != _Format2().format:
@@ -154,7 +154,7 @@ def rows_of_format_2(raw: bytes) -> Rows | None:
     visits = {family: known.version_visits for family, known in state.classes.items()}
     shared = _Shared(FORMAT, visits, state.returns, state.changes, state.calibration)
     encode = msgspec.msgpack.encode
-    return Rows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
+    return StatisticsRows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
 
 
 def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
@@ -223,16 +223,16 @@ class Statistics:
         """For desktops and for mobiles."""
 
     @classmethod
-    def of_rows(cls, rows: Rows) -> Statistics:
+    def of_rows(cls, rows: StatisticsRows) -> Statistics:
         """Statistics with the shared row and every class of a scope loaded. Raises `msgspec.DecodeError`."""
         statistics = cls(rows.shared)
         for family, raw in rows.classes.items():
             statistics.load(family, raw)
         return statistics
 
-    def rows(self) -> Rows:
+    def rows(self) -> StatisticsRows:
         """The rows to store: the shared one, and those of the classes that are loaded."""
-        return Rows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
+        return StatisticsRows(self.shared_bytes(), {family: self.class_bytes(family) for family in self._classes})
 
     def has_own(self, family: int) -> bool:
         """Whether this scope has learned from a device of this class, and so stores a row of its own."""

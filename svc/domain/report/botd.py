@@ -11,7 +11,7 @@ from typing import Any
 
 from svc.domain.report import values
 from svc.domain.report.canonical import listed_languages
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import MAX_LIST, entries_of, flag, is_unicode, members, number, text, text_of, whole
 
 SUCCESS = 0
@@ -40,7 +40,7 @@ class _Budget:
         return taken
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The values of the components that could be read, cut to a bounded size."""
     del taken
     components = members(signals.get("botd"))
@@ -59,7 +59,7 @@ def _find(signals: Signals, taken: set[str]) -> Part | None:
                 readable[name] = value
     if not recognised:
         return None
-    return Part({"value": readable, "state": {"webGL": members(components.get("webGL")).get("state")}})
+    return ReportPart({"value": readable, "state": {"webGL": members(components.get("webGL")).get("state")}})
 
 
 def _bounded(value: Any, depth: int, budget: _Budget) -> Any:
@@ -93,7 +93,7 @@ def _renderer(value: Any) -> str | None:
     return None if value == MASKED_RENDERER else text(value, 256)
 
 
-TABLE = Table(
+TABLE = FieldTable(
     fields(_readable, botd="value.*"),
     fields(values.when(NULL, result=False), webgl="state.webGL"),
     fields(text_of(1_024), user_agent="value.userAgent"),

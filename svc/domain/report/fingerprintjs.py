@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from svc.domain.report import canonical, thumbmark, values
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import compact, digest, entries_of, members, number, pattern, scalar_text, text, whole
 
 ENTRY_KEYS = frozenset({"value", "error", "duration"})
@@ -30,7 +30,7 @@ NO_GRAPHICS = -1
 _POINT_SIZES = re.compile(r"ALIASED_POINT_SIZE_RANGE=\d{1,8}=[\d.]{1,12},(\d{1,8})", re.ASCII)
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The values of the components, which stand in `components` or at the top level."""
     components = _components_of(signals)
     # A component of ThumbmarkJS that failed looks like one of FingerprintJS, but no object is both.
@@ -48,7 +48,7 @@ def _find(signals: Signals, taken: set[str]) -> Part | None:
                     unknown.append((name, value))
     if components is signals:
         taken.update(name for name, value in signals.items() if is_entry(value))
-    return Part(read, unknown)
+    return ReportPart(read, unknown)
 
 
 def _components_of(signals: Signals) -> Signals | None:
@@ -182,7 +182,7 @@ def _limits_digest(parameters: str, precisions: str, extensions: str, extension_
     return digest("\n".join(sorted(kept)))
 
 
-TABLE = Table(
+TABLE = FieldTable(
     fields(values.number, cores="hardwareConcurrency", memory_gb="deviceMemory", colour_depth="colorDepth"),
     fields(values.whole, touch_points="touchSupport.maxTouchPoints"),
     fields(values.short_text, platform="platform", vendor="vendor", os_cpu="osCpu"),

@@ -15,7 +15,7 @@ from svc.domain.model import ClientHints
 from svc.domain.report import canonical, values
 from svc.domain.report.leaves import leaves_of
 from svc.domain.report.masks import STANDARD_PLUGINS
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import flag, members, number, pattern, scalar_text, short_text, text, text_of, whole
 
 SECTIONS = ("automation", "device", "browser", "graphics", "codecs", "locale", "contexts")
@@ -35,13 +35,13 @@ _contexts = canonical.contexts(
 )
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The sections, at the top level or in `fpscanner`: bare or, as in the library's whole response, in `signals`."""
     named = members(signals.get("fpscanner"))
     for sections in (named, members(named.get("signals")), members(signals.get("signals")), signals):
         if _are_sections(sections):
             taken.update(SECTIONS if sections is signals else ("signals",))
-            return Part(sections)
+            return ReportPart(sections)
     return None
 
 
@@ -89,7 +89,7 @@ def _leaves(*names: str) -> values.Converter:
 
 
 _POINTERS = ("pointer", "anyPointer", "hover", "anyHover")
-TABLE = Table(
+TABLE = FieldTable(
     fields(text_of(1_024), user_agent="browser.userAgent"),
     fields(short_text, platform="device.platform", language="locale.languages.language"),
     fields(text_of(256), gpu_vendor="graphics.webGL.vendor", gpu_renderer="graphics.webGL.renderer"),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from svc.domain.model import scoring_platform
 from svc.domain.report import canonical, values
 from svc.domain.report.leaves import NOT_OF_THE_DEVICE
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import compact, first_of, members, number, scalar_text, shown, text, text_of
 
 FLAGS = (
@@ -37,7 +37,7 @@ _LARGEST_DISK_GB = 2**20
 Native = Literal["android", "ios"]
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """Members of `device` count before those at the top level; a flag may stand in either, or in `flags`."""
     platform = _platform_of(signals)
     if platform is None:
@@ -51,7 +51,7 @@ def _find(signals: Signals, taken: set[str]) -> Part | None:
     said["platform"] = platform
     # An app's report is as flat as a plain one, and uses some of its names.
     taken.update(signals)
-    return Part(said, unknown)
+    return ReportPart(said, unknown)
 
 
 def _platform_of(signals: Signals) -> Native | None:
@@ -143,7 +143,7 @@ def _flags(*flags: Any) -> tuple[str, ...] | None:
     return tuple([name for name, value in zip(FLAGS, flags, strict=True) if value is True]) or None
 
 
-TABLE = Table(
+TABLE = FieldTable(
     fields(values.short_text, native_platform="platform"),
     fields(_version, native_os_version="os_version"),
     fields(_kind, native_kind="{platform,model,device_model} + screen.{width,height,scale}"),

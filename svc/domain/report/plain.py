@@ -12,19 +12,19 @@ from typing import Any
 from svc.domain.report import canonical, values
 from svc.domain.report.fingerprintjs import CANVAS_SENTINELS
 from svc.domain.report.leaves import NOT_OF_THE_DEVICE
-from svc.domain.report.table import UNKNOWN, Adapter, Part, Reading, Signals, Table, fields
+from svc.domain.report.table import UNKNOWN, Adapter, FieldTable, Reading, ReportPart, Signals, fields
 from svc.domain.report.values import compact, digest, members, number, pattern, scalar_text, shown, structure_text
 
 FEWEST_VALUES = 2
 """Usable values that a report must hold, unless it has a user agent, to be taken for one of this shape."""
 
 
-def _find(signals: Signals, taken: AbstractSet[str]) -> Part | None:
+def _find(signals: Signals, taken: AbstractSet[str]) -> ReportPart | None:
     """What no other collector put there, as far as any of it has a name that is read here."""
     own = {name: value for name, value in signals.items() if name not in taken} if taken else signals
     if READ_HERE.isdisjoint(own):
         return None
-    return Part(own, ((name, value) for name, value in own.items() if name not in _NOT_LEAVES))
+    return ReportPart(own, ((name, value) for name, value in own.items() if name not in _NOT_LEAVES))
 
 
 def _complete(reading: Reading) -> bool:
@@ -84,7 +84,7 @@ def _processor(hints: Any) -> list[tuple[str, Any]] | None:
     return [(f"uaData.{name}", said.get(name)) for name in ("architecture", "bitness")] if said else None
 
 
-TABLE = Table(
+TABLE = FieldTable(
     fields(values.text_of(1_024), user_agent="userAgent"),
     fields(values.short_text, platform="platform", vendor="vendor", os_cpu="oscpu", language="language"),
     fields(values.text_of(32), product_sub="productSub"),

@@ -7,7 +7,7 @@ one that is not known is only archived. `web/sdk/src/report.ts` writes them.
 from __future__ import annotations
 
 from svc.domain.report import canonical
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import flag, members, short_text, text_of, whole
 
 VERSION = 1
@@ -18,15 +18,15 @@ _contexts = canonical.contexts(
 )
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The object `probes` of a version that is known."""
     del taken
     named = members(signals.get("probes"))
     version = named.get("version")
-    return Part(named) if type(version) is int and version == VERSION else None
+    return ReportPart(named) if type(version) is int and version == VERSION else None
 
 
-TABLE = Table(
+TABLE = FieldTable(
     fields(text_of(1_024), user_agent="contexts.page.userAgent"),
     fields(short_text, platform="contexts.page.platform", language="contexts.page.language"),
     fields(canonical.language_list, languages="contexts.page.{languages,language}"),

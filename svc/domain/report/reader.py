@@ -12,7 +12,7 @@ from typing import Any
 from svc.domain.model import Attribute, Claims, Report, RequestFacts
 from svc.domain.report import botd, fingerprintjs, fpscanner, native, plain, probes, thumbmark, values
 from svc.domain.report.masks import deliberate_noise
-from svc.domain.report.table import Adapter, Reading, Signals, Table, fields, first_part
+from svc.domain.report.table import Adapter, FieldTable, Reading, Signals, fields, first_part
 
 MAX_LEAVES = 128
 """Leaves kept for near comparison, over all collectors of a report."""
@@ -29,7 +29,7 @@ ADAPTERS: tuple[Adapter, ...] = (
 """In the order in which they are believed. `plain` reads what those before it left."""
 
 
-IN_ANY_REPORT = Table(
+IN_ANY_REPORT = FieldTable(
     fields(values.text_of(64, shortest=16), client_token="client_token"),  # noqa: S106 -- a name
     fields(values.text_of(128, shortest=8), nonce="nonce"),
     fields(values.flag, **{name: name for name in ("client_token_is_new", "incognito", "developer_tools")}),

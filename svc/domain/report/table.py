@@ -88,7 +88,7 @@ def _keys(path: str) -> list[str]:
     return _DESCRIPTION.sub("", path).split(".")
 
 
-class Table:
+class FieldTable:
     """The fields of one adapter, and a function made of them: straight code reads twice as fast as a loop over rows.
 
     Fields of one value are read first, then those of several. `absent`: texts that the collector writes where a value
@@ -158,7 +158,7 @@ class _Code:
         return self._known["read"]
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """The part of a report that one collector made."""
 
     root: Signals
@@ -177,10 +177,10 @@ class Adapter(NamedTuple):
     """Prefix of every attribute's value, and what events call the collector."""
     where: str
     """What the paths of the table start from."""
-    find: Callable[[Signals, set[str]], Part | None]
+    find: Callable[[Signals, set[str]], ReportPart | None]
     """The collector's part of a report, or `None`: by marks, before anything is walked. Gets the members that earlier
     adapters took, and adds those that no later one may read."""
-    table: Table
+    table: FieldTable
     complete: Callable[[Reading], object] = _nothing
     """Adds what follows from what was read; `False`: too little, it is no report of this collector."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from svc.domain.model import ClientHints
 from svc.domain.report import canonical, values
 from svc.domain.report.leaves import NOT_OF_THE_DEVICE, leaves_of
-from svc.domain.report.table import Adapter, Part, Signals, Table, fields
+from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import compact, digest, members, number, number_text, scalar_text, text, texts
 
 MARKS = {
@@ -48,7 +48,7 @@ _DIGITS = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _RESOLUTION = re.compile(r"(\d{1,6})x(\d{1,6})", re.ASCII)
 
 
-def _find(signals: Signals, taken: set[str]) -> Part | None:
+def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The components that did not fail. Where the tree is no other object, all else in it is a component of the page's
     making.
     """
@@ -58,8 +58,8 @@ def _find(signals: Signals, taken: set[str]) -> Part | None:
     components = {name: tree[name] for name in KNOWN if name in tree and not _failed(tree[name])}
     if tree is signals:
         taken |= KNOWN
-        return Part(components)
-    return Part(
+        return ReportPart(components)
+    return ReportPart(
         components, ((name, value) for name, value in tree.items() if name not in _NOT_LEAVES and not _failed(value))
     )
 
@@ -200,7 +200,7 @@ def _extras(*given: Any) -> list[str]:
 
 
 _BRAVE = ClientHints(brands=(("Brave", ""),))
-TABLE = Table(
+TABLE = FieldTable(
     fields(values.text_of(1_024), user_agent="system.useragent"),
     fields(values.short_text, platform="system.platform"),
     fields(values.text_of(32), product_sub="system.productSub"),

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey, Health
-from svc.domain.webhooks.schedule import Result
+from svc.domain.webhooks.schedule import AttemptResult
 
 H = TypeVar("H")
 
@@ -43,7 +43,7 @@ class ConcurrencyLimit(NamedTuple):
     opening: bool = False
     """After an outage it doubles with each success, until it is whole again."""
 
-    def after(self, result: Result, *, recovered: bool) -> ConcurrencyLimit:
+    def after(self, result: AttemptResult, *, recovered: bool) -> ConcurrencyLimit:
         """The limit after an attempt: one more slot for `SUCCESSES_PER_SLOT` successes in a row, half for a timeout, a
         5xx or a 429. `recovered`: this success ended an outage, so the limit starts again from one, doubled with each
         success.
@@ -260,7 +260,7 @@ class DeliveryScheduler(Generic[H]):
         heapq.heappush(self._asleep, (due_ms, queue.key))
 
 
-def adjust_concurrency(queue: EndpointQueue[H], result: Result, now_ms: int, *, failing: bool) -> None:
+def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: int, *, failing: bool) -> None:
     """Update a queue after an attempt: its concurrency limit, and while it fails when the next probe is due.
 
     `failing` is what the store says of the endpoint after the attempt.

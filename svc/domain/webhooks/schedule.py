@@ -20,7 +20,7 @@ _HEEDED = frozenset({429, 503})
 """Answers whose `Retry-After` counts."""
 
 
-class Result(NamedTuple):
+class AttemptResult(NamedTuple):
     """The outcome of one attempt, when it was scheduled and when it was made. Times are Unix milliseconds."""
 
     attempt: int
@@ -41,7 +41,7 @@ class AttemptVerdict(NamedTuple):
     """When the next attempt is due; `None` when none will follow."""
 
 
-def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> AttemptVerdict:
+def classify_result(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> AttemptVerdict:
     """Delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and redeliveries are one attempt each
     (decisions 8.5).
     """
@@ -53,7 +53,7 @@ def classify_result(result: Result, queue: EndpointKey, delivery: DeliveryKey) -
     return AttemptVerdict("retrying", _next_ms(result, queue, delivery))
 
 
-def _next_ms(result: Result, queue: EndpointKey, delivery: DeliveryKey) -> int:
+def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> int:
     """Counted from the scheduled time, so that slow failures do not stretch the whole.
 
     A delivery that had to wait for longer than the step, behind a pause or an outage, counts from when it was tried:

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.webhooks.records import AttemptStatus, DeliveryKind, DeliveryState, EndpointStatus, Health
-from svc.domain.webhooks.schedule import GONE, AttemptVerdict, Result
+from svc.domain.webhooks.schedule import GONE, AttemptResult, AttemptVerdict
 
 EndpointTrigger = Literal["paused", "resumed", "url_changed", "delivered", "broken"]
 
@@ -48,7 +48,7 @@ FAILING_AFTER_MS = 600_000
 
 
 def after_attempt(
-    health: Health, result: Result, verdict: AttemptVerdict, kind: DeliveryKind
+    health: Health, result: AttemptResult, verdict: AttemptVerdict, kind: DeliveryKind
 ) -> tuple[Health, EndpointTrigger | None]:
     """The endpoint's health after an attempt, and what that means for its status.
 

@@ -29,7 +29,7 @@ from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.leases import lease_fence, lost_leases
-from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, Place, Rows, TooMuchMissingError, fence_of, is_immutable
+from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.values import byteas, int4, int4s, integer
@@ -68,9 +68,9 @@ class Written(NamedTuple, Generic[T]):
     """What a group came to, and what its commit writes."""
 
     outcomes: list[T | Exception]
-    rows: dict[Place, Raw]
+    rows: dict[RowKey, Raw]
     """Those that differ from what there was before."""
-    telling: tuple[Place, ...]
+    telling: tuple[RowKey, ...]
     """Those of them that are there only if the commit has happened."""
     turns: dict[int, int]
     """Fence -> its turn in this transaction."""
@@ -90,7 +90,7 @@ class Transactions:
     def __init__(self) -> None:
         self.counts = PostgresqlStatistics()
         """Of groups; the store counts the others."""
-        self.immutable: dict[Place, bytes] = {}
+        self.immutable: dict[RowKey, bytes] = {}
         """Rows that never change, as far as they were met lately."""
 
     async def run(
@@ -228,7 +228,7 @@ class Transactions:
         self.counts.round_trips += 1
         return await wire.exchange(sent)
 
-    def _remember(self, rows: Rows, written: dict[Place, Raw]) -> None:
+    def _remember(self, rows: Rows, written: dict[RowKey, Raw]) -> None:
         if len(self.immutable) > _IMMUTABLE_HELD:
             self.immutable.clear()
         for place, raw in (*rows.found_everywhere(), *written.items()):
@@ -263,7 +263,7 @@ def _missing(touched: set[int], held: frozenset[int]) -> set[int]:
     return missing
 
 
-def _changed(rows: Rows, changes: Changes) -> dict[Place, Raw]:
+def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
     return {
         (table, key): raw
         for table, own in changes.items()
@@ -272,7 +272,7 @@ def _changed(rows: Rows, changes: Changes) -> dict[Place, Raw]:
     }
 
 
-def _telling(rows: Rows, changed: dict[Place, Raw]) -> tuple[Place, ...]:
+def _telling(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
     """New rows under ids of their own: only this transaction can have written them. Others say little, as a sum may be
     what another transaction has made it.
     """
@@ -283,7 +283,7 @@ def _telling(rows: Rows, changed: dict[Place, Raw]) -> tuple[Place, ...]:
     )
 
 
-def _writes(changed: dict[Place, Raw]) -> Iterator[Statement]:
+def _writes(changed: dict[RowKey, Raw]) -> Iterator[Statement]:
     """In the order of keys: two transactions that write the same rows of no fence do not wait for each other."""
     put: defaultdict[str, list[tuple[bytes, bytes]]] = defaultdict(list)
     deleted: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)

@@ -45,7 +45,7 @@ NOTICE_TIMEOUTS = Timeouts(statement_s=5.0, lock_s=5.0, idle_s=10.0, answer_s=10
 
 _NOTIFY = b"select pg_notify($1::text, $2::text)"
 
-Handle = Callable[[str, bytes], Awaitable[None]]
+NoticeHandler = Callable[[str, bytes], Awaitable[None]]
 """(channel, content) of a notice that has come."""
 
 
@@ -93,7 +93,7 @@ class Notices:
         self._held.append((channel, content))
         self._wake()
 
-    async def run(self, handle: Handle, look: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, handle: NoticeHandler, look: Callable[[], Awaitable[None]]) -> None:
         """Until cancelled: send what was handed over, and give `handle` what comes, in order. `look` is called each
         time that notices may have been missed, and every `LOOK_S` while none come.
         """
@@ -126,7 +126,9 @@ class Notices:
                 await look()
             await trio.sleep(min(LOOK_S, left_s))
 
-    async def _serve(self, wire: Wire, heard: set[str], handle: Handle, look: Callable[[], Awaitable[None]]) -> None:
+    async def _serve(
+        self, wire: Wire, heard: set[str], handle: NoticeHandler, look: Callable[[], Awaitable[None]]
+    ) -> None:
         self._listening = not wire.is_pooled
         self._look_at_s = trio.current_time() + (SILENT_S if self._listening else LOOK_S)
         while True:
@@ -186,7 +188,7 @@ class Notices:
             return await wire.notices()
         return []
 
-    async def _hear(self, notice: Notice, handle: Handle) -> None:
+    async def _hear(self, notice: Notice, handle: NoticeHandler) -> None:
         channel = notice.channel.decode(errors="replace")
         try:
             content = b64decode(notice.payload, validate=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import trio
 
 from svc.store.overlay import Raw
-from svc.store.postgresql.rows import Place, Rows
+from svc.store.postgresql.rows import RowKey, Rows
 
 
 class RecentRows:
@@ -18,11 +18,11 @@ class RecentRows:
 
     def __init__(self, for_s: float) -> None:
         self._half_s = for_s / 2
-        self._new: dict[Place, bytes] = {}
-        self._old: dict[Place, bytes] = {}
+        self._new: dict[RowKey, bytes] = {}
+        self._old: dict[RowKey, bytes] = {}
         self._since_s = 0.0
 
-    def get(self, place: Place) -> Raw:
+    def get(self, place: RowKey) -> Raw:
         """The row; `None` where it was not fetched lately."""
         self._turn_over()
         raw = self._new.get(place)
@@ -33,7 +33,7 @@ class RecentRows:
         self._turn_over()
         self._new.update(rows.found_everywhere())
 
-    def forget(self, places: Iterable[Place]) -> None:
+    def forget(self, places: Iterable[RowKey]) -> None:
         """These were written: what was fetched of them is old."""
         for place in places:
             self._new.pop(place, None)

@@ -35,7 +35,7 @@ OWNER = -2
 NOTHING = -3
 """In the place of a fence: none is needed."""
 
-Place = tuple[str, bytes]
+RowKey = tuple[str, bytes]
 """Table and key."""
 _Take = Callable[[Result, frozenset[int]], None]
 
@@ -75,7 +75,7 @@ class _Page(NamedTuple):
 class Rows:
     """A `Reader`, which says what its methods do, over what was fetched of one state."""
 
-    def __init__(self, known: Callable[[Place], Raw] | None = None, *, of_several: bool = False) -> None:
+    def __init__(self, known: Callable[[RowKey], Raw] | None = None, *, of_several: bool = False) -> None:
         """`known` gives rows that need not be fetched, `None` for others. `of_several`: one statement may fetch rows of
         several organizations, which a database that spreads rows by organization could not run in one place.
         """
@@ -236,7 +236,7 @@ class Rows:
         """A row as it was fetched; `None` also where it was not."""
         return self._rows[table].get(key)
 
-    def found_everywhere(self) -> Iterator[tuple[Place, bytes]]:
+    def found_everywhere(self) -> Iterator[tuple[RowKey, bytes]]:
         """Every row that was fetched."""
         for table, rows in self._rows.items():
             for key, raw in rows.items():

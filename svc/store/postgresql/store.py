@@ -32,7 +32,7 @@ from svc.store.postgresql.groups import MOST_FETCHES, Part, Transactions, Uncert
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows
-from svc.store.postgresql.rows import Place, Rows, TooMuchMissingError
+from svc.store.postgresql.rows import RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.url import StoreUrl
@@ -288,7 +288,7 @@ class PostgresqlStore(Store):
         refuse_other(version)
         return found
 
-    def _recent_row(self, place: Place) -> Raw:
+    def _recent_row(self, place: RowKey) -> Raw:
         return self._recent.get(place) or self._transactions.immutable.get(place)
 
     @property

@@ -34,7 +34,7 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import Result, classify_result
+from svc.domain.webhooks.schedule import AttemptResult, classify_result
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
@@ -78,7 +78,7 @@ class AttemptRecord(NamedTuple):
     endpoint: Endpoint
     """As it stood when the attempt was made."""
     event: WebhookEvent
-    result: Result
+    result: AttemptResult
 
 
 class AttemptOutcome(NamedTuple):

@@ -13,7 +13,7 @@ from hypercorn.trio import serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
-ANSWER = (
+RESPONSE = (
     b'{"request_id":"019b76da-a800-7752-8079-3cdead0412c1","deferred_token":"AQGbdtqoAHdSgHk83q0EEsEAAAGbfAEEAFNoFR1jmw'
     b'eeU1MJGrfkWyNThvjxTE4Cssuqq5_s_WAh","visitor_id":"0qppzPLvL54VURDkQrfS","visitor_is_new":false,"identifiable":true,'
     b'"visitor_confidence":100,"state":"enriched","suspect_score":0,"suspect_level":"low"}'
@@ -25,7 +25,7 @@ app = QuartTrio("bare")
 @app.post("/api/v1/identify")
 async def identify() -> Response:
     await request.get_data()
-    return Response(ANSWER, content_type="application/json")
+    return Response(RESPONSE, content_type="application/json")
 
 
 def main() -> None:

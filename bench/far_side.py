@@ -100,9 +100,9 @@ class FarSide:
 
     async def _ask(self, **command: Any) -> Any:
         await self._in.send_all(json.dumps(command).encode() + b"\n")
-        return await self.answer()
+        return await self.response()
 
-    async def answer(self) -> Any:
+    async def response(self) -> Any:
         while b"\n" not in self._rest:
             some = await self._out.receive_some(1 << 20)
             if not some:
@@ -124,7 +124,7 @@ async def far_side(directory: Path, plays: Sequence[str]) -> AsyncGenerator[FarS
     process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root)
     far = FarSide(process, directory)
     try:
-        ports: list[int] = await far.answer()
+        ports: list[int] = await far.response()
         far.urls = [f"https://127.0.0.1:{port}/{place}" for place, port in enumerate(ports)]
         far.named_urls = [
             f"https://{name}:{port}/{place}" for place, (name, port) in enumerate(zip(names, ports, strict=True))
@@ -283,12 +283,12 @@ async def _obey(certificate: str, plays: Sequence[str]) -> None:
                 line, _, rest = rest.partition(b"\n")
                 ((name, arguments),) = json.loads(line).items()
                 if name == "load":
-                    answer: Any = await _load(*arguments, next(seeds))
+                    response: Any = await _load(*arguments, next(seeds))
                 elif name == "arrived":
-                    answer = await playing.arrived(*arguments)
+                    response = await playing.arrived(*arguments)
                 else:
-                    answer, playing.heard = playing.heard, []
-                print(json.dumps(answer), flush=True)
+                    response, playing.heard = playing.heard, []
+                print(json.dumps(response), flush=True)
         nursery.cancel_scope.cancel()
 
 

@@ -17,15 +17,15 @@ from statistics import quantiles
 import trio
 
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
-from tests.support.receivers import HOSTILE, THANKS, Answering, answer, receiver
+from tests.support.receivers import HOSTILE, THANKS, Responder, receiver, response
 from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
 
 BODY = b'{"padding":"' + b"p" * 1200 + b'"}'
-CLOSING = answer("200 OK", "Connection: close")
+CLOSING = response("200 OK", "Connection: close")
 AT_ONCE = 20
 
 
-async def rate(authority: Authority, play: Answering, title: str, deliveries: int) -> None:
+async def rate(authority: Authority, play: Responder, title: str, deliveries: int) -> None:
     """Eight senders, as many as one endpoint may have."""
     backend, left, took = Dialled(), iter(range(deliveries)), []
 
@@ -80,8 +80,8 @@ def main() -> None:
     parser.add_argument("--skip-hostile", action="store_true")
     options = parser.parse_args()
     authority = Authority()
-    trio.run(rate, authority, Answering(THANKS), "keep-alive", options.deliveries)
-    trio.run(rate, authority, Answering(CLOSING), "a connection each", options.deliveries // 4)
+    trio.run(rate, authority, Responder(THANKS), "keep-alive", options.deliveries)
+    trio.run(rate, authority, Responder(CLOSING), "a connection each", options.deliveries // 4)
     for title in () if options.skip_hostile else HOSTILE:
         trio.run(partial(hostile, authority, title))
 

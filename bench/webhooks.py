@@ -213,7 +213,7 @@ async def black_holes(directory: Path, scale: Scale) -> AsyncGenerator[Row]:
     """
     home = _home(directory, "holes")
     api_key = await trio.to_thread.run_sync(prepare, str(home))
-    async with far_side(home, ["healthy", *["never answers", "stalls TLS", "never accepts"] * 3]) as far:
+    async with far_side(home, ["healthy", *["never responds", "stalls TLS", "never accepts"] * 3]) as far:
         subscribe(home, far.urls)
         async with serving(home, far) as service:
             service.pause(range(1, 10), paused=True)

@@ -28,7 +28,7 @@ from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.domain.webhooks.signature import signed_headers
 from svc.domain.webhooks.transport_types import TransportError
-from tests.support.receivers import THANKS, Answering, receiver
+from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending
 
 PAGE = (Path(__file__).parents[1] / "docs" / "webhooks.md").read_text()
@@ -189,7 +189,7 @@ def test_the_page_names_every_error_and_every_event_type():
 
 @pytest.mark.slow
 async def test_every_check_accepts_deliveries_of_the_service(tmp_path: Path):
-    authority, hears, now = Authority(), Answering(THANKS), int(time.time())
+    authority, hears, now = Authority(), Responder(THANKS), int(time.time())
     event_id = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
     event = seal(event_id, "webhook.test", "live", "org_1", {"message": "Zoë"}, now * 1000)
     headers = signed_headers(event_id, event, (SECRET, PREVIOUS), now)

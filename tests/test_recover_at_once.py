@@ -22,7 +22,7 @@ from tests.store.postgresql.nodes import until
 from tests.support.due import Due, certified
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
-from tests.support.receivers import THANKS, Answering, receiver
+from tests.support.receivers import THANKS, Responder, receiver
 
 NEVER_LOOKING = "import svc.actors.outbox; svc.actors.outbox.POLL_INTERVAL_MS = 10**9; import svc.cli; svc.cli.main()"
 PROGRAM = [sys.executable, "-c", NEVER_LOOKING]
@@ -47,11 +47,11 @@ async def spread(servers: Sequence[Served]) -> None:
     await until(lambda: all(abs(shares - part) < 1 for shares in held()), LIMIT_S)
 
 
-async def arrived(heard: Sequence[Answering], each: int) -> None:
+async def arrived(heard: Sequence[Responder], each: int) -> None:
     await until(lambda: [len(one.requests) for one in heard] == [each] * len(heard), LIMIT_S)
 
 
-async def recovers(due: Due, heard: Sequence[Answering], settings: dict[str, str]) -> None:
+async def recovers(due: Due, heard: Sequence[Responder], settings: dict[str, str]) -> None:
     for _, endpoint in due.endpoints:
         command = partial(run, "webhook", "recover", endpoint.id, "--since", "1h", "--data", str(due.data), **settings)
         await trio.to_thread.run_sync(command)
@@ -63,7 +63,7 @@ async def recovers(due: Due, heard: Sequence[Answering], settings: dict[str, str
 @pytest.mark.slow(10)
 async def test_two_workers_send_recovered_deliveries_at_once(tmp_path: Path):
     tls, settings = certified(tmp_path)
-    heard = Answering(THANKS)
+    heard = Responder(THANKS)
     async with receiver(heard, tls) as port:
         due = await trio.to_thread.run_sync(Due, tmp_path / "data", [f"https://127.0.0.1:{port}/"])
         await trio.to_thread.run_sync(partial(due.fill, 5, failed=True))
@@ -78,7 +78,7 @@ async def test_two_nodes_send_recovered_deliveries_at_once(cluster: Cluster, dat
     url: StoreUrl = cluster.url(database)
     tls, settings = certified(tmp_path)
     settings["SVC_STORE"] = str(url)
-    heard = [Answering(THANKS), Answering(THANKS)]
+    heard = [Responder(THANKS), Responder(THANKS)]
     async with receiver(heard[0], tls) as one, receiver(heard[1], tls) as two:
         urls = [f"https://127.0.0.1:{port}/" for port in (one, two)]
         due = await trio.to_thread.run_sync(Due, tmp_path / "data", urls, url)

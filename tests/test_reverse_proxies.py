@@ -129,8 +129,8 @@ def send(
     for name, value in (*named, *more):
         client.putheader(name, value)
     client.endheaders(body)
-    answer = client.getresponse()
-    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, json.loads(answer.read())
+    response = client.getresponse()
+    return response.status, {name.lower(): value for name, value in response.getheaders()}, json.loads(response.read())
 
 
 def made_data(directory: Path) -> dict[str, str]:
@@ -177,7 +177,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     )
     try:
         running = Site(port, server.port, files.client(), keys)
-        await_answer(running, process, folder / "log")
+        await_response(running, process, folder / "log")
         yield running
     finally:
         process.terminate()
@@ -186,7 +186,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         assert server.terminate() == 0
 
 
-def await_answer(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:
+def await_response(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:
     waiting = threading.Event()
     for _ in range(PATIENCE_S * 10):
         assert process.poll() is None, log.read_text()
@@ -204,11 +204,11 @@ BODY = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()
 
 def identified_from(site: Site, *more: tuple[str, str]) -> str:
     """The address that the event of an identification names."""
-    status, _, answer = site.ask(
+    status, _, response = site.ask(
         "POST", "/identify", BODY, *more, x_api_key=site.keys["public"], origin=ORIGIN, user_agent="Mozilla/5.0"
     )
-    assert status == 200, answer
-    _, _, event = site.ask("GET", f"/events/{answer['request_id']}", x_api_key=site.keys["secret"])
+    assert status == 200, response
+    _, _, event = site.ask("GET", f"/events/{response['request_id']}", x_api_key=site.keys["secret"])
     return event["ip_address"]
 
 
@@ -224,12 +224,14 @@ def test_an_address_claimed_by_the_visitor_is_ignored(site: Site, spoofed: str):
 def test_the_visitor_cannot_set_the_connection_fingerprint(site: Site):
     claims = ("X-Connection-Os", "Linux 3.11 and newer")
     headers = {"x_api_key": site.keys["public"], "origin": ORIGIN, "user_agent": USER_AGENT}
-    _, _, answer = site.ask("POST", "/identify", BODY, claims, **headers)
-    assert MISMATCH not in {trigger["signal"] for trigger in answer.get("triggers", ())}
+    _, _, response = site.ask("POST", "/identify", BODY, claims, **headers)
+    assert MISMATCH not in {trigger["signal"] for trigger in response.get("triggers", ())}
     behind = http.client.HTTPConnection("127.0.0.1", site.service_port, timeout=PATIENCE_S)
-    _, _, answer = send(behind, "POST", "/identify", BODY, claims, ("x-forwarded-for", "81.2.69.160"), **headers)
+    _, _, response = send(behind, "POST", "/identify", BODY, claims, ("x-forwarded-for", "81.2.69.160"), **headers)
     behind.close()
-    assert MISMATCH in {trigger["signal"] for trigger in answer.get("triggers", ())}, "the service believes its proxies"
+    assert MISMATCH in {trigger["signal"] for trigger in response.get("triggers", ())}, (
+        "the service believes its proxies"
+    )
 
 
 def test_a_page_can_read_its_response_and_another_origin_is_refused(site: Site):
@@ -275,7 +277,7 @@ def test_a_connection_serves_several_requests_in_sequence(site: Site):
 
 def test_a_body_over_the_limit_gets_the_413_of_the_service(site: Site):
     body = BODY[:-1] + b" " * (1 << 20) + b"}"
-    status, headers, answer = site.ask("POST", "/identify", body, x_api_key=site.keys["public"], origin=ORIGIN)
-    assert (status, answer["error"]["code"]) == (413, "payload_too_large")
+    status, headers, response = site.ask("POST", "/identify", body, x_api_key=site.keys["public"], origin=ORIGIN)
+    assert (status, response["error"]["code"]) == (413, "payload_too_large")
     assert headers["access-control-allow-origin"] == ORIGIN
     assert site.ask("GET", "/readyz")[0] == 200

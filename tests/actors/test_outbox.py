@@ -411,14 +411,14 @@ async def test_every_event_arrives_or_is_listed_as_failed(seed: int, tmp_path: P
     chance = random.Random(seed)
     failures = ((10, TIMEOUT), (0.05, DOWN), (0.01, Attempted(None, "connection_reset", 5, None)))
 
-    def answer(_: Post) -> tuple[float, Attempted]:
+    def respond(_: Post) -> tuple[float, Attempted]:
         return (chance.uniform(0.01, 2), OK) if chance.random() < 0.6 else chance.choice(failures)
 
     with outbox_world(tmp_path, seed) as world:
         number = world.organization()
         endpoints = [world.endpoint(number, f"https://r{place}.example/") for place in range(10)]
         for endpoint in endpoints:
-            world.receivers.scripts[endpoint.endpoint.url] = answer
+            world.receivers.scripts[endpoint.endpoint.url] = respond
         for _ in range(8):
             async with running(world, world.new_outbox()) as world.outbox:
                 for _ in range(5):

@@ -88,13 +88,13 @@ async def test_new_visitors_are_challenged_and_only_suspects_refused(library: Li
 
 async def test_a_lost_response_does_not_create_another_event(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
-        told = await identified_with_a_lost_answer(library, live)
+        told = await identified_with_a_lost_response(library, live)
         ((request_id, event),) = live.events()
     assert told == {"answer": {"request_id": request_id, "duplicate": True}, "keys": 1, "sent": 2}
     assert event.tag == "é"
 
 
-async def identified_with_a_lost_answer(library: Library, live: Live) -> Any:
+async def identified_with_a_lost_response(library: Library, live: Live) -> Any:
     return await library.run(
         """
         const keys = new Set();

@@ -20,7 +20,7 @@ from tests.store.postgresql.nodes import until
 from tests.support.due import Due, certified
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
-from tests.support.receivers import THANKS, Answering, receiver
+from tests.support.receivers import THANKS, Responder, receiver
 from tests.test_recover_at_once import spread
 
 ENDPOINTS, EACH = 10, 80
@@ -33,7 +33,7 @@ async def test_nodes_share_the_endpoints_and_take_over_those_of_a_killed_or_stop
     url = cluster.url(database)
     tls, settings = certified(tmp_path)
     settings["SVC_STORE"] = str(url)
-    heard = [Answering(THANKS) for _ in range(ENDPOINTS)]
+    heard = [Responder(THANKS) for _ in range(ENDPOINTS)]
     async with AsyncExitStack() as stack:
         ports = [await stack.enter_async_context(receiver(one, tls)) for one in heard]
         due = await trio.to_thread.run_sync(
@@ -68,7 +68,7 @@ async def test_nodes_share_the_endpoints_and_take_over_those_of_a_killed_or_stop
     await trio.to_thread.run_sync(partial(run, "check", "--data", str(due.data), "--store", str(url)))
 
 
-def ids(one: Answering) -> Counter[str]:
+def ids(one: Responder) -> Counter[str]:
     return Counter(request.headers["x-svc-event-id"] for request in one.requests)
 
 

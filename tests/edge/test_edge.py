@@ -100,8 +100,8 @@ async def test_an_early_response_with_an_unread_body_is_the_last_one(path: str, 
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
-            answer = await client.ask(b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nbegun" % (path.encode(), HUGE))
-            assert (answer.status, answer.closes) == (status, True)
+            response = await client.ask(b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\nbegun" % (path.encode(), HUGE))
+            assert (response.status, response.closes) == (status, True)
             await client.ended()
 
 
@@ -109,8 +109,8 @@ async def test_an_early_response_reaches_a_client_that_sends_its_whole_body_firs
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
-            answer = await client.ask(post("/echo", b"x" * 1_500_000))
-            assert (answer.status, answer.closes) == (413, True)
+            response = await client.ask(post("/echo", b"x" * 1_500_000))
+            assert (response.status, response.closes) == (413, True)
             await client.ended()
 
 
@@ -119,8 +119,8 @@ async def test_a_client_that_never_stops_sending_is_read_for_a_bounded_time() ->
     with trio.fail_after(HANG_S):
         async with running_edge(linger_timeout_s=0.2, linger_bytes=1 << 40) as world:
             client = await world.connect()
-            answer = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
-            assert answer.status == 401
+            response = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
+            assert response.status == 401
             with pytest.raises(trio.BrokenResourceError):
                 await _send_without_end(client)
 
@@ -129,8 +129,8 @@ async def test_a_client_that_never_stops_sending_is_read_for_a_bounded_number_of
     with trio.fail_after(HANG_S):
         async with running_edge(linger_timeout_s=60, linger_bytes=100_000) as world:
             client = await world.connect()
-            answer = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
-            assert answer.status == 401
+            response = await client.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n")
+            assert response.status == 401
             with pytest.raises(trio.BrokenResourceError):
                 await _send_without_end(client)
 
@@ -179,9 +179,9 @@ async def test_a_slow_request_gets_a_408_at_its_timeout() -> None:
             client = await world.connect()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_trickle, client, get("/hello", b"X-Long: " + b"x" * 1_000))
-                answer = await client.answer()
+                response = await client.response()
                 nursery.cancel_scope.cancel()
-            assert (answer.status, answer.error["code"], answer.closes) == (408, "request_timeout", True)
+            assert (response.status, response.error["code"], response.closes) == (408, "request_timeout", True)
             await client.ended()
             assert world.edge.statistics().connections_cut_reading == 1
             assert world.handlers.paths == []
@@ -192,8 +192,8 @@ async def test_an_incomplete_body_gets_a_408_from_the_edge_after_a_grace_period(
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.2, body_grace_s=0.1) as world:
             client = await world.connect()
-            answer = await client.ask(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
-            assert (answer.status, answer.error["code"], answer.closes) == (408, "request_timeout", True)
+            response = await client.ask(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            assert (response.status, response.error["code"], response.closes) == (408, "request_timeout", True)
             await client.ended()
             assert world.handlers.bodies == []
 
@@ -203,8 +203,8 @@ async def test_a_handler_that_gives_up_on_a_body_responds_before_the_edge() -> N
     with trio.fail_after(HANG_S):
         async with running_edge(request_timeout_s=0.2, body_grace_s=1) as world:
             client = await world.connect()
-            answer = await client.ask(b"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
-            assert (answer.status, answer.body, answer.closes) == (408, b"told by the application", True)
+            response = await client.ask(b"POST /patient HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+            assert (response.status, response.body, response.closes) == (408, b"told by the application", True)
             await client.ended()
 
 
@@ -218,7 +218,7 @@ async def test_a_handler_may_run_longer_than_the_request_timeout() -> None:
             with trio.move_on_after(0.4):
                 await world.handlers.cancelled.wait()
             world.handlers.release.set()
-            assert (await client.answer()).body == b"done"
+            assert (await client.response()).body == b"done"
 
 
 # 3. The end of the server
@@ -233,8 +233,8 @@ async def test_a_running_request_is_finished_during_the_drain() -> None:
             world.shutdown.set()
             await _refuses_connections(world)
             world.handlers.release.set()
-            answer = await client.answer()
-            assert (answer.status, answer.body, answer.closes) == (200, b"done", True)
+            response = await client.response()
+            assert (response.status, response.body, response.closes) == (200, b"done", True)
             await client.ended()
             await world.returned.wait()
 
@@ -258,8 +258,8 @@ async def test_a_request_still_arriving_has_a_short_time_in_the_drain(half: byte
             world.shutdown.set()
             await _refuses_connections(world)
             await client.send(rest)
-            answer = await client.answer()
-            assert (answer.status, answer.closes) == (status, True)
+            response = await client.response()
+            assert (response.status, response.closes) == (status, True)
             await client.ended()
             await world.returned.wait()
 
@@ -308,7 +308,7 @@ async def test_an_incomplete_request_gets_a_400_when_the_client_closes_its_sendi
             client = await world.connect()
             await client.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
             await client.stream.send_eof()
-            assert (await client.answer()).status == 400
+            assert (await client.response()).status == 400
             await client.ended()
 
 
@@ -330,7 +330,7 @@ async def test_pipelined_requests_get_responses_in_order() -> None:
         async with running_edge() as world:
             client = await world.connect()
             await client.send(*(post("/echo", b"%d" % number) for number in range(10)), get("/hello"))
-            assert [(await client.answer()).body for _ in range(11)] == [b"%d" % n for n in range(10)] + [b"hello"]
+            assert [(await client.response()).body for _ in range(11)] == [b"%d" % n for n in range(10)] + [b"hello"]
 
 
 async def test_a_pipelined_request_waits_for_the_running_one() -> None:
@@ -341,7 +341,7 @@ async def test_a_pipelined_request_waits_for_the_running_one() -> None:
             await world.handlers.started.wait()
             await client.send(get("/hello"))
             world.handlers.release.set()
-            assert [(await client.answer()).body for _ in range(3)] == [b"done", b"second", b"hello"]
+            assert [(await client.response()).body for _ in range(3)] == [b"done", b"second", b"hello"]
 
 
 async def test_the_body_is_requested_with_100_continue_when_the_handler_reads_it() -> None:
@@ -360,8 +360,8 @@ async def test_the_body_of_a_request_refused_early_is_never_requested(path: str,
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
             head = b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\nExpect: 100-continue\r\n\r\n" % (path.encode(), HUGE)
-            answer = await client.ask(head)
-            assert (answer.status, answer.closes) == (status, True)
+            response = await client.ask(head)
+            assert (response.status, response.closes) == (status, True)
             await client.ended()
 
 
@@ -378,16 +378,16 @@ async def test_an_upgrade_offer_gets_a_plain_http_response(upgrade: bytes) -> No
         async with running_edge() as world:
             client = await world.connect()
             for _ in range(2):
-                answer = await client.ask(get("/hello", *fields))
-                assert (answer.status, answer.body) == (200, b"hello")
+                response = await client.ask(get("/hello", *fields))
+                assert (response.status, response.body) == (200, b"hello")
 
 
 async def test_http_1_0_gets_a_response_and_is_closed() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
-            answer = await client.ask(b"GET /hello HTTP/1.0\r\n\r\n")
-            assert (answer.status, answer.body, answer.closes) == (200, b"hello", True)
+            response = await client.ask(b"GET /hello HTTP/1.0\r\n\r\n")
+            assert (response.status, response.body, response.closes) == (200, b"hello", True)
             await client.ended()
 
 
@@ -404,8 +404,8 @@ async def test_head_gets_a_response_without_a_body() -> None:
         async with running_edge() as world:
             client = await world.connect()
             await client.send(b"HEAD /hello HTTP/1.1\r\nHost: a\r\n\r\n")
-            answer = await client.answer(to_head=True)
-            assert (answer.status, answer.headers["content-length"]) == (200, "5")
+            response = await client.response(to_head=True)
+            assert (response.status, response.headers["content-length"]) == (200, "5")
             assert (await client.ask(get("/hello"))).body == b"hello"
 
 
@@ -416,7 +416,7 @@ async def test_a_body_larger_than_the_read_ahead_arrives_complete() -> None:
             client = await world.connect()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(client.send, post("/echo", body))
-                assert (await client.answer()).body == body
+                assert (await client.response()).body == body
             chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (b"one", b"two" * 1_000, b"three"))
             head = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
             assert (await client.ask(head, chunks, b"0\r\n\r\n")).body == b"one" + b"two" * 1_000 + b"three"
@@ -427,8 +427,8 @@ async def test_a_chunked_body_over_the_limit_gets_a_413() -> None:
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
             head = b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-            answer = await client.ask(head, b"7d0\r\n%s\r\n" % (b"x" * 2_000))
-            assert (answer.status, answer.closes) == (413, True)
+            response = await client.ask(head, b"7d0\r\n%s\r\n" % (b"x" * 2_000))
+            assert (response.status, response.closes) == (413, True)
             await client.ended()
 
 
@@ -451,17 +451,17 @@ async def test_the_application_sees_the_peer_address() -> None:
             client = await world.connect()
             assert isinstance(client.stream, trio.SocketStream)
             address = list(client.stream.socket.getsockname())
-            answer = await client.ask(get("/peer", b"X-Forwarded-For: 203.0.113.9", b"Forwarded: for=203.0.113.9"))
-            assert answer.body == b'["%s",%d]\n' % (address[0].encode(), address[1])
+            response = await client.ask(get("/peer", b"X-Forwarded-For: 203.0.113.9", b"Forwarded: for=203.0.113.9"))
+            assert response.body == b'["%s",%d]\n' % (address[0].encode(), address[1])
 
 
 async def test_a_response_has_a_date_and_does_not_name_the_server() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             for request in (get("/hello"), b"nonsense\r\n\r\n"):
-                answer = await (await world.connect()).ask(request)
-                assert answer.fields.count("date") == 1
-                assert "server" not in answer.fields
+                response = await (await world.connect()).ask(request)
+                assert response.fields.count("date") == 1
+                assert "server" not in response.fields
 
 
 # 6. Answers of the edge itself, and what is said about faults
@@ -475,12 +475,12 @@ async def test_the_responses_of_the_edge_have_the_error_body(request_bytes: byte
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
-            answer = await client.ask(request_bytes)
-            assert answer.status == status
-            assert answer.error == {"code": code, "message": "Mend it.", "status": status}
-            assert answer.headers["content-type"] == "application/json"
-            assert answer.headers["x-request-id"] == "the-request-id"
-            assert answer.closes
+            response = await client.ask(request_bytes)
+            assert response.status == status
+            assert response.error == {"code": code, "message": "Mend it.", "status": status}
+            assert response.headers["content-type"] == "application/json"
+            assert response.headers["x-request-id"] == "the-request-id"
+            assert response.closes
             await client.ended()
             assert world.edge.statistics().requests_malformed == 1
 
@@ -517,8 +517,8 @@ async def test_an_application_error_is_logged_and_gets_a_response_and_the_server
         async with running_edge(app) as world:
             for path in ("/one", "/group", "/nothing"):
                 client = await world.connect()
-                answer = await client.ask(get(path))
-                assert (answer.status, answer.error["code"], answer.closes) == (500, "internal_error", True)
+                response = await client.ask(get(path))
+                assert (response.status, response.error["code"], response.closes) == (500, "internal_error", True)
                 await client.ended()
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
 
@@ -549,7 +549,7 @@ async def test_an_application_that_violates_asgi_is_logged_and_its_connection_cl
             client = await world.connect()
             await client.send(get("/"))
             if status is not None:
-                assert (await client.answer()).status == status
+                assert (await client.response()).status == status
             await client.ended()
     assert ["ResponseError" in (record.exc_text or "") for record in caplog.records] == [True]
 

@@ -77,12 +77,12 @@ async def test_a_connection_with_a_running_request_is_never_evicted(mock_clock: 
         await world.handlers.started.wait()
         mock_clock.jump(1_000)
         second = await world.connect()
-        answer = await second.answer()
-        assert (answer.status, answer.error["code"], answer.closes) == (503, "service_unavailable", True)
+        response = await second.response()
+        assert (response.status, response.error["code"], response.closes) == (503, "service_unavailable", True)
         await second.ended()
         assert world.edge.statistics().connections_refused == 1
         world.handlers.release.set()
-        assert (await first.answer()).body == b"done"
+        assert (await first.response()).body == b"done"
         mock_clock.jump(1)  # looked for again
         await served(world)
 
@@ -102,8 +102,8 @@ async def _gives_way_with_a_503(mock_clock: MockClock, half: bytes) -> None:
         await _has_read(world, half)
         mock_clock.jump(LONG_ENOUGH_S)
         await served(world)
-        answer = await slow.answer()
-        assert (answer.status, answer.error["code"], answer.closes) == (503, "service_unavailable", True)
+        response = await slow.response()
+        assert (response.status, response.error["code"], response.closes) == (503, "service_unavailable", True)
         await slow.ended()
         assert world.handlers.bodies == []
 
@@ -115,7 +115,7 @@ async def test_a_request_that_has_just_begun_is_not_evicted(mock_clock: MockCloc
             await beginner.send(half)
             await _has_read(world, half)
             mock_clock.jump(0.1)
-            assert (await (await world.connect()).answer()).status == 503
+            assert (await (await world.connect()).response()).status == 503
             assert (await beginner.ask(rest)).status == 200
 
 
@@ -133,8 +133,8 @@ async def test_a_connection_whose_client_does_not_read_the_response_is_evicted(m
 async def test_a_connection_whose_unread_body_is_being_discarded_is_evicted(mock_clock: MockClock) -> None:
     async with running_edge(max_connections=1, linger_timeout_s=600) as world:
         refused = await world.connect()
-        answer = await refused.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n")
-        assert (answer.status, answer.closes) == (401, True)
+        response = await refused.ask(b"POST /unauthorized HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n")
+        assert (response.status, response.closes) == (401, True)
         await trio.testing.wait_all_tasks_blocked(0.01)
         await served(world)
         await refused.ended()

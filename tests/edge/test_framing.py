@@ -156,8 +156,8 @@ async def test_an_ambiguous_head_gets_one_400_and_nothing_after_it_is_served(req
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
-            answer = await client.ask(request_bytes, HIDDEN)
-            assert (answer.status, answer.error["code"], answer.closes) == (400, "bad_request", True)
+            response = await client.ask(request_bytes, HIDDEN)
+            assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
             await client.ended()
             assert world.handlers.paths == []
 
@@ -167,8 +167,8 @@ async def test_an_ambiguous_body_gets_one_400_and_nothing_after_it_is_served(bod
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
             client = await world.connect()
-            answer = await client.ask(framed(CHUNKED, body=body), HIDDEN)
-            assert (answer.status, answer.error["code"], answer.closes) == (400, "bad_request", True)
+            response = await client.ask(framed(CHUNKED, body=body), HIDDEN)
+            assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
             await client.ended()
             assert world.handlers.bodies == []
             assert "/hidden" not in world.handlers.paths
@@ -181,7 +181,7 @@ async def test_an_ambiguous_request_after_a_valid_one_does_not_affect_its_respon
             client = await world.connect()
             sound = await client.ask(post("/echo", b"sound"), request_bytes, HIDDEN)
             assert (sound.status, sound.body, sound.closes) == (200, b"sound", False)
-            assert (await client.answer()).status == 400
+            assert (await client.response()).status == 400
             await client.ended()
             assert world.handlers.paths == ["/echo"]
 
@@ -207,8 +207,8 @@ async def test_a_valid_request_is_served_however_it_is_split_into_packets(reques
             client = await world.connect()
             for _ in range(2):
                 await _send_in_steps(client.stream, request_bytes, step)
-                answer = await client.answer()
-                assert (answer.status, answer.body) == (200, b"hello")
+                response = await client.response()
+                assert (response.status, response.body) == (200, b"hello")
             assert world.edge.statistics().connections_accepted == 1
 
 
@@ -252,13 +252,13 @@ ENCLOSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("sent", "answers", "are_last"), ENCLOSED.values(), ids=ENCLOSED.keys())
-async def test_a_request_inside_another_is_never_served(sent: bytes, answers: int, are_last: bool) -> None:
+@pytest.mark.parametrize(("sent", "responses", "are_last"), ENCLOSED.values(), ids=ENCLOSED.keys())
+async def test_a_request_inside_another_is_never_served(sent: bytes, responses: int, are_last: bool) -> None:
     with trio.fail_after(HANG_S):
         async with running_edge(max_body_bytes=1_000) as world:
             client = await world.connect()
             await client.send(sent, b"" if are_last else get("/hello", b"Connection: close"))
-            assert (await client.rest()).count(b"HTTP/1.1 ") == answers + (not are_last)
+            assert (await client.rest()).count(b"HTTP/1.1 ") == responses + (not are_last)
             assert "/hidden" not in world.handlers.paths
             assert len(world.handlers.paths) == (1 if are_last else 2)
 
@@ -276,7 +276,7 @@ async def test_tiny_chunks_are_bounded_in_number_and_do_not_block_others() -> No
             enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END)
             await client.send(enough)
             assert (await other.ask(get("/hello"))).status == 200
-            assert (await client.answer()).body == b"x" * (MOST_CHUNKS - 1)
+            assert (await client.response()).body == b"x" * (MOST_CHUNKS - 1)
             assert (await client.ask(enough)).status == 200  # counted again
             assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END))).status == 400
             await client.ended()

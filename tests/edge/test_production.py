@@ -87,8 +87,8 @@ def visit(device: int) -> bytes:
 async def test_an_ambiguous_head_gets_one_400_and_nothing_is_served(production: Production) -> None:
     for name, shape in AMBIGUOUS.items():
         async with production.client() as client:
-            answer = await client.ask(production.here(shape), get("/readyz"))
-            assert (answer.status, answer.error["code"], answer.closes) == (400, "bad_request", True), name
+            response = await client.ask(production.here(shape), get("/readyz"))
+            assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True), name
             await client.ended()
         assert production.served() == {}, name
 
@@ -98,19 +98,19 @@ async def test_an_ambiguous_body_gets_one_400_and_nothing_of_it_is_stored(produc
         for name, body in AMBIGUOUS_BODIES.items():
             async with production.client() as client:
                 shape = framed(CHUNKED, *production.fields, body=body, first=IDENTIFY)
-                answer = await client.ask(production.here(shape), get("/readyz"))
-                assert (answer.status, answer.error["code"], answer.closes) == (400, "bad_request", True), name
+                response = await client.ask(production.here(shape), get("/readyz"))
+                assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True), name
                 await client.ended()
             assert NEVER_SERVED not in production.served(), name
 
 
 async def test_a_request_inside_another_is_never_served(production: Production) -> None:
-    for name, (sent, answers, are_last) in ENCLOSED.items():
+    for name, (sent, responses, are_last) in ENCLOSED.items():
         before = sum(production.served().values())
         async with production.client() as client:
             last = b"" if are_last else get("/healthz", b"Connection: close")
             await client.send(production.keyed(sent), last)
-            assert (await client.rest()).count(b"HTTP/1.1 ") == answers + (not are_last), name
+            assert (await client.rest()).count(b"HTTP/1.1 ") == responses + (not are_last), name
         assert sum(production.served().values()) - before == (1 if are_last else 2), name
         assert NEVER_SERVED not in production.served(), name
 
@@ -123,9 +123,9 @@ async def test_a_valid_request_is_served_however_it_is_split_into_packets(produc
             for _ in range(2):
                 for start in range(0, len(request), step):
                     await client.send(request[start : start + step])
-                answer = await client.answer()
-                assert (answer.status, answer.error["details"][0]["issue"]) == (422, "malformed_json"), name
-                assert not answer.closes, name
+                response = await client.response()
+                assert (response.status, response.error["details"][0]["issue"]) == (422, "malformed_json"), name
+                assert not response.closes, name
 
 
 @pytest.mark.parametrize(
@@ -144,17 +144,17 @@ async def test_an_early_response_with_an_unread_body_is_the_last_one(
     for sent in (b"begun", b"x" * 2_000_000):
         async with production.client() as client:
             head = framed(b"Content-Length: 2000000", *production.fields, first=first)
-            answer = await client.ask(head, sent)
-            assert (answer.status, answer.closes) == (status, True)
+            response = await client.ask(head, sent)
+            assert (response.status, response.closes) == (status, True)
             await client.ended()
 
 
 async def test_pipelined_identifications_get_responses_in_order(production: Production) -> None:
     async with production.client() as client:
         await client.send(*(production.identify(visit(device)) for device in range(5)), get("/healthz"))
-        answers = [await client.answer() for _ in range(6)]
-    assert [answer.status for answer in answers] == [200] * 6
-    told = [msgspec.json.decode(answer.body)["request_id"] for answer in answers[:5]]
+        responses = [await client.response() for _ in range(6)]
+    assert [response.status for response in responses] == [200] * 6
+    told = [msgspec.json.decode(response.body)["request_id"] for response in responses[:5]]
     assert told == [request_id for request_id, _ in production.live.events()]
 
 
@@ -175,7 +175,7 @@ async def test_a_client_that_disconnects_within_its_body_stores_nothing(producti
         async with production.client() as client:
             await client.send(whole[:-1])
             await client.stream.send_eof()  # type: ignore[union-attr]
-            assert (await client.answer()).status == 400
+            assert (await client.response()).status == 400
             await client.ended()
 
 
@@ -193,4 +193,4 @@ async def test_a_full_edge_evicts_a_silent_connection_and_not_a_served_one(tmp_p
                     assert (await other.ask(get("/healthz"))).status == 200
                     await silent.ended()
                     threads.release()
-                    assert (await served.answer()).status == 200
+                    assert (await served.response()).status == 200

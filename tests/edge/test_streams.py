@@ -137,7 +137,7 @@ async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
             world.shutdown.set()
             await world.until(lambda: world.edge._shared.draining)
             await client.send(b"\r\n")
-            assert (await client.answer()).closes
+            assert (await client.response()).closes
             await world.returned.wait()
 
 

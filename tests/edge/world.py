@@ -109,7 +109,7 @@ def create_app(handlers: Handlers, *, max_body_bytes: int = 1 << 20) -> QuartTri
     return app
 
 
-class Answer(msgspec.Struct):
+class HttpResponse(msgspec.Struct):
     status: int
     headers: dict[str, str]
     body: bytes
@@ -135,25 +135,25 @@ class Client:
     async def send(self, *parts: bytes) -> None:
         await self.stream.send_all(b"".join(parts))
 
-    async def ask(self, *parts: bytes) -> Answer:
+    async def ask(self, *parts: bytes) -> HttpResponse:
         await self.send(*parts)
-        return await self.answer()
+        return await self.response()
 
-    async def answer(self, *, to_head: bool = False) -> Answer:
+    async def response(self, *, to_head: bool = False) -> HttpResponse:
         """The next answer, by its own framing."""
         head = await self._until(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")[:-2]
         pairs = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
-        answer = Answer(int(first.split(" ")[1]), dict(pairs), b"", [name for name, _ in pairs])
-        if answer.status < 200 or to_head:
-            return answer
-        if answer.headers.get("transfer-encoding") == "chunked":
+        response = HttpResponse(int(first.split(" ")[1]), dict(pairs), b"", [name for name, _ in pairs])
+        if response.status < 200 or to_head:
+            return response
+        if response.headers.get("transfer-encoding") == "chunked":
             while size := int(await self._until(b"\r\n"), 16):
-                answer.body += (await self._take(size + 2))[:-2]
+                response.body += (await self._take(size + 2))[:-2]
             await self._take(2)
         else:
-            answer.body = await self._take(int(answer.headers["content-length"]))
-        return answer
+            response.body = await self._take(int(response.headers["content-length"]))
+        return response
 
     async def rest(self) -> bytes:
         """All that comes until the server closes. A reset is an error."""

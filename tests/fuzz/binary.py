@@ -167,7 +167,7 @@ def check_requests(_: tuple[bytes, int], found: tuple[Any, ...]) -> None:
 
 # A receiver's answers
 
-ANSWERS = [
+RESPONSES = [
     b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     b"HTTP/1.1 429 Slow down\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n",
     b"HTTP/1.1 503 No\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\nConnection: close\r\n\r\n",
@@ -177,7 +177,7 @@ ANSWERS = [
     b"HTTP/1.0 301 Moved\r\nLocation: https://a/\r\n\r\nbody",
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n\x00\x01",
 ]
-ANSWER_PIECES = [
+RESPONSE_PIECES = [
     b"\r\n",
     b"Retry-After: ",
     b" ",
@@ -194,7 +194,7 @@ ANSWER_PIECES = [
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-class Answering(httpcore.AsyncMockStream):
+class Responding(httpcore.AsyncMockStream):
     """A connection on which this arrives, in pieces; without TLS, as there is none to read ahead in."""
 
     def get_extra_info(self, info: str) -> Any:
@@ -203,10 +203,10 @@ class Answering(httpcore.AsyncMockStream):
 
 class Receiver(httpcore.AsyncMockBackend):
     async def connect_tcp(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        return Answering(list(self._buffer))
+        return Responding(list(self._buffer))
 
 
-def read_answer(sent: bytes) -> Attempted:
+def read_response(sent: bytes) -> Attempted:
     async def attempt() -> Attempted:
         backend = Receiver([sent[at : at + 50] for at in range(0, len(sent), 50)])
         transport = WebhookTransport(_resolved, TargetPolicy(), TLS, lambda: NOW_MS, backend=backend)
@@ -222,7 +222,7 @@ async def _resolved(_: str) -> list[str]:
     return ["81.2.69.160"]
 
 
-def check_answer(_: bytes, found: Attempted) -> None:
+def check_response(_: bytes, found: Attempted) -> None:
     assert found.response_code is None or 200 <= found.response_code <= 999
     assert found.error in {None, "timeout", "connection_reset", "redirect", "http_status", "response_too_large"}
     assert (found.error is None) <= (found.response_code is not None and 200 <= found.response_code < 300)
@@ -391,7 +391,7 @@ TARGETS = {
         check_body,
     ),
     "requests": Target(st.tuples(mutated(REQUESTS, REQUEST_PIECES), st.integers(1, 40)), read_requests, check_requests),
-    "answers": Target(mutated(ANSWERS, ANSWER_PIECES), read_answer, check_answer),
+    "answers": Target(mutated(RESPONSES, RESPONSE_PIECES), read_response, check_response),
     "attestations": Target(
         st.tuples(
             st.lists(st.sampled_from(CHAIN), max_size=4)

@@ -72,7 +72,9 @@ RESPONSES = st.tuples(
 )
 
 
-def answered(request: bytes, status: int, headers: Headers, parts: list[bytes], *, lean: bool, is_last: bool) -> object:
+def responded(
+    request: bytes, status: int, headers: Headers, parts: list[bytes], *, lean: bool, is_last: bool
+) -> object:
     """The bytes of a response and whether the connection goes on; only that it is an error, where it is one."""
     http = HttpProtocol(16_384, lean=lean)
     http.receive_data(request)
@@ -96,7 +98,7 @@ def test_a_response_has_the_same_bytes_with_and_without_h11(
 ):
     status, headers, parts, is_last = response
     with_h11, without = (
-        answered(request, status, headers, parts, lean=lean, is_last=is_last) for lean in (False, True)
+        responded(request, status, headers, parts, lean=lean, is_last=is_last) for lean in (False, True)
     )
     assert with_h11 == without
 

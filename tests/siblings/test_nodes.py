@@ -30,7 +30,7 @@ SHARE = share_of(QUEUE)
 DUE = Due((QUEUE,))
 
 
-def answers(*shares: int) -> list[Result]:
+def beat_results(*shares: int) -> list[Result]:
     """To a node's beat: it has these shares from now on."""
     taken = Result([(lease_name(share).encode(), int8(1)) for share in shares], len(shares))
     return [Result([], 0), Result([], 0), taken]
@@ -74,7 +74,7 @@ async def running(*nodes: Node) -> AsyncGenerator[None]:
 async def test_messages_go_to_the_keeper_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):
     keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
     keeper.siblings.keep()
-    two.shares.learn(answers(SHARE), trio.current_time(), NodeRank(3, 1))
+    two.shares.learn(beat_results(SHARE), trio.current_time(), NodeRank(3, 1))
     identified = IdentifiedMessage(1, UUID(int=7), an_event())
     async with running(keeper, one, two):
         one.siblings.to_keeper(RefusedMessage(REFUSED))
@@ -131,11 +131,11 @@ async def test_an_invalid_message_is_ignored(url: StoreUrl):
 
 async def test_a_node_that_takes_a_share_gets_its_messages_and_polls_for_earlier_ones(url: StoreUrl):
     former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
-    former.shares.learn(answers(SHARE), trio.current_time(), NodeRank(2, 0))
+    former.shares.learn(beat_results(SHARE), trio.current_time(), NodeRank(2, 0))
     async with running(former, next_one, sender):
         former.shares.give_back([SHARE])
         looks = next_one.looks
-        next_one.shares.learn(answers(SHARE), trio.current_time(), NodeRank(2, 1))
+        next_one.shares.learn(beat_results(SHARE), trio.current_time(), NodeRank(2, 1))
         await until(lambda: next_one.looks > looks)
         former.heard.clear()
         sender.siblings.to_sender(SHARE, DUE)

@@ -60,7 +60,7 @@ def _judge(run: Simulation, snapshot: Snapshot) -> Iterator[str]:
     acts, numbers = run.acts, [shop.number for shop in run.acts.shops]
     events = {number: dict(_events(snapshot, number)) for number in numbers}
     by_tag = {event.tag: (number, raw_id, event) for number in numbers for raw_id, event in events[number].items()}
-    yield from _answers(acts, by_tag, sum(map(len, events.values())))
+    yield from _responses(acts, by_tag, sum(map(len, events.values())))
     yield from acts.afterwards.check(snapshot, numbers, run.seen)
     for shop in acts.shops:
         yield from _money(snapshot, acts, shop, events[shop.number])
@@ -87,7 +87,7 @@ def _events(snapshot: Snapshot, number: int) -> Iterator[tuple[bytes, Event]]:
 Tagged = Mapping[str | None, tuple[int, bytes, Event]]
 
 
-def _answers(acts: Acts, by_tag: Tagged, stored: int) -> Iterator[str]:
+def _responses(acts: Acts, by_tag: Tagged, stored: int) -> Iterator[str]:
     if len(by_tag) != stored:
         yield f"{stored} events were recorded for {len(by_tag)} requests"
     by_key: dict[tuple[int, int], set[str]] = defaultdict(set)

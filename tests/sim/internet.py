@@ -19,7 +19,7 @@ from tests.support.receivers import (
     body_without_end,
     dripping_a_body,
     dripping_headers,
-    never_answers,
+    never_responds,
     read_request,
 )
 
@@ -36,7 +36,7 @@ Manner = Literal[
     "black hole",
     "stalls in tls",
     "other name",
-    "never answers",
+    "never responds",
     "drips its head",
     "drips its body",
     "resets",
@@ -49,7 +49,7 @@ Manner = Literal[
 ]
 """How a receiver takes what is sent to it."""
 MANNERS: tuple[Manner, ...] = get_args(Manner)
-MIXED: tuple[Manner, ...] = ("well", "well", "well", "500", "resets after work", "slowly", "hangs up", "never answers")
+MIXED: tuple[Manner, ...] = ("well", "well", "well", "500", "resets after work", "slowly", "hangs up", "never responds")
 """What one that is `mixed` draws from, again for each connection and request."""
 
 Naming = Literal["well", "flips", "leads inside", "leads astray", "unknown", "silent"]
@@ -184,7 +184,7 @@ class Host:
             if manner in ENDS:
                 await ENDS[manner](stream)
                 return
-            if not await ANSWERS.get(manner, _answers_well)(wire, manner, receipt):
+            if not await ANSWERS.get(manner, _responds_well)(wire, manner, receipt):
                 return
             served += 1
 
@@ -305,7 +305,7 @@ Answer = Callable[[Wire, Manner, Receipt], Awaitable[bool]]
 """Answers a request; whether another may follow on the connection."""
 
 
-async def _answers_well(wire: Wire, manner: Manner, receipt: Receipt) -> bool:
+async def _responds_well(wire: Wire, manner: Manner, receipt: Receipt) -> bool:
     chance = wire.host.internet.chance
     await trio.sleep(chance.uniform(2, 9.5) if manner == "slowly" else chance.uniform(0.001, 0.3))
     closes = chance.random() < 0.2
@@ -317,7 +317,7 @@ async def _answers_well(wire: Wire, manner: Manner, receipt: Receipt) -> bool:
     return not closes
 
 
-async def _answers_a_status(wire: Wire, manner: Manner, _: Receipt) -> bool:
+async def _responds_with_a_status(wire: Wire, manner: Manner, _: Receipt) -> bool:
     chance = wire.host.internet.chance
     await trio.sleep(chance.uniform(0.001, 0.3))
     wait = b"Retry-After: %d\r\n" % chance.choice((1, 7, 90, 4000, 99_999)) if manner in ("429", "503") else b""
@@ -344,11 +344,11 @@ async def _closes_half_way(wire: Wire, _: Manner, __: Receipt) -> bool:
 
 
 ANSWERS: dict[Manner, Answer] = {
-    "500": _answers_a_status,
-    "429": _answers_a_status,
-    "503": _answers_a_status,
-    "302": _answers_a_status,
-    "410": _answers_a_status,
+    "500": _responds_with_a_status,
+    "429": _responds_with_a_status,
+    "503": _responds_with_a_status,
+    "302": _responds_with_a_status,
+    "410": _responds_with_a_status,
     "resets": _resets,
     "resets after work": _resets,
     "closes half-way": _closes_half_way,
@@ -364,7 +364,7 @@ async def _talks_nonsense(stream: trio.abc.Stream) -> None:
 
 
 ENDS: dict[Manner, Play] = {
-    "never answers": never_answers,
+    "never responds": never_responds,
     "drips its head": dripping_headers(0.9),
     "drips its body": dripping_a_body(0.9),
     "hangs up": _hangs_up,

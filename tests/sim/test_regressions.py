@@ -38,7 +38,7 @@ def test_setting_the_clock_does_not_lengthen_a_cancelled_attempt(seconds: int, t
         shops=(Shop(),),
         steps=(
             Register(at=0, hook=0, org=0),
-            Receive(at=0, hook=0, manner="never answers"),
+            Receive(at=0, hook=0, manner="never responds"),
             Identify(at=1, org=0),
             Jump(at=3, seconds=seconds),
             Change(at=4, hook=0, what="remove"),

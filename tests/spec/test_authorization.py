@@ -331,9 +331,9 @@ class Wire:
         if self._stream is None:
             self._stream, self._rest = await trio.open_tcp_stream("127.0.0.1", self._port), b""
         await self._stream.send_all(head.encode() + body)
-        return await self._answer(self._stream)
+        return await self._response(self._stream)
 
-    async def _answer(self, stream: trio.SocketStream) -> tuple[int, Any]:
+    async def _response(self, stream: trio.SocketStream) -> tuple[int, Any]:
         received = self._rest
         while b"\r\n\r\n" not in received:
             received += await self._more(stream)

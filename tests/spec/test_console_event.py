@@ -76,7 +76,7 @@ async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
         removed, _ = await hooks.create()
         other = await identified(hooks.live, hooks.production)
         await at_rest()
-        hooks.receivers.answer(DOWN)
+        hooks.receivers.respond_with(DOWN)
         request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
         await at_rest()
         assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3

@@ -97,7 +97,7 @@ async def test_deliveries_waiting_for_a_receiver_do_not_count_as_behind(tmp_path
     """Decisions 8.4: a paused or failing endpoint's deliveries wait for as long as it takes."""
     async with subscribing(tmp_path) as hooks:
         endpoint_id, _ = await hooks.create()
-        hooks.receivers.answer(DOWN)
+        hooks.receivers.respond_with(DOWN)
         if why == "paused":
             await hooks.happen()
             await hooks.patch(endpoint_id, paused=True)

@@ -217,7 +217,7 @@ async def test_webhook_metrics_show_the_current_state(tmp_path: Path):
         found = await scrape(customer.live)
         assert found("svc_webhook_endpoints", status="active") == 1
         assert found("svc_webhook_deliveries_open") == 0
-        customer.receivers.answer(DOWN)
+        customer.receivers.respond_with(DOWN)
         await customer.happen()
         found = await scrape(customer.live)
         assert found("svc_webhook_attempts_total", result="retrying") == 1
@@ -232,7 +232,7 @@ async def test_webhook_metrics_show_the_current_state(tmp_path: Path):
         assert found("svc_webhook_endpoints", status="paused") == 1
         assert found("svc_webhook_oldest_due_seconds", status="active") == 0
         assert found("svc_webhook_oldest_due_seconds", status="paused") > 3590
-        customer.receivers.answer(OK)
+        customer.receivers.respond_with(OK)
         await customer.patch(endpoint, paused=False)
         await customer.wait()
         found = await scrape(customer.live)

@@ -162,11 +162,11 @@ def test_enumerations_of_responses_are_open_and_those_of_requests_are_closed():
     """Decisions 1.10: clients accept new values, and the service refuses those it does not know."""
     assert "x-extensible-enum" in DOCUMENT["info"]["description"]
     assert SCHEMAS["IssueSdkKeyBody"]["properties"]["environment"]["enum"]
-    assert [where for where, part in properties() if "enum" in part and where.startswith(tuple(answers()))] == []
+    assert [where for where, part in properties() if "enum" in part and where.startswith(tuple(response_names()))] == []
     assert SCHEMAS["TriggerBody"]["properties"]["signal"]["x-extensible-enum"] == list(SIGNALS)
 
 
-def answers() -> list[str]:
+def response_names() -> list[str]:
     return [
         kind.__name__ for route in API for kind in (route.answer, *(kind for _, kind in route.other_answers)) if kind
     ]

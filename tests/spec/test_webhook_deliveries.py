@@ -20,7 +20,7 @@ from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
 from tests.support.live import PUBLIC_ADDRESS, live_service
-from tests.support.receivers import DOWN, OK, Post, Request, answer, read_request, receiver
+from tests.support.receivers import DOWN, OK, Post, Request, read_request, receiver, response
 from tests.support.serving_postgresql import at_rest
 
 OTHER_URL = f"https://{PUBLIC_ADDRESS}/other"
@@ -116,10 +116,10 @@ async def test_after_a_rotation_both_secrets_sign_and_a_second_rotation_replaces
 async def test_a_paused_endpoint_gets_no_new_events_and_receives_its_queue_on_resume(hooks: Subscriber):
     """Interface 3 and 6, rule 7; decisions 8.4."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer(DOWN)
+    hooks.receivers.respond_with(DOWN)
     (first,) = await hooks.happen()
     await hooks.patch(endpoint_id, paused=True)
-    hooks.receivers.answer(OK)
+    hooks.receivers.respond_with(OK)
     assert await hooks.happen() == []
     assert await hooks.wait(hours=9) == []
     await hooks.patch(endpoint_id, paused=False)
@@ -170,12 +170,14 @@ async def test_a_test_is_one_signed_delivery_regardless_of_subscriptions(hooks: 
     assert_request_id(post.event["id"])
 
 
-@pytest.mark.parametrize("answer", [DOWN, GONE])
-async def test_a_failed_test_is_not_retried_and_does_not_make_an_endpoint_failing(hooks: Subscriber, answer: Attempted):
+@pytest.mark.parametrize("response", [DOWN, GONE])
+async def test_a_failed_test_is_not_retried_and_does_not_make_an_endpoint_failing(
+    hooks: Subscriber, response: Attempted
+):
     """Decisions 8.4, 8.5: nor does a redelivery; a success of either heals an endpoint."""
     endpoint_id, _ = await hooks.create()
     (post,) = await hooks.happen()
-    hooks.receivers.answer(answer)
+    hooks.receivers.respond_with(response)
     await hooks.do(endpoint_id, "redeliver", {"event_id": post.event["id"]})
     hooks.receivers.take()
     await hooks.do(endpoint_id, "test")
@@ -185,10 +187,10 @@ async def test_a_failed_test_is_not_retried_and_does_not_make_an_endpoint_failin
     assert [(one["status"], one["attempt"]) for one in attempts] == [("failed", 1), ("failed", 1), ("delivered", 1)]
     shown = await hooks.shown(endpoint_id)
     assert (shown["status"], shown["failed_24h"]) == ("active", 2)
-    hooks.receivers.answer(GONE)
+    hooks.receivers.respond_with(GONE)
     await hooks.happen()
     assert (await hooks.shown(endpoint_id))["status"] == "failing"
-    hooks.receivers.answer(OK)
+    hooks.receivers.respond_with(OK)
     await hooks.do(endpoint_id, "test")
     assert (await hooks.shown(endpoint_id))["status"] == "active"
 
@@ -230,7 +232,7 @@ async def test_a_redelivery_repeats_the_same_event(hooks: Subscriber):
     assert again.body == first.body
     assert again.headers["X-Svc-Timestamp"] != first.headers["X-Svc-Timestamp"]
     assert again.signed_with(secret)
-    hooks.receivers.answer(DOWN)
+    hooks.receivers.respond_with(DOWN)
     await hooks.do(endpoint_id, "redeliver", {"event_id": first.event["id"]})
     assert len(hooks.receivers.take()) == 1
     assert await hooks.wait(hours=9) == []
@@ -288,9 +290,9 @@ async def test_a_redelivery_must_name_one_event(hooks: Subscriber, body: Any, fi
 async def test_an_attempt_is_listed_with_its_outcome(hooks: Subscriber):
     """Interface 2.10, decisions 8.3."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer(TIMEOUT)
+    hooks.receivers.respond_with(TIMEOUT)
     (post,) = await hooks.happen()
-    hooks.receivers.answer(OK)
+    hooks.receivers.respond_with(OK)
     await hooks.wait(seconds=6)
     delivered, retrying = await hooks.deliveries()
     shared = {
@@ -323,7 +325,7 @@ async def test_an_attempt_is_listed_with_its_outcome(hooks: Subscriber):
 async def test_nine_attempts_take_about_seven_hours_and_the_last_one_fails_the_delivery(hooks: Subscriber):
     """Interface 6, rule 6; decisions 8.2 and 8.3: the same id and bytes each time."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer(DOWN)
+    hooks.receivers.respond_with(DOWN)
     posts: list[Post] = await hooks.happen()
     for step_s in (5, 30, 120, 600, 1800, 3600, 7200, 11_700):
         due_in_s = hooks.due_in_s()
@@ -357,9 +359,9 @@ async def test_attempts_are_listed_in_the_order_of_their_start(hooks: Subscriber
 
 async def page(hooks: Subscriber, query: str) -> tuple[list[str], str | None]:
     """Ids of a page, and the cursor of the next."""
-    answer = (await hooks("GET", DELIVERIES + query)).json()
-    assert set(answer) <= {"deliveries", "next_cursor"}
-    return [one["id"] for one in answer["deliveries"]], answer.get("next_cursor")
+    response = (await hooks("GET", DELIVERIES + query)).json()
+    assert set(response) <= {"deliveries", "next_cursor"}
+    return [one["id"] for one in response["deliveries"]], response.get("next_cursor")
 
 
 async def test_pages_are_consecutive_while_new_attempts_arrive(hooks: Subscriber):
@@ -462,9 +464,9 @@ async def test_a_cursor_is_valid_only_unmodified_and_for_its_owner(hooks: Subscr
 async def test_counters_cover_attempts_of_the_last_24_hours(hooks: Subscriber):
     """Interface 2.9, decisions 8.6."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer(DOWN)
+    hooks.receivers.respond_with(DOWN)
     await hooks.happen(2)
-    hooks.receivers.answer(OK)
+    hooks.receivers.respond_with(OK)
     hooks.live.clock.advance(hours=12)
     await hooks.happen()
     shown = await hooks.shown(endpoint_id)
@@ -487,13 +489,13 @@ async def test_five_failures_over_ten_minutes_make_an_endpoint_failing_and_a_2xx
     async def status() -> str:
         return (await hooks.shown(endpoint_id))["status"]
 
-    hooks.receivers.answer(DOWN)
+    hooks.receivers.respond_with(DOWN)
     for _ in range(5):
         await hooks.happen()
         assert await status() == "active", "however many failures at once"
     await hooks.wait(seconds=600)
     assert await status() == "failing"
-    hooks.receivers.answer(OK)
+    hooks.receivers.respond_with(OK)
     assert len(await hooks.happen()) >= 1
     assert await status() == "active"
     await hooks.wait(hours=1)
@@ -507,7 +509,7 @@ async def test_a_410_ends_the_delivery_and_another_url_or_a_resume_starts_again(
 ):
     """Decisions 8.2 and 8.4; when it was last sent to is still known."""
     endpoint_id, _ = await hooks.create()
-    hooks.receivers.answer(GONE)
+    hooks.receivers.respond_with(GONE)
     await hooks.happen()
     shown = await hooks.shown(endpoint_id)
     assert (shown["status"], shown["failed_24h"]) == ("failing", 1)
@@ -533,7 +535,7 @@ class Heard:
 
     async def __call__(self, stream: trio.abc.Stream) -> None:
         request = await read_request(stream)
-        await stream.send_all(answer("200 OK"))
+        await stream.send_all(response("200 OK"))
         if request is not None:
             self._keep.send_nowait(request)
             await read_request(stream)  # to the end of the connection

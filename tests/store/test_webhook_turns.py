@@ -169,22 +169,22 @@ def test_an_endpoint_is_responding_unless_removed_paused_or_failing(tmp_path: Pa
     with outbox_world(tmp_path) as world:
         endpoint = world.endpoint(world.organization(), URL)
 
-        def answers() -> bool:
+        def responds() -> bool:
             return world.read(partial(is_answering, queue=endpoint.queue))
 
-        assert answers()
+        assert responds()
         set_health(world, endpoint.queue, Health(failures=4))
-        assert answers()
+        assert responds()
         set_health(world, endpoint.queue, Health(failures=5))
-        assert not answers()
+        assert not responds()
         set_health(world, endpoint.queue, Health())
         world.change(endpoint, paused=True)
-        assert not answers()
+        assert not responds()
         world.change(endpoint, paused=False)
-        assert answers()
+        assert responds()
         assert world.read(first_removed) is None
         world.remove(endpoint)
-        assert not answers()
+        assert not responds()
         assert world.read(first_removed) is not None
 
 

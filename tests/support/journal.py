@@ -12,7 +12,7 @@ from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import Served
 
 CLIENTS = 8
-FIRST_ANSWER_S = 10
+FIRST_RESPONSE_S = 10
 """For the first answer, on a machine that has other things to do."""
 
 
@@ -72,7 +72,7 @@ async def load(
         for number in range(CLIENTS):
             mine = again[number::CLIENTS]
             nursery.start_soon(_client, client, api_key, journal, f"{round_number}/{number}", mine, pause_s)
-        with trio.move_on_after(FIRST_ANSWER_S):
+        with trio.move_on_after(FIRST_RESPONSE_S):
             await journal.more()
         await trio.sleep(seconds)
         await trio.to_thread.run_sync(kill or server.kill)

@@ -36,7 +36,7 @@ from svc.world import World
 from tests.support.acknowledged import VICTIMS, kill_one, lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle
 from tests.support.process import Served, run, run_json
-from tests.support.receivers import Request, answer, read_request
+from tests.support.receivers import Request, read_request, response
 
 COMPLETED = "identification.completed"
 RECEIVERS = 10
@@ -47,19 +47,19 @@ PAUSE_S = 0.1
 
 _AUTHORITY = "ca.pem"
 
-Answer = Literal["200", "500", "410", "drop"]
+Status = Literal["200", "500", "410", "drop"]
 Pair = tuple[int, str]
 """(endpoint number, event id)"""
 
-_LINES: dict[Answer, bytes] = {
-    "200": answer("200 OK"),
-    "500": answer("500 Internal Server Error"),
-    "410": answer("410 Gone"),
+_LINES: dict[Status, bytes] = {
+    "200": response("200 OK"),
+    "500": response("500 Internal Server Error"),
+    "410": response("410 Gone"),
 }
 
 
 class Arrival(NamedTuple):
-    answer: Answer
+    status: Status
     counted: bool
     """Whether the attempt counts. Where a connection that was kept dies before it answers, the same attempt comes again
     on a new one."""
@@ -99,7 +99,7 @@ class Fickle:
         finally:
             await trio.aclose_forcefully(stream)
 
-    def _hear(self, request: Request, *, first: bool) -> Answer:
+    def _hear(self, request: Request, *, first: bool) -> Status:
         place, event_id = int(request.target.strip("/")), request.headers["x-svc-event-id"]
         at, signature = request.headers["x-svc-timestamp"], request.headers["x-svc-signature"]
         verdict = verify_delivery([self.secrets[place]], signature, at, request.body, self._world.now_ms() // 1000)
@@ -115,7 +115,7 @@ class Fickle:
         self.last_s = trio.current_time()
         return chosen
 
-    def _choose(self, place: int, event_id: str, before: int) -> Answer:
+    def _choose(self, place: int, event_id: str, before: int) -> Status:
         if self.kind or before >= self._failing_arrivals:
             return "200"
         drawn = random.Random(f"{self._seed}/{place}/{event_id}/{before}").random()
@@ -315,10 +315,10 @@ def undelivered(snapshot: Snapshot, fickle: Fickle, receivers: int) -> Iterator[
     listed = {_pair(attempt) for attempt in attempts if attempt.status == "failed"}
     events = [str(identification_event_id(COMPLETED, request_id)) for request_id in stored]
     for pair in product(range(1, receivers + 1), events):
-        answers = {arrival.answer for arrival in fickle.arrivals.get(pair, ())}
+        statuses = {arrival.status for arrival in fickle.arrivals.get(pair, ())}
         state = states.get(pair, "missing")
-        if not (state == "delivered" and "200" in answers) and not (state == "failed" and pair in listed):
-            yield f"{pair[1]} to endpoint {pair[0]} is {state}, and was answered {answers}"
+        if not (state == "delivered" and "200" in statuses) and not (state == "failed" and pair in listed):
+            yield f"{pair[1]} to endpoint {pair[0]} is {state}, and was answered {statuses}"
 
 
 def delivery_states(snapshot: Snapshot) -> dict[Pair, str]:

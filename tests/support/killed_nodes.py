@@ -352,14 +352,14 @@ class KilledNodes:
                 key, device = f"{number}/{sent}", chance.randrange(200)
                 sent, began_s = sent + 1, trio.current_time()
                 with trio.fail_after(FORGOTTEN_S):
-                    while not await self._is_answered(client, api_key, key, device, chance):
+                    while not await self._has_response(client, api_key, key, device, chance):
                         self._sent_again += 1
                         await trio.sleep(AGAIN_S)
                 self._last_began_s = max(self._last_began_s, began_s)
                 self._told_of_webhooks += number % 2 == 0
                 await trio.sleep(PAUSE_BEHIND_S if self._is_behind() else PAUSE_S)
 
-    async def _is_answered(
+    async def _has_response(
         self, client: httpx.AsyncClient, api_key: str, key: str, device: int, chance: random.Random
     ) -> bool:
         headers = {

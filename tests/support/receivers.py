@@ -52,8 +52,8 @@ Script = Callable[[Post], tuple[float, Attempted]]
 """What comes back, after how many seconds."""
 
 
-def always(answer: Attempted, after_s: float = 0.02) -> Script:
-    return lambda _: (after_s, answer)
+def always(response: Attempted, after_s: float = 0.02) -> Script:
+    return lambda _: (after_s, response)
 
 
 WELL = always(OK)
@@ -73,9 +73,9 @@ class Receivers:
         self.most_open_in_all = 0
         self._held: dict[str, trio.Event] = {}
 
-    def answer(self, answer: Attempted) -> None:
-        """Every URL answers this from now on, at once."""
-        self.script = always(answer, 0)
+    def respond_with(self, response: Attempted) -> None:
+        """Every URL responds with this from now on, at once."""
+        self.script = always(response, 0)
 
     def hold(self, *urls: str) -> None:
         """What arrives there is not answered before `release`."""
@@ -96,11 +96,11 @@ class Receivers:
         try:
             if url in self._held:
                 await self._held[url].wait()
-            after_s, answer = self.scripts.get(url, self.script)(seen)
+            after_s, response = self.scripts.get(url, self.script)(seen)
             await trio.sleep(after_s)
         finally:
             self.open[url] -= 1
-        return answer
+        return response
 
     def to(self, url: str) -> list[Post]:
         return [post for post in self.posts if post.url == url]
@@ -147,15 +147,15 @@ async def read_request(stream: trio.abc.ReceiveStream) -> Request | None:
     return Request(head, body)
 
 
-def answer(status: str, *fields: str, body: bytes = b"") -> bytes:
+def response(status: str, *fields: str, body: bytes = b"") -> bytes:
     lines = [f"HTTP/1.1 {status}", *fields, f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
 
-THANKS = answer("200 OK", body=b"thanks")
+THANKS = response("200 OK", body=b"thanks")
 
 
-class Answering:
+class Responder:
     """Reads each request to its end and answers in order; the last answer is repeated. Remembers what arrived."""
 
     def __init__(self, *answers: bytes) -> None:
@@ -206,11 +206,11 @@ def body_without_end(every_s: float | None = None) -> Play:
     return endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", chunk, every_s)
 
 
-async def never_answers(_: trio.abc.Stream) -> None:
+async def never_responds(_: trio.abc.Stream) -> None:
     await trio.sleep_forever()
 
 
-never_reads = never_answers
+never_reads = never_responds
 
 
 def after_a_request(play: Play) -> Play:
@@ -225,7 +225,7 @@ HOSTILE: dict[str, Play] = {
     "drips headers": after_a_request(dripping_headers(0.02)),
     "drips a body": after_a_request(dripping_a_body(0.02)),
     "a body without end": after_a_request(body_without_end()),
-    "never answers": after_a_request(never_answers),
+    "never responds": after_a_request(never_responds),
     "never reads": never_reads,
     "1 MB of headers": after_a_request(once(b"HTTP/1.1 200 OK\r\n" + b"X-Large: " + b"y" * 1_000_000)),
     "100,000 headers": after_a_request(once(b"HTTP/1.1 200 OK\r\n" + b"X-Many: y\r\n" * 100_000 + b"\r\n")),

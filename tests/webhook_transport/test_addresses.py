@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from svc.webhook_transport.resolver import SystemResolver
-from tests.support.receivers import THANKS, Answering, answer, receiver
+from tests.support.receivers import THANKS, Responder, receiver, response
 from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, issue_of, sending
 
 PUBLIC_V4, PUBLIC_V6 = "81.2.69.160", "2a00:1450:4001:80b::200e"
@@ -42,7 +42,7 @@ def test_there_are_at_least_200_cases():
 @pytest.mark.slow
 async def test_no_private_address_is_dialed_in_any_case(authority: Authority):
     """The name turns hostile at one stage. All dials are real; those to public addresses lead to loopback."""
-    async with receiver(Answering(answer("500 Internal Server Error")), authority.server(NAME)) as port:
+    async with receiver(Responder(response("500 Internal Server Error")), authority.server(NAME)) as port:
         for hostile, records, stage in CASES:
             turned = STAGES.index(stage)
             answers = [(PUBLIC_V4,)] * turned + [RECORDS[records](hostile)] * (len(STAGES) - turned)
@@ -61,7 +61,7 @@ async def test_no_private_address_is_dialed_in_any_case(authority: Authority):
 
 async def test_a_persistent_connection_does_not_bypass_the_check_of_a_rebound_name(authority: Authority):
     names = Names(**{NAME: [(PUBLIC_V4,), ("127.0.0.1",), (PUBLIC_V4,)]})
-    hears = Answering(THANKS)
+    hears = Responder(THANKS)
     async with receiver(hears, authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend, networks=()) as sender:
@@ -145,7 +145,7 @@ async def test_an_address_of_this_machine_is_not_public(authority: Authority):
 async def test_only_a_private_network_opened_by_the_operator_can_be_reached(authority: Authority):
     names = Names(**{NAME: ("10.1.2.3",), "other.test": ("10.2.2.3",)})
     opened = (ip_network("10.1.0.0/16"),)
-    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
+    async with receiver(Responder(THANKS), authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend, networks=opened) as sender:
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error is None

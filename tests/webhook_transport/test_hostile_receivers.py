@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_WIRE_BYTES
-from tests.support.receivers import HOSTILE, THANKS, Answering, Play, never_reads, receiver
+from tests.support.receivers import HOSTILE, THANKS, Play, Responder, never_reads, receiver
 from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ LARGE = b'{"padding":"' + b"p" * 8_000_000 + b'"}'
     [
         (HOSTILE["drips headers"], None),
         (HOSTILE["drips a body"], 200),
-        (HOSTILE["never answers"], None),
+        (HOSTILE["never responds"], None),
         (never_reads, None),
     ],
 )
@@ -99,7 +99,7 @@ async def test_black_holes_do_not_delay_a_healthy_receiver(authority: Authority)
     """R6 as far as the transport goes: nothing is shared that a stalled attempt could keep."""
     async with (
         receiver(never_reads, None) as hole,
-        receiver(Answering(THANKS), authority.server(NAME)) as healthy,
+        receiver(Responder(THANKS), authority.server(NAME)) as healthy,
         sending(authority, Names(), deadline_s=10 * HANG_S) as sender,
         trio.open_nursery() as nursery,
     ):

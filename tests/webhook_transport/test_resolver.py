@@ -34,7 +34,7 @@ class Zone:
         return ("81.2.69.160",)
 
 
-async def until_answered(resolver: SystemResolver, host: str) -> None:
+async def until_resolved(resolver: SystemResolver, host: str) -> None:
     while not await resolver(host):  # the end of a thread is no event of trio's
         await trio.to_thread.run_sync(time.sleep, 0.001)
 
@@ -85,7 +85,7 @@ async def test_a_name_is_not_resolved_again_while_its_thread_is_still_busy(zone:
     assert [await resolver("black0.test") for _ in range(2)] == [()] * 2
     assert zone.asked == ["black0.test"]
     zone.let_go.set()
-    await until_answered(resolver, "black0.test")
+    await until_resolved(resolver, "black0.test")
 
 
 async def test_resolvable_names_are_not_delayed_by_any_number_of_silent_ones(zone: Zone, mock_clock: MockClock):
@@ -104,7 +104,7 @@ async def test_a_name_that_stops_responding_loses_its_thread(zone: Zone, mock_cl
     zone.black.add("turning.test")
     assert await timed_out(zone, resolver, mock_clock, "turning.test") == [()]
     zone.let_go.set()
-    await until_answered(resolver, "good.test")
+    await until_resolved(resolver, "good.test")
     zone.let_go.clear()
     assert await timed_out(zone, resolver, mock_clock, "turning.test") == [()]  # again, in the other pool
     assert await resolver("good.test")

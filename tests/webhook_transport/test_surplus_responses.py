@@ -10,7 +10,7 @@ import ssl
 import pytest
 import trio
 
-from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
+from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
 from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
 
 
@@ -26,7 +26,7 @@ async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext
     return len(backend.dials)
 
 
-class Hears(Answering):
+class Hears(Responder):
     def __init__(self, *answers: bytes) -> None:
         super().__init__(*answers)
         self.bodies: list[bytes] = []
@@ -38,7 +38,9 @@ class Hears(Answering):
 
 
 @pytest.mark.parametrize(
-    "surplus", [THANKS, answer("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"], ids=["200", "410", "100", "noise"]
+    "surplus",
+    [THANKS, response("410 Gone"), b"HTTP/1.1 100 Continue\r\n\r\n", b"x"],
+    ids=["200", "410", "100", "noise"],
 )
 async def test_data_after_a_response_is_not_used_for_a_later_delivery(authority: Authority, surplus: bytes):
     hears = Hears(THANKS + surplus)
@@ -66,7 +68,7 @@ class Holding(trio.abc.SendStream):
         await self._stream.aclose()
 
 
-@pytest.mark.parametrize("surplus", [THANKS, answer("410 Gone"), b"x"], ids=["200", "410", "noise"])
+@pytest.mark.parametrize("surplus", [THANKS, response("410 Gone"), b"x"], ids=["200", "410", "noise"])
 async def test_data_in_a_separate_tls_record_is_not_used_for_a_later_delivery_either(
     authority: Authority, surplus: bytes
 ):
@@ -96,7 +98,7 @@ async def test_a_response_that_switches_protocols_is_invalid(authority: Authorit
     """Nobody proposed it."""
     switches = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     async with (
-        receiver(Answering(switches + THANKS), authority.server(NAME)) as port,
+        receiver(Responder(switches + THANKS), authority.server(NAME)) as port,
         sending(authority, Names()) as sender,
     ):
         with trio.fail_after(HANG_S):

@@ -16,7 +16,7 @@ from svc.domain.webhooks.transport_types import Attempted
 from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s
-from tests.support.receivers import THANKS, Answering, Play, answer, read_request, receiver
+from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
 from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialled, Names, sending
 
 HEADERS = {"Content-Type": "application/json", "X-Svc-Event-ID": "0197"}
@@ -31,13 +31,13 @@ async def post(sender: WebhookTransport, to: str, body: bytes = b"{}") -> Attemp
         return await sender.post(to, body, HEADERS)
 
 
-async def one_attempt(authority: Authority, *answers: bytes) -> Attempted:
-    async with receiver(Answering(*answers), authority.server(NAME)) as port, sending(authority, Names()) as sender:
+async def one_attempt(authority: Authority, *responses: bytes) -> Attempted:
+    async with receiver(Responder(*responses), authority.server(NAME)) as port, sending(authority, Names()) as sender:
         return await post(sender, url(port))
 
 
 async def test_the_body_and_the_headers_arrive_unchanged(authority: Authority):
-    hears = Answering(THANKS)
+    hears = Responder(THANKS)
     body = '{"name":"Zoë"}'.encode() * 5000
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names()) as sender:
         attempted = await post(sender, url(port), body)
@@ -67,13 +67,13 @@ async def test_the_body_and_the_headers_arrive_unchanged(authority: Authority):
     ],
 )
 async def test_only_2xx_is_success(authority: Authority, status: str, error: str | None):
-    attempted = await one_attempt(authority, answer(status))
+    attempted = await one_attempt(authority, response(status))
     assert (attempted.response_code, attempted.error) == (int(status[:3]), error)
 
 
 async def test_a_redirect_is_not_followed(authority: Authority):
     backend = Dialled()
-    hears = Answering(answer("302 Found", "Location: /elsewhere"))
+    hears = Responder(response("302 Found", "Location: /elsewhere"))
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         attempted = await post(sender, url(port))
     assert attempted.error == "redirect"
@@ -101,12 +101,12 @@ async def test_a_response_without_a_length_ends_with_the_connection(authority: A
 
 @pytest.mark.parametrize(("length", "error"), [(MAX_BODY_BYTES, None), (MAX_BODY_BYTES + 1, "response_too_large")])
 async def test_a_response_may_have_16_kib(authority: Authority, length: int, error: str | None):
-    attempted = await one_attempt(authority, answer("200 OK", body=b"x" * length))
+    attempted = await one_attempt(authority, response("200 OK", body=b"x" * length))
     assert (attempted.response_code, attempted.error) == (200, error)
 
 
 async def test_the_body_of_a_failure_is_not_awaited(authority: Authority):
-    cut_short = answer("500 Internal Server Error", body=b"x" * 1_000_000)[:200]
+    cut_short = response("500 Internal Server Error", body=b"x" * 1_000_000)[:200]
     assert (await one_attempt(authority, cut_short)).error == "http_status"
 
 
@@ -158,7 +158,7 @@ async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialed(aut
 
 async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: Authority):
     backend = Dialled()
-    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
+    async with receiver(Responder(THANKS), authority.server(NAME)) as port:
         names = Names(**{NAME: ("127.0.0.9", "127.0.0.1")})
         async with sending(authority, names, backend) as sender:
             assert (await post(sender, url(port))).error is None
@@ -174,7 +174,7 @@ async def test_a_silent_address_leaves_time_for_the_next(authority: Authority, m
 
     monkeypatch.setattr(connections, "DIAL_LIMIT_S", 0.02)
     async with (
-        receiver(Answering(THANKS), authority.server(NAME)) as port,
+        receiver(Responder(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(**{NAME: ("127.0.0.9", "127.0.0.1")}), FirstSilent()) as sender,
     ):
         assert (await post(sender, url(port))).error is None
@@ -187,7 +187,7 @@ async def test_the_certificate_must_be_valid_trusted_and_name_the_host(authority
         authority.server(NAME, expires=yesterday),
         Authority().server(NAME),
     ):
-        hears = Answering(THANKS)
+        hears = Responder(THANKS)
         async with receiver(hears, served) as port, sending(authority, Names()) as sender:
             attempted = await post(sender, url(port))
         assert (attempted.response_code, attempted.error) == (None, "tls_error")
@@ -197,21 +197,21 @@ async def test_the_certificate_must_be_valid_trusted_and_name_the_host(authority
 async def test_an_ip_address_url_needs_a_certificate_for_that_address(authority: Authority):
     names = Names(**{"127.0.0.1": ("127.0.0.1",)})
     for served, error in ((authority.server("127.0.0.1"), None), (authority.server(NAME), "tls_error")):
-        async with receiver(Answering(THANKS), served) as port, sending(authority, names) as sender:
+        async with receiver(Responder(THANKS), served) as port, sending(authority, names) as sender:
             assert (await post(sender, f"https://127.0.0.1:{port}/")).error == error
 
 
 async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authority):
     async def play(stream: trio.abc.Stream) -> None:
         await stream.receive_some()
-        await stream.send_all(answer("400 Bad Request"))
+        await stream.send_all(response("400 Bad Request"))
 
     async with receiver(play, None) as port, sending(authority, Names()) as sender:
         assert (await post(sender, url(port))).error == "tls_error"
 
 
 async def test_a_connection_is_reused_for_the_next_delivery_to_the_same_url(authority: Authority):
-    backend, hears = Dialled(), Answering(THANKS)
+    backend, hears = Dialled(), Responder(THANKS)
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         for _ in range(5):
             assert (await post(sender, url(port))).error is None
@@ -220,11 +220,11 @@ async def test_a_connection_is_reused_for_the_next_delivery_to_the_same_url(auth
     assert len(backend.dials) == hears.connections == 2  # one for each URL
 
 
-async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
+async def responded_at_once(authority: Authority, count: int) -> tuple[int, int]:
     """Twice so many deliveries that are answered together: (arrived, dials)."""
     backend, arrived = Dialled(), []
 
-    async def answers_all_at_once(stream: trio.abc.Stream) -> None:
+    async def responds_all_at_once(stream: trio.abc.Stream) -> None:
         while (request := await read_request(stream)) is not None:
             arrived.append(request)
             awaited = count if len(arrived) <= count else 2 * count
@@ -233,7 +233,7 @@ async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
             await stream.send_all(THANKS)
 
     async with (
-        receiver(answers_all_at_once, authority.server(NAME)) as port,
+        receiver(responds_all_at_once, authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         for _ in range(2):
@@ -246,14 +246,14 @@ async def answered_at_once(authority: Authority, count: int) -> tuple[int, int]:
 async def test_at_most_as_many_connections_are_kept_per_url_as_it_has_deliveries_in_flight(
     authority: Authority,
 ):
-    assert await answered_at_once(authority, ENDPOINT_SLOTS) == (2 * ENDPOINT_SLOTS, ENDPOINT_SLOTS)
-    assert await answered_at_once(authority, ENDPOINT_SLOTS + 3) == (2 * ENDPOINT_SLOTS + 6, ENDPOINT_SLOTS + 6)
+    assert await responded_at_once(authority, ENDPOINT_SLOTS) == (2 * ENDPOINT_SLOTS, ENDPOINT_SLOTS)
+    assert await responded_at_once(authority, ENDPOINT_SLOTS + 3) == (2 * ENDPOINT_SLOTS + 6, ENDPOINT_SLOTS + 6)
 
 
 async def test_headers_and_body_are_sent_in_one_write(authority: Authority):
     backend = Dialled()
     async with (
-        receiver(Answering(THANKS), authority.server(NAME)) as port,
+        receiver(Responder(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         for _ in range(3):
@@ -264,7 +264,7 @@ async def test_headers_and_body_are_sent_in_one_write(authority: Authority):
 async def test_an_idle_connection_is_not_kept_past_its_timeout(authority: Authority, monkeypatch: pytest.MonkeyPatch):
     backend = Dialled()
     async with (
-        receiver(Answering(THANKS), authority.server(NAME)) as port,
+        receiver(Responder(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         await post(sender, url(port))
@@ -276,7 +276,7 @@ async def test_an_idle_connection_is_not_kept_past_its_timeout(authority: Author
 async def test_a_persistent_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
     backend = Dialled()
     names = Names(**{NAME: [("127.0.0.1",), ("127.0.0.2",), ("127.0.0.1",)]})
-    async with receiver(Answering(THANKS), authority.server(NAME)) as port:
+    async with receiver(Responder(THANKS), authority.server(NAME)) as port:
         backend = Dialled(leading_to=port)
         async with sending(authority, names, backend) as sender:
             for _ in range(3):
@@ -284,23 +284,23 @@ async def test_a_persistent_connection_is_not_used_for_another_address_of_the_na
     assert backend.dials == ["127.0.0.1", "127.0.0.2"]
 
 
-async def answers_once(stream: trio.abc.Stream) -> None:
+async def responds_once(stream: trio.abc.Stream) -> None:
     await read_request(stream)
     await stream.send_all(THANKS)
 
 
-async def answers_once_and_hangs_up_on_the_next(stream: trio.abc.Stream) -> None:
-    await answers_once(stream)
+async def responds_once_and_hangs_up_on_the_next(stream: trio.abc.Stream) -> None:
+    await responds_once(stream)
     await read_request(stream)
 
 
-async def answers_once_and_then_what_nobody_asked(stream: trio.abc.Stream) -> None:
-    await answers_once(stream)
-    await stream.send_all(answer("408 Request Timeout", "Connection: close"))
+async def responds_once_and_then_unasked(stream: trio.abc.Stream) -> None:
+    await responds_once(stream)
+    await stream.send_all(response("408 Request Timeout", "Connection: close"))
 
 
 @pytest.mark.parametrize(
-    "play", [answers_once, answers_once_and_hangs_up_on_the_next, answers_once_and_then_what_nobody_asked]
+    "play", [responds_once, responds_once_and_hangs_up_on_the_next, responds_once_and_then_unasked]
 )
 async def test_a_dead_persistent_connection_is_replaced_within_the_attempt(authority: Authority, play: Play):
     backend = Dialled()
@@ -334,7 +334,7 @@ async def test_a_persistent_connection_that_dies_within_the_response_is_a_failur
 async def test_a_receiver_that_sends_connection_close_is_dialed_again(authority: Authority):
     backend = Dialled()
     async with (
-        receiver(Answering(answer("200 OK", "Connection: close")), authority.server(NAME)) as port,
+        receiver(Responder(response("200 OK", "Connection: close")), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
     ):
         assert [(await post(sender, url(port))).error for _ in range(2)] == [None, None]
@@ -342,7 +342,7 @@ async def test_a_receiver_that_sends_connection_close_is_dialed_again(authority:
 
 
 async def test_retry_after_is_passed_on_with_a_failure(authority: Authority):
-    attempted = await one_attempt(authority, answer("429 Too Many Requests", "retry-after: 120"))
+    attempted = await one_attempt(authority, response("429 Too Many Requests", "retry-after: 120"))
     assert (attempted.error, attempted.retry_after_s) == ("http_status", 120)
 
 

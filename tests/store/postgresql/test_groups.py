@@ -457,7 +457,7 @@ async def test_the_result_of_a_commit_with_a_lost_response_is_determined(
     cluster: Cluster, made: str, *, happened: bool, others: int
 ):
     """Whether or not somebody else has written for the organization since."""
-    lost = LostAnswer(happened=happened)
+    lost = LostResponse(happened=happened)
     async with node(cluster, made) as store, node(cluster, made) as other:
         await store.write([partial(enter_once, 0, 1)], organizations=[1])
 
@@ -474,7 +474,7 @@ async def test_the_result_of_a_commit_with_a_lost_response_is_determined(
         assert lines == await other.query(partial(balance, 1)) == 2 + others
 
 
-class LostAnswer:
+class LostResponse:
     """Loses the answer to the first commit, which has happened or has not."""
 
     def __init__(self, *, happened: bool) -> None:

@@ -57,7 +57,7 @@ from svc.domain.useragent import read_agent
 from svc.http.authentication import Caller
 from svc.http.body import decode, sdk_platform, unpack
 from svc.http.client_api import read_submission
-from svc.http.endpoint import Call
+from svc.http.handler import Call
 from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic
 from svc.service import Service

@@ -146,7 +146,7 @@ ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that 
 ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
 
 DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
-STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("duty",))
+STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
 SWEPT_AT = Metric(
     "svc_retention_last_success_timestamp_seconds",
     "gauge",

@@ -50,8 +50,8 @@ from svc.http.accepting import PlainListener
 from svc.http.app import App
 from svc.http.authentication import AuthPolicy
 from svc.http.edge import Edge, EdgeLimits, serve
-from svc.http.endpoint import Services, Webhooks
 from svc.http.exchange import edge_refusal
+from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
 from svc.http.request_details import details
 from svc.http.scrape import Scrape

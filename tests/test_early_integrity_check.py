@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.early_walk import EarlyWalk
+from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.store.codec import CorruptionError
 from svc.store.directory import open_directory
 from svc.store.store import Store
@@ -41,12 +41,12 @@ def opened(tmp_path: Path) -> Iterator[CountingStore]:
 
 
 def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: CountingStore):
-    EarlyWalk.begin(data).finish(opened)
+    EarlyIntegrityCheck.begin(data).finish(opened)
     assert opened.checks == 0
 
 
 def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: CountingStore):
-    check = EarlyWalk.begin(data)
+    check = EarlyIntegrityCheck.begin(data)
     store = open_directory(data, inline, os.urandom).store
     check.finish(opened)
     store.close()
@@ -60,17 +60,17 @@ def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened
         pages[place] ^= 64
     file.write_bytes(pages)
     with pytest.raises(CorruptionError, match="page"):
-        EarlyWalk.begin(data).finish(opened)
+        EarlyIntegrityCheck.begin(data).finish(opened)
     assert opened.checks == 0
 
 
 def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: CountingStore):
-    EarlyWalk.begin(tmp_path / "nothing").finish(opened)
+    EarlyIntegrityCheck.begin(tmp_path / "nothing").finish(opened)
     assert opened.checks == 1
 
 
 def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
-    check = EarlyWalk.begin(data)
+    check = EarlyIntegrityCheck.begin(data)
     check.finish(opened)
     with pytest.raises(ChildProcessError):
         os.waitpid(check._process, os.WNOHANG)

@@ -181,7 +181,9 @@ def _paths(route: Route) -> list[str]:
 def _operation(route: Route) -> str:
     kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
     role = f", role `{route.role}`" if route.role else ""
-    statuses = ", ".join(dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_answers))))
+    statuses = ", ".join(
+        dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_responses)))
+    )
     own = [code for code in route.codes if code not in EVERY_ROUTE]
     refused = f" Errors: {', '.join(f'`{code}`' for code in own)}." if own else ""
     fill = partial(textwrap.fill, width=120, break_on_hyphens=False)

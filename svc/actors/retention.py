@@ -141,11 +141,11 @@ async def _write(store: Store, progress: Progress, number: int, task: str, job: 
     try:
         (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
     except (StoreFullError, UnavailableError) as error:
-        log.warning("retention stopped: the store takes no writes", organization=number, duty=task, reason=str(error))
+        log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
         progress.failed[task] += 1
         return None
     if isinstance(outcome, Exception):
-        log.error("retention task failed", organization=number, duty=task, exc_info=outcome)
+        log.error("retention task failed", organization=number, task=task, exc_info=outcome)
         progress.failed[task] += 1
         return None
     await trio.sleep(REST * (trio.current_time() - began))

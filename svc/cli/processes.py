@@ -17,7 +17,7 @@ import trio
 from svc.actors.keeper import Keeping
 from svc.actors.network_watch import NetworkWatch
 from svc.cli.data_directory import opened_directory
-from svc.cli.early_walk import EarlyWalk
+from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import Reload
@@ -54,7 +54,7 @@ def serve_directory(
     directory: Path,
     config: Config,
     read: ReadConfig,
-    walk: EarlyWalk | None,
+    check: EarlyIntegrityCheck | None,
     *,
     init: bool,
     as_json: bool,
@@ -62,7 +62,7 @@ def serve_directory(
 ) -> int:
     """Serve a data directory until SIGTERM, alone in it; returns the exit status. Returns in each worker, too.
 
-    `walk` is the walk over its store that has begun; the rest are options of `svc serve`.
+    `check` is the integrity check of its store that has begun; the rest are options of `svc serve`.
     """
     load_patterns()
     world = World.real()
@@ -73,10 +73,10 @@ def serve_directory(
             opened_to_serve(directory, config, world, create=init) as found,
             reach(directory, Seat()) as siblings,
         ):
-            if walk is None:
+            if check is None:
                 found.store.check_pages()
             else:
-                walk.finish(found.store)
+                check.finish(found.store)
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)

@@ -40,7 +40,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.weights import StoredWeights
 from svc.http.authentication import Caller
 from svc.http.client_api import read_submission, submit
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
 from svc.service import Service
 from svc.store import views

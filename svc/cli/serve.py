@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from svc.cli.data_directory import database_of
-from svc.cli.early_walk import EarlyWalk
+from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import config_option, directory_option, no_directory, settings
@@ -108,8 +108,8 @@ def serve(
     if not init and not has_store(directory):
         raise NotInitializedError(directory)
     set_up_logging(config.log_format)
-    walk = EarlyWalk.begin(directory) if has_store(directory) else None
-    # Most of the time that a start takes, and the walk goes on meanwhile.
+    check = EarlyIntegrityCheck.begin(directory) if has_store(directory) else None
+    # Most of the time that a start takes, and the check goes on meanwhile.
     from svc.cli.processes import serve_directory  # noqa: PLC0415
 
-    sys.exit(serve_directory(directory, config, read, walk, init=init, as_json=as_json, copy=not no_snapshot))
+    sys.exit(serve_directory(directory, config, read, check, init=init, as_json=as_json, copy=not no_snapshot))

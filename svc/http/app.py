@@ -15,8 +15,8 @@ from quart_trio import QuartTrio
 from quart_trio.asgi import TrioASGIHTTPConnection
 
 from svc.http.asgi import STREAM
-from svc.http.endpoint import Services, Stream
 from svc.http.exchange import Exchange
+from svc.http.handler import Services, Stream
 from svc.http.traffic import Traffic
 from svc.http.turnstile import KnownKeys
 
@@ -30,7 +30,7 @@ class AppConnection(TrioASGIHTTPConnection):
         """Answer one request through the exchange: head and body are sent only when the whole response is there, those
         of a stream as they come.
         """
-        status, headers, body, stream = await self.app.exchange.answer(self.scope, receive)
+        status, headers, body, stream = await self.app.exchange.respond(self.scope, receive)
         if stream is not None:
             await _send_stream(send, status, headers, stream)
             return

@@ -8,7 +8,7 @@ from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, change
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route
 from svc.http.schema import ChallengeAnswer
 from svc.store.transactions.attestation import issue_challenge
@@ -44,9 +44,9 @@ ROUTES: tuple[Route, ...] = (
             "For an app that proves its device: the challenge goes into the next report, within five minutes, once."
         ),
         request_headers=("x-svc-sdk-platform",),
-        endpoint=issue,
+        handler=issue,
         kinds=("public",),
-        answer=ChallengeAnswer,
+        response=ChallengeAnswer,
         from_browsers=True,
     ),
 )

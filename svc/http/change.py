@@ -19,7 +19,7 @@ from svc.domain.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
-from svc.http.endpoint import Call, Services
+from svc.http.handler import Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited

@@ -20,7 +20,7 @@ from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
-from svc.http.endpoint import Call, Outcome, Services, unavailable
+from svc.http.handler import Call, Outcome, Services, unavailable
 from svc.http.limits import visitor_address
 from svc.http.parameters import ADMITTED, FORWARDED
 from svc.http.route import Route
@@ -170,11 +170,11 @@ ROUTES: tuple[Route, ...] = (
         ),
         request_headers=("Idempotency-Key", *FORWARDED),
         response_headers=ADMITTED,
-        endpoint=identify,
+        handler=identify,
         kinds=("public", "secret", "proxy"),
         body=IdentifyBody,
-        answer=IdentifyAnswer,
-        other_answers=((200, DuplicateAnswer),),
+        response=IdentifyAnswer,
+        other_responses=((200, DuplicateAnswer),),
         from_browsers=True,
         errors=(
             "unauthorized",

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from svc.domain.refusals import Refusal
 from svc.http import collection, openapi, reference
-from svc.http.endpoint import Call, File, Handler, Outcome, Services
+from svc.http.handler import Call, File, Handler, Outcome, Services
 from svc.http.json_schema import Json
 from svc.http.route import Route, page_route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
@@ -35,8 +35,8 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
-        Route(operation_id="getOpenApi", path="/openapi.json", endpoint=of_openapi),
-        Route(operation_id="getCollection", path="/collection.json", endpoint=of_collection),
+        Route(operation_id="getOpenApi", path="/openapi.json", handler=of_openapi),
+        Route(operation_id="getCollection", path="/collection.json", handler=of_collection),
         page_route("getPage", "/docs", page),
         page_route("getReference", "/docs/api", reference_page),
         page_route("getReferenceDocument", "/docs/api/reference.json", of_reference),
@@ -69,7 +69,7 @@ def _page(root: str) -> File:
 def _fixed(make: Callable[[], File]) -> Handler:
     made = cache(make)
 
-    async def answer(_: Services, call: Call) -> Outcome:
+    async def respond(_: Services, call: Call) -> Outcome:
         return unless_known(made(), call, {})
 
-    return answer
+    return respond

@@ -26,7 +26,7 @@ from svc.domain.refusals import Detail, Refusal
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.parameters import FORWARDED
 from svc.http.route import Route
 from svc.http.rows import read_and_encoded
@@ -254,10 +254,10 @@ ROUTES: tuple[Route, ...] = (
             "An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`."
         ),
         request_headers=FORWARDED,
-        endpoint=supplement_event,
+        handler=supplement_event,
         kinds=("public", "secret", "proxy"),
         body=SupplementBody,
-        answer=SupplementAnswer,
+        response=SupplementAnswer,
         status=202,
         from_browsers=True,
         errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
@@ -276,10 +276,10 @@ ROUTES: tuple[Route, ...] = (
             "that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at "
             "no more than 20,000 events."
         ),
-        endpoint=list_events,
+        handler=list_events,
         kinds=("secret",),
         query=ListEventsQuery,
-        answer=EventsAnswer,
+        response=EventsAnswer,
         errors=("invalid_window",),
     ),
     Route(
@@ -293,9 +293,9 @@ ROUTES: tuple[Route, ...] = (
             "and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to. Its "
             "contents are not a public contract."
         ),
-        endpoint=get_event,
+        handler=get_event,
         kinds=("secret",),
-        answer=EventDetailBody,
+        response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
 )

@@ -1,4 +1,4 @@
-"""One request from its first header to its answer: the checks in their fixed order, and the one way to render.
+"""One request from its first header to its response: the checks in their fixed order, and the one way to render.
 
 route -> key -> body size, media type, encoding -> JSON -> fields -> state (decisions 1.8). The request id and the time
 of arrival are made here, once. ASGI messages come in and go out; no framework is in between (docs/adr/0004).
@@ -23,7 +23,7 @@ from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.asgi import BODY, ArrivedBody
 from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.endpoint import Call, File, Outcome, Services, Stream, unavailable
+from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
@@ -76,64 +76,64 @@ class Exchange:
         self._paths = Paths()
         self._keys = keys
 
-    async def answer(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
+    async def respond(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
         """The one response to a request, `500 internal_error` after a fault of this program; counted and logged, a
         stream when it is closed. Raises only cancellation, when the client has gone.
         """
         at_ms = self._services.world.now_ms()
-        passing = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-        passing.scope = scope
+        context = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
+        context.scope = scope
         try:
-            answer = await self._answer(scope, receive, passing)
+            response = await self._respond(scope, receive, context)
         except BaseException:
-            self._traffic.ended(passing, None)
+            self._traffic.ended(context, None)
             raise
         if scope["raw_path"].startswith(CONSOLE_PATHS):
-            answer = answer._replace(headers=[*answer.headers, *CONSOLE_HEADERS])
-        if answer.stream is not None:
-            return self._counted(answer, answer.stream, passing)
-        self._traffic.ended(passing, answer.status)
-        return answer
+            response = response._replace(headers=[*response.headers, *CONSOLE_HEADERS])
+        if response.stream is not None:
+            return self._counted(response, response.stream, context)
+        self._traffic.ended(context, response.status)
+        return response
 
-    def _counted(self, answer: Response, stream: Stream, passing: RequestContext) -> Response:
+    def _counted(self, response: Response, stream: Stream, context: RequestContext) -> Response:
         """The response with a stream that ends the request when it is closed."""
 
         def close() -> None:
             stream.close()
-            self._traffic.ended(passing, answer.status)
+            self._traffic.ended(context, response.status)
 
-        return answer._replace(stream=stream._replace(close=close))
+        return response._replace(stream=stream._replace(close=close))
 
-    async def _answer(self, scope: HTTPScope, receive: ASGIReceiveCallable, passing: RequestContext) -> Response:
+    async def _respond(self, scope: HTTPScope, receive: ASGIReceiveCallable, context: RequestContext) -> Response:
         found = self._paths.find(scope["raw_path"].decode("latin-1"))
         if found is None:
-            return _refused(passing, Refusal("not_found"))
+            return _refused(context, Refusal("not_found"))
         headers = _read_headers(scope)
         method, place = scope["method"], found.place
         route = place.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if place.from_browsers else None
         if method == "OPTIONS" and place.from_browsers:
-            passing.operation_id = PREFLIGHT
-            return _preflight(passing.request_id, origin, place)
+            context.operation_id = PREFLIGHT
+            return _preflight(context.request_id, origin, place)
         if route is None:
-            return _refused(passing, Refusal("method_not_allowed"), origin, {"Allow": place.allow})
-        passing.operation_id = route.operation_id
+            return _refused(context, Refusal("method_not_allowed"), origin, {"Allow": place.allow})
+        context.operation_id = route.operation_id
         try:
-            outcome = await self._run(route, found, scope, receive, passing, headers)
+            outcome = await self._run(route, found, scope, receive, context, headers)
         except UnavailableError as error:
-            log.warning("the store is not available", request_id=str(passing.request_id), reason=str(error))
+            log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
             outcome = unavailable()
         except Exception:
-            log.exception("request failed", request_id=str(passing.request_id), operation=route.operation_id)
+            log.exception("request failed", request_id=str(context.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))
-        passing.body = outcome.body
+        context.body = outcome.body
         if isinstance(outcome.body, Refusal):
-            passing.refusal = outcome.body
+            context.refusal = outcome.body
         if isinstance(outcome.body, Stream) and method == "HEAD":
             outcome.body.close()
             outcome = Outcome(File(b"", outcome.body.media_type), headers=outcome.headers)
         may_not_be_kept = "x-api-key" in headers or place.is_console
-        return render(passing.request_id, outcome, origin, has_key=may_not_be_kept)
+        return render(context.request_id, outcome, origin, has_key=may_not_be_kept)
 
     async def _run(
         self,
@@ -141,10 +141,10 @@ class Exchange:
         place: RouteMatch,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
-        passing: RequestContext,
+        context: RequestContext,
         headers: dict[str, str],
     ) -> Outcome:
-        request_id, at_ms = passing.request_id, passing.at_ms
+        request_id, at_ms = context.request_id, context.at_ms
         site = (
             read_site(self._services.gate, headers, scope["scheme"], _peer(scope)) if place.place.is_console else None
         )
@@ -153,7 +153,7 @@ class Exchange:
             outcome, key = Outcome(caller), caller.key
             origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
         else:
-            passing.caller = caller
+            context.caller = caller
             over = None
             if caller is not None:
                 if caller.session is None:
@@ -162,7 +162,7 @@ class Exchange:
             outcome = (
                 Outcome(over)
                 if over is not None
-                else await self._judge(route, place, scope, receive, passing, headers, site)
+                else await self._judge(route, place, scope, receive, context, headers, site)
             )
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
@@ -196,12 +196,12 @@ class Exchange:
         place: RouteMatch,
         scope: HTTPScope,
         receive: ASGIReceiveCallable,
-        passing: RequestContext,
+        context: RequestContext,
         headers: dict[str, str],
         site: Site | None,
     ) -> Outcome:
         """Everything after the key, in its order."""
-        caller = passing.caller
+        caller = context.caller
         if caller is not None:
             refusal = forbidden(caller, place.path.get("organization_id"), route.role)
             if refusal is not None:
@@ -223,9 +223,9 @@ class Exchange:
         if isinstance(query, Refusal):
             return Outcome(query)
         call = Call(
-            request_id=passing.request_id,
+            request_id=context.request_id,
             operation_id=route.operation_id,
-            at_ms=passing.at_ms,
+            at_ms=context.at_ms,
             headers=headers,
             repeated=_repeated(scope, headers),
             caller=caller,
@@ -235,7 +235,7 @@ class Exchange:
             body=body,
             site=site,
         )
-        return await route.endpoint(self._services, call)
+        return await route.handler(self._services, call)
 
     async def _authenticate(
         self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str], site: Site | None
@@ -339,14 +339,14 @@ def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
 
 
 def _refused(
-    passing: RequestContext,
+    context: RequestContext,
     refusal: Refusal,
     origin: str | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
-    """The answer to a request that reaches no route."""
-    passing.refusal = refusal
-    return render(passing.request_id, Outcome(refusal, headers=headers), origin)
+    """The response to a request that reaches no route."""
+    context.refusal = refusal
+    return render(context.request_id, Outcome(refusal, headers=headers), origin)
 
 
 def _preflight(request_id: UUID, origin: str | None, place: Resource) -> Response:

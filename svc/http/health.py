@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 import svc
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import BASE, Route
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
@@ -40,8 +40,8 @@ ROUTES: tuple[Route, ...] = (
         path="/healthz",
         tag="Health",
         summary="Is the process up?",
-        endpoint=healthz,
-        answer=HealthBody,
+        handler=healthz,
+        response=HealthBody,
         under=("", BASE),
     ),
     Route(
@@ -49,9 +49,9 @@ ROUTES: tuple[Route, ...] = (
         path="/readyz",
         tag="Health",
         summary="Can it serve?",
-        endpoint=readyz,
-        answer=ReadinessBody,
-        other_answers=((503, ReadinessBody),),
+        handler=readyz,
+        response=ReadinessBody,
+        other_responses=((503, ReadinessBody),),
         under=("", BASE),
     ),
 )

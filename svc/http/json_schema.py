@@ -19,18 +19,18 @@ COMPONENTS = "#/components/schemas/"
 _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
 
 
-def components(bodies: Iterable[type[msgspec.Struct]], answers: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
+def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
     """The schema of every struct that requests and responses are made of, by its name.
 
     A struct that is in `answers` alone has open enumerations: their values are listed, and others are not forbidden
     (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
     """
-    bodies, answers = list(bodies), list(answers)
+    bodies, responses = list(bodies), list(responses)
     requested = {kind.__name__ for kind in _within(bodies)}
-    kinds = {kind.__name__: kind for kind in _within([*bodies, *answers])}
+    kinds = {kind.__name__: kind for kind in _within([*bodies, *responses])}
     _, schemas = msgspec.json.schema_components(kinds.values(), ref_template=COMPONENTS + "{name}")
     described: dict[str, Json] = {}
-    awaited = [kind.__name__ for kind in (*bodies, *answers)]
+    awaited = [kind.__name__ for kind in (*bodies, *responses)]
     while awaited:
         name = awaited.pop()
         if name not in described:

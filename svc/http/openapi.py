@@ -138,8 +138,8 @@ def encode(document: Json) -> bytes:
 
 def _schemas(routes: Sequence[Route]) -> dict[str, Json]:
     bodies = [route.body for route in routes if route.body is not None]
-    answers = [kind for route in routes for kinds in _answers(route).values() for kind in kinds]
-    return json_schema.components(bodies, [*answers, ErrorBody])
+    responses = [kind for route in routes for kinds in _response_bodies(route).values() for kind in kinds]
+    return json_schema.components(bodies, [*responses, ErrorBody])
 
 
 def _operation(route: Route) -> Json:
@@ -185,17 +185,16 @@ def _parameter(annotated: Any) -> Json:
     return {"description": schema.pop("description"), "schema": schema}
 
 
-def _answers(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
+def _response_bodies(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
     """Bodies by status, errors aside."""
-    answers = {route.status: [] if route.answer is None else [route.answer]}
-    for status, kind in route.other_answers:
-        answers.setdefault(status, []).append(kind)
-    return answers
+    bodies = {route.status: [] if route.response is None else [route.response]}
+    for status, kind in route.other_responses:
+        bodies.setdefault(status, []).append(kind)
+    return bodies
 
 
 def _responses(route: Route, headers: tuple[str, ...]) -> Json:
-    """Every status the operation may answer with. `headers`: those of answers that reached admission."""
-    answers = _answers(route)
+    """Every status the operation may respond with. `headers`: those of responses that reached admission."""
     refusals: dict[int, list[str]] = {}
     for code in route.codes:
         refusals.setdefault(CATALOGUE[code][0], []).append(code)
@@ -204,8 +203,8 @@ def _responses(route: Route, headers: tuple[str, ...]) -> Json:
         admitted = headers if status in _AFTER_ADMISSION else ()
         alone = len(codes) == 1 and not admitted
         responses[status] = {"$ref": f"#/components/responses/{codes[0]}"} if alone else _refusals(codes, admitted)
-    for status, kinds in answers.items():
-        responses[status] = _answer(status, kinds, refusals.get(status, []), headers)
+    for status, kinds in _response_bodies(route).items():
+        responses[status] = _response(status, kinds, refusals.get(status, []), headers)
     if route.media_type:
         responses[route.status]["content"] = {route.media_type: {"schema": {"type": "string"}}}
     return {str(status): responses[status] for status in sorted(responses)}
@@ -215,11 +214,11 @@ _AFTER_ADMISSION = (402, 429, 503)
 """Statuses of the errors that a request which was admitted may end in (decisions 3.10)."""
 
 
-def _answer(status: int, kinds: list[type[msgspec.Struct]], codes: list[str], headers: tuple[str, ...]) -> Json:
-    answer: Json = {"description": HTTPStatus(status).phrase, "headers": _headers(headers)}
+def _response(status: int, kinds: list[type[msgspec.Struct]], codes: list[str], headers: tuple[str, ...]) -> Json:
+    response: Json = {"description": HTTPStatus(status).phrase, "headers": _headers(headers)}
     if kinds:
-        answer["content"] = _content([*kinds, ErrorBody] if codes else kinds)
-    return answer
+        response["content"] = _content([*kinds, ErrorBody] if codes else kinds)
+    return response
 
 
 def _refusals(codes: Sequence[str], headers: tuple[str, ...]) -> Json:

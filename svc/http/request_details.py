@@ -16,18 +16,18 @@ _OF_VERDICT = (
 )  # fmt: skip
 
 
-def details(passing: RequestContext) -> dict[str, Any]:
+def details(context: RequestContext) -> dict[str, Any]:
     """`method` and `path` without its query; of an identification its verdict; `fields` of a body or query
     that was refused.
     """
     fields: dict[str, Any] = {}
-    if passing.scope is not None:
-        fields["method"] = passing.scope["method"]
-        fields["path"] = passing.scope["raw_path"].decode("latin-1")
-    body = passing.body
+    if context.scope is not None:
+        fields["method"] = context.scope["method"]
+        fields["path"] = context.scope["raw_path"].decode("latin-1")
+    body = context.body
     if isinstance(body, IdentifyAnswer):
         fields |= {name: getattr(body, name) for name in _OF_VERDICT}
-    refusal = passing.refusal
+    refusal = context.refusal
     if refusal is not None and refusal.details:
         fields["fields"] = [f"{detail.field or 'body'}: {detail.issue}" for detail in refusal.details]
     return fields

@@ -12,7 +12,7 @@ import msgspec
 
 from svc.domain.credentials import KeyKind
 from svc.domain.ratelimit import Use
-from svc.http.endpoint import Handler
+from svc.http.handler import Handler
 
 BASE = "/api/v1"
 CONSOLE_ROOT = "/console"
@@ -23,7 +23,7 @@ ORGANIZATION = "/management/organizations/{organization_id}"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 KEYED = ("unauthorized", "validation_error", "rate_limited")
-"""Codes that a route with a key may answer."""
+"""Codes that a route with a key may respond with."""
 EVERY_ROUTE = (
     "bad_request",
     "request_timeout",
@@ -33,7 +33,7 @@ EVERY_ROUTE = (
     "internal_error",
     "service_unavailable",
 )
-"""Codes that any route may answer: what is no HTTP, comes too slowly or has a query it may not; and faults."""
+"""Codes that any route may respond with: what is no HTTP, comes too slowly or has a query it may not; and faults."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +52,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     request_headers: tuple[str, ...] = ()
     """Of `parameters.REQUEST_HEADERS`, beside the key."""
     response_headers: tuple[str, ...] = ()
-    """Of `parameters.RESPONSE_HEADERS`, on every answer that reached admission."""
-    endpoint: Handler
+    """Of `parameters.RESPONSE_HEADERS`, on every response that reached admission."""
+    handler: Handler
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
     """
@@ -64,17 +64,17 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body: type[msgspec.Struct] | None = None
     body_required: bool = True
     """Whether it may not be left out; one that is left out is `{}`."""
-    answer: type[msgspec.Struct] | None = None
-    """Of the answer of `status`; `None` = it has no body, or is a file."""
+    response: type[msgspec.Struct] | None = None
+    """Of the response of `status`; `None` = it has no body, or is a file."""
     media_type: str = ""
-    """Of an answer that is no JSON; empty where `answer` says it, or where there is no body."""
+    """Of a response that is no JSON; empty where `response` says it, or where there is no body."""
     status: int = 200
-    other_answers: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
-    """(status, body) of whatever else it answers, errors aside."""
+    other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
+    """(status, body) of whatever else it responds with, errors aside."""
     from_browsers: bool = False
     """CORS is answered (decisions 3.11)."""
     errors: tuple[str, ...] = ()
-    """Codes it may answer beyond those that every route has, and those that follow from the rest of the row."""
+    """Codes it may respond with beyond those that every route has, and those that follow from the rest of the row."""
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -114,6 +114,6 @@ console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("manageme
 """A row that the pages of the console read."""
 
 
-def page_route(operation_id: str, path: str, endpoint: Handler, query: type[msgspec.Struct] | None = None) -> Route:
+def page_route(operation_id: str, path: str, handler: Handler, query: type[msgspec.Struct] | None = None) -> Route:
     """A row at the root of the service that browsers open without a key, and get a file."""
-    return Route(operation_id=operation_id, path=path, under=("",), endpoint=endpoint, query=query)
+    return Route(operation_id=operation_id, path=path, under=("",), handler=handler, query=query)

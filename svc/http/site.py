@@ -14,7 +14,7 @@ from importlib.resources import files
 
 import msgspec
 
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, page_route
 from svc.http.static import IMMUTABLE, REVALIDATED, SECURITY_HEADERS, Folder, not_found
 

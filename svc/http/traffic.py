@@ -95,19 +95,19 @@ class Traffic:
         self._in_flight += 1
         return RequestContext(request_id=request_id, at_ms=at_ms)
 
-    def ended(self, passing: RequestContext, status: int | None) -> None:
+    def ended(self, context: RequestContext, status: int | None) -> None:
         """Count and log a request that was answered with `status`; `None` = its client went away first."""
         self._in_flight -= 1
-        seconds = trio.current_time() - passing.began_at
-        operation_id = passing.operation_id
-        code = "" if passing.refusal is None else passing.refusal.code
+        seconds = trio.current_time() - context.began_at
+        operation_id = context.operation_id
+        code = "" if context.refusal is None else context.refusal.code
         self._requests[Finished(operation_id, GONE if status is None else str(status), code)] += 1
         histogram = self._requests_s.get(operation_id)
         if histogram is None:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
         histogram.observe(seconds)
         if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
-            self._tell(passing, status, seconds)
+            self._tell(context, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
         """A copy of the counts."""
@@ -117,12 +117,12 @@ class Traffic:
             requests_s={name: histogram.statistics() for name, histogram in self._requests_s.items()},
         )
 
-    def _tell(self, passing: RequestContext, status: int | None, seconds: float) -> None:
-        fields: dict[str, Any] = {"request_id": str(passing.request_id), "operation": passing.operation_id}
+    def _tell(self, context: RequestContext, status: int | None, seconds: float) -> None:
+        fields: dict[str, Any] = {"request_id": str(context.request_id), "operation": context.operation_id}
         if status is not None:
             fields["status"] = status
         fields["duration_ms"] = round(1000 * seconds, 1)
-        caller, refusal = passing.caller, passing.refusal
+        caller, refusal = context.caller, context.refusal
         if caller is not None:
             fields["organization"] = caller.organization.id
             fields["key_id"] = caller.key.id
@@ -133,7 +133,7 @@ class Traffic:
             if refusal.reason:
                 fields["reason"] = refusal.reason
         if self._describe is not None:
-            fields |= self._describe(passing)
+            fields |= self._describe(context)
         if status is None:
             self._log.info("client closed request", **fields)
         elif status >= 500:

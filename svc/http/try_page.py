@@ -16,8 +16,8 @@ from svc.domain.event_row import EventBody
 from svc.domain.fields import RequestId, about
 from svc.domain.refusals import Refusal, invalid
 from svc.http.change import caller_of, noted
-from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import read_event, read_request_id, token_refusal, visits
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.visitors import erase_wholly
 from svc.http.route import Route
 from svc.http.schema import DeferredTokenText, EventDetailBody
@@ -126,18 +126,18 @@ ROUTES: tuple[Route, ...] = (
         operation_id="getTryConfig",
         path="/try/config.json",
         under=("",),
-        endpoint=configuration,
-        answer=TryConfig,
+        handler=configuration,
+        response=TryConfig,
     ),
     Route(
         operation_id="explainTry",
         method="POST",
         path="/try/event",
         under=("",),
-        endpoint=explain,
+        handler=explain,
         kinds=("public",),
         body=TryBody,
-        answer=TryAnswer,
+        response=TryAnswer,
         errors=("event_not_found", "invalid_supplement"),
     ),
     Route(
@@ -145,7 +145,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/try/forget",
         under=("",),
-        endpoint=forget,
+        handler=forget,
         kinds=("public",),
         body=TryBody,
         status=204,

@@ -15,7 +15,7 @@ import msgspec
 from svc.domain.explanations import CHANGES, EVIDENCE, LINKAGE, REASONS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE
-from svc.http.endpoint import Call, File, Outcome, Services
+from svc.http.handler import Call, File, Outcome, Services
 from svc.http.route import Route, page_route
 from svc.http.static import IMMUTABLE, MEDIA_TYPES, PAGE, SECURITY_HEADERS, Folder, filled, not_found, unless_known
 

@@ -109,9 +109,9 @@ async def test_the_sum_of_two_workers_outlives_them_both(tmp_path: Path):
         one, other = worker(0), worker(1)
         for service, requests in ((one, 3), (other, 4)):
             for _ in range(requests):
-                passing = service.traffic.began(world.request_id(0), 0)
-                passing.operation_id = "identify"
-                service.traffic.ended(passing, 200)
+                context = service.traffic.began(world.request_id(0), 0)
+                context.operation_id = "identify"
+                service.traffic.ended(context, 200)
             service.traffic.began(world.request_id(0), 0)
             service.metrics.leave()
         seen = await shown(one)

@@ -144,7 +144,7 @@ def test_no_description_hides_another():
             for inner in part:
                 yield from merged(inner, where)
 
-    kinds = {kind for route in API for kind in (route.query, route.body, route.answer) if kind is not None}
+    kinds = {kind for route in API for kind in (route.query, route.body, route.response) if kind is not None}
     assert [where for kind in kinds for where in merged(inspect.type_info(kind), kind.__name__)] == []
     around = Annotated[VisitorId | UnsetType, Meta(description="hidden")]
     assert list(merged(inspect.type_info(around), "around")) == ["around"]
@@ -168,7 +168,10 @@ def test_enumerations_of_responses_are_open_and_those_of_requests_are_closed():
 
 def response_names() -> list[str]:
     return [
-        kind.__name__ for route in API for kind in (route.answer, *(kind for _, kind in route.other_answers)) if kind
+        kind.__name__
+        for route in API
+        for kind in (route.response, *(kind for _, kind in route.other_responses))
+        if kind
     ]
 
 

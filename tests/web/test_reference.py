@@ -178,7 +178,7 @@ def statuses_of(language: str, samples: dict[str, str], folder: Path, variables:
 
 def fitting(route: Route) -> set[int]:
     """The statuses that a sample may get which is sent as it stands."""
-    expected = {route.status, *(status for status, _ in route.other_answers)}
+    expected = {route.status, *(status for status, _ in route.other_responses)}
     if MADE_UP & set(re.findall(r"{(\w+)}", route.path)):
         expected |= {404}
     return expected | {WITH_MADE_UP_BODY.get(route.operation_id, route.status)}

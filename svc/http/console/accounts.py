@@ -25,7 +25,7 @@ from svc.http.console.account_schema import (
     settled_row,
     usage_row,
 )
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
@@ -103,8 +103,8 @@ ROUTES: tuple[Route, ...] = (
         path="/billing",
         summary="Read the account",
         description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
-        endpoint=read_billing,
-        answer=BillingBody,
+        handler=read_billing,
+        response=BillingBody,
     ),
     console_route(
         operation_id="listConsoleAudit",
@@ -115,8 +115,8 @@ ROUTES: tuple[Route, ...] = (
             "400 days. A filter that fits few changes may lead to a short or an empty page with a cursor that goes "
             "on."
         ),
-        endpoint=list_audit,
+        handler=list_audit,
         query=AuditQuery,
-        answer=AuditBody,
+        response=AuditBody,
     ),
 )

@@ -14,8 +14,8 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.http.change import noted
 from svc.http.console.schema import ConsoleEventBody, event_key
-from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import detailed, read_request_id
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import Route, console_route
 from svc.store import views
@@ -71,8 +71,8 @@ ROUTES: tuple[Route, ...] = (
             "As the server API reads it, and besides the key with which it came, the attempts to deliver webhooks "
             "about it, and the visitor's events just before and after it."
         ),
-        endpoint=read_event,
-        answer=ConsoleEventBody,
+        handler=read_event,
+        response=ConsoleEventBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
 )

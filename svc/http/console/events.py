@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svc.http.console.schema import ConsoleEventsQuery
-from svc.http.endpoint import Call, Outcome, Services
 from svc.http.events import answer_listing, asked_for
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
 
@@ -23,9 +23,9 @@ ROUTES: tuple[Route, ...] = (
         path="/events",
         summary="List events of an environment",
         description="As the server API lists those of its key's environment, with the same filters and pages.",
-        endpoint=list_events,
+        handler=list_events,
         query=ConsoleEventsQuery,
-        answer=EventsAnswer,
+        response=EventsAnswer,
         errors=("invalid_window",),
     ),
 )

@@ -24,7 +24,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.scoring import Weights
 from svc.domain.weights import resolve
 from svc.http.change import noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
 from svc.http.route import Route, console_route
@@ -174,9 +174,9 @@ ROUTES: tuple[Route, ...] = (
             "weights of their own are left out of the organization's preview. Refused as saving them would be; nothing "
             "is saved."
         ),
-        endpoint=preview_weights,
+        handler=preview_weights,
         body=PreviewWeightsBody,
-        answer=WeightsPreview,
+        response=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),
     ),
 )

@@ -19,7 +19,7 @@ from svc.domain.sessions import IDLE_MS, Session, new_session, new_token, organi
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
 from svc.http.change import caller_of, change, noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
     SIGNED_OUT,
@@ -220,9 +220,9 @@ ROUTES: tuple[Route, ...] = (
             "cookie that no page can read; it ends 12 hours later, after 30 minutes without a request, by signing out, "
             "and with its key. The request must come from a page of this service, over HTTPS or on the machine itself."
         ),
-        endpoint=sign_in,
+        handler=sign_in,
         body=SignInBody,
-        answer=SessionBody,
+        response=SessionBody,
         errors=(*KEYED, "secure_connection_required"),
     ),
     _route(
@@ -230,8 +230,8 @@ ROUTES: tuple[Route, ...] = (
         path="/session",
         summary="Read the session of this browser",
         description="It counts as use of the session.",
-        endpoint=read_session,
-        answer=SessionBody,
+        handler=read_session,
+        response=SessionBody,
     ),
     _route(
         operation_id="signOut",
@@ -239,7 +239,7 @@ ROUTES: tuple[Route, ...] = (
         path="/session",
         summary="Sign out",
         description="The session ends at once, and so do its streams.",
-        endpoint=sign_out,
+        handler=sign_out,
         status=204,
     ),
 )

@@ -24,7 +24,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, noted
 from svc.http.console.schema import InEnvironment
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.schema import WindowEnd
 from svc.store.hours import hours
@@ -173,9 +173,9 @@ ROUTES: tuple[Route, ...] = (
             "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
             "identification, and what is erased or over 30 days old is taken off."
         ),
-        endpoint=read_statistics,
+        handler=read_statistics,
         query=StatisticsQuery,
-        answer=StatisticsBody,
+        response=StatisticsBody,
         errors=("invalid_window",),
     ),
 )

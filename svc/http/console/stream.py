@@ -22,8 +22,8 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.change import noted
-from svc.http.endpoint import Call, Outcome, Services, Stream
 from svc.http.events import find_places, read_request_id
+from svc.http.handler import Call, Outcome, Services, Stream
 from svc.http.route import Route, console_route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.http.schema import FiltersQuery
@@ -194,7 +194,7 @@ ROUTES: tuple[Route, ...] = (
             "later, and when the service stops."
         ),
         request_headers=("Last-Event-ID",),
-        endpoint=stream,
+        handler=stream,
         query=StreamQuery,
         media_type=MEDIA_TYPE,
         errors=("invalid_window",),

@@ -37,7 +37,7 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.rows import ROWS_AT_ONCE
 from svc.store import events, views, visitor_views
@@ -231,9 +231,9 @@ ROUTES: tuple[Route, ...] = (
             "one may be sent, those seen with it in the environment among its 500 newest events, in the order of "
             "their ids."
         ),
-        endpoint=list_visitors,
+        handler=list_visitors,
         query=VisitorsQuery,
-        answer=VisitorsBody,
+        response=VisitorsBody,
     ),
     console_route(
         operation_id="getConsoleVisitor",
@@ -243,9 +243,9 @@ ROUTES: tuple[Route, ...] = (
             "With its tags, addresses and newest events in the environment. Those behind them are listed by the list "
             "of events, with `visitor`, `environment` and `next_cursor` as its `cursor`, and no window."
         ),
-        endpoint=read_visitor,
+        handler=read_visitor,
         query=VisitorQuery,
-        answer=VisitorBody,
+        response=VisitorBody,
         errors=("not_found",),
     ),
 )

@@ -24,7 +24,7 @@ from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
@@ -264,18 +264,18 @@ ROUTES: tuple[Route, ...] = (
         path="/management/key",
         summary="Describe the management key",
         description="Which organization it acts on, and in which role.",
-        endpoint=describe_key,
-        answer=ManagementKeyBody,
+        handler=describe_key,
+        response=ManagementKeyBody,
     ),
     _route(
         operation_id="listProxyKeys",
         path=ORGANIZATION + "/proxy-credentials",
         summary="List proxy keys",
         description=_LISTED,
-        endpoint=list_proxy_keys,
+        handler=list_proxy_keys,
         role="admin",
         query=ListKeysQuery,
-        answer=ProxyKeysBody,
+        response=ProxyKeysBody,
     ),
     _route(
         operation_id="issueProxyKey",
@@ -283,10 +283,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/proxy-credentials",
         summary="Issue a proxy key",
         description=_ISSUED,
-        endpoint=issue_proxy_key,
+        handler=issue_proxy_key,
         role="admin",
         body=IssueProxyKeyBody,
-        answer=IssuedProxyKeyBody,
+        response=IssuedProxyKeyBody,
         status=201,
         errors=("key_limit",),
     ),
@@ -296,9 +296,9 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
         summary="Revoke a proxy key",
         description="For good. It is refused from the next request on, and stays listed.",
-        endpoint=revoke_proxy_key,
+        handler=revoke_proxy_key,
         role="admin",
-        answer=ProxyKeyBody,
+        response=ProxyKeyBody,
         errors=("proxy_key_revoked",),
     ),
     _route(
@@ -306,9 +306,9 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/sdk-keys",
         summary="List SDK keys",
         description=_LISTED,
-        endpoint=list_sdk_keys,
+        handler=list_sdk_keys,
         query=ListKeysQuery,
-        answer=SdkKeysBody,
+        response=SdkKeysBody,
     ),
     _route(
         operation_id="issueSdkKey",
@@ -316,9 +316,9 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/sdk-keys",
         summary="Issue an SDK key",
         description=_ISSUED,
-        endpoint=issue_sdk_key,
+        handler=issue_sdk_key,
         body=IssueSdkKeyBody,
-        answer=IssuedSdkKeyBody,
+        response=IssuedSdkKeyBody,
         status=201,
         errors=("key_limit",),
     ),
@@ -328,8 +328,8 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/sdk-keys/{key_id}/revoke",
         summary="Revoke an SDK key",
         description="For good. It is refused from the next request on, and stays listed.",
-        endpoint=revoke_sdk_key,
-        answer=SdkKeyBody,
+        handler=revoke_sdk_key,
+        response=SdkKeyBody,
         errors=("sdk_key_revoked",),
     ),
     _route(
@@ -341,9 +341,9 @@ ROUTES: tuple[Route, ...] = (
             "An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host "
             "itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one."
         ),
-        endpoint=replace_origins,
+        handler=replace_origins,
         body=ReplaceOriginsBody,
-        answer=SdkKeyBody,
+        response=SdkKeyBody,
         errors=("sdk_key_revoked",),
     ),
 )

@@ -15,7 +15,7 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.signed_verdict import published_keys
 from svc.http.change import caller_of, change
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import ORGANIZATION, Route
 from svc.store import views
 from svc.store.transactions import accounts
@@ -86,8 +86,8 @@ ROUTES: tuple[Route, ...] = (
         tag="Server API",
         summary="Read the public keys of signed verdicts",
         description="A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.",
-        endpoint=get_verdict_keys,
-        answer=VerdictKeysBody,
+        handler=get_verdict_keys,
+        response=VerdictKeysBody,
         errors=("not_found",),
     ),
     Route(
@@ -100,11 +100,11 @@ ROUTES: tuple[Route, ...] = (
             "The next key, which is published already, signs from the next request on. Verdicts by the previous one "
             "are accepted for so many hours, `0` = no longer. Needs the role `admin`."
         ),
-        endpoint=rotate_verdict_key,
+        handler=rotate_verdict_key,
         kinds=("management",),
         role="admin",
         body=RotateVerdictKeyBody,
         body_required=False,
-        answer=VerdictKeysBody,
+        response=VerdictKeysBody,
     ),
 )

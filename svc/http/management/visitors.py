@@ -7,7 +7,7 @@ from functools import partial
 
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.route import ORGANIZATION, Route
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
@@ -48,7 +48,7 @@ ROUTES: tuple[Route, ...] = (
         tag="Management: visitors",
         summary="Erase a visitor",
         description="With its events, their submissions and deferred reports, for good.",
-        endpoint=erase,
+        handler=erase,
         kinds=("management",),
         role="admin",
         status=204,

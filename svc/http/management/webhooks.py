@@ -20,7 +20,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.domain.webhooks.records import HISTORY_MS
 from svc.http.change import caller_of, change, noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
     IssuedWebhookBody,
@@ -219,8 +219,8 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/webhooks",
         summary="List webhook endpoints",
         description="Newest first, without secrets.",
-        endpoint=list_webhooks,
-        answer=WebhooksBody,
+        handler=list_webhooks,
+        response=WebhooksBody,
     ),
     _route(
         operation_id="createWebhook",
@@ -234,9 +234,9 @@ ROUTES: tuple[Route, ...] = (
             "`live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs "
             "`live`."
         ),
-        endpoint=create_webhook,
+        handler=create_webhook,
         body=CreateWebhookBody,
-        answer=IssuedWebhookBody,
+        response=IssuedWebhookBody,
         status=201,
         errors=("webhook_limit",),
     ),
@@ -249,9 +249,9 @@ ROUTES: tuple[Route, ...] = (
             "Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until "
             "it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start."
         ),
-        endpoint=update_webhook,
+        handler=update_webhook,
         body=UpdateWebhookBody,
-        answer=WebhookBody,
+        response=WebhookBody,
     ),
     _route(
         operation_id="deleteWebhook",
@@ -259,7 +259,7 @@ ROUTES: tuple[Route, ...] = (
         path=_WEBHOOK,
         summary="Delete a webhook endpoint",
         description="Deliveries to it stop at once.",
-        endpoint=delete_webhook,
+        handler=delete_webhook,
         status=204,
     ),
     _route(
@@ -271,10 +271,10 @@ ROUTES: tuple[Route, ...] = (
             "The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an "
             "older one no more."
         ),
-        endpoint=rotate_secret,
+        handler=rotate_secret,
         body=RotateWebhookSecretBody,
         body_required=False,
-        answer=IssuedWebhookBody,
+        response=IssuedWebhookBody,
     ),
     _route(
         operation_id="testWebhook",
@@ -285,8 +285,8 @@ ROUTES: tuple[Route, ...] = (
             "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its "
             "failure does not make the endpoint `failing`."
         ),
-        endpoint=send_test,
-        answer=QueuedDeliveryBody,
+        handler=send_test,
+        response=QueuedDeliveryBody,
         status=202,
         errors=("webhook_busy", "webhook_paused"),
     ),
@@ -299,9 +299,9 @@ ROUTES: tuple[Route, ...] = (
             "An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is "
             "tried once, and its failure does not make the endpoint `failing`."
         ),
-        endpoint=redeliver_webhook,
+        handler=redeliver_webhook,
         body=RedeliverWebhookBody,
-        answer=QueuedDeliveryBody,
+        response=QueuedDeliveryBody,
         status=202,
         errors=("webhook_busy", "webhook_paused"),
     ),
@@ -310,8 +310,8 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/webhook-deliveries",
         summary="List delivery attempts",
         description="Of the last 30 days, newest first. The last page has no `next_cursor`.",
-        endpoint=list_deliveries,
+        handler=list_deliveries,
         query=ListWebhookDeliveriesQuery,
-        answer=WebhookDeliveriesBody,
+        response=WebhookDeliveriesBody,
     ),
 )

@@ -15,7 +15,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.weights import StoredWeights, WeightsChange
 from svc.http.change import caller_of, change, noted
-from svc.http.endpoint import Call, Outcome, Services
+from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     RiskWeightsBody,
     SaveWeightsBody,
@@ -123,8 +123,8 @@ ROUTES: tuple[Route, ...] = (
         operation_id="getOrganizationRiskWeights",
         path=ORGANIZATION + "/risk-weights",
         summary="Read the organization's risk weights",
-        endpoint=read_weights,
-        answer=RiskWeightsBody,
+        handler=read_weights,
+        response=RiskWeightsBody,
     ),
     _route(
         operation_id="saveOrganizationRiskWeights",
@@ -132,10 +132,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/risk-weights/{platform}",
         summary="Save the organization's risk weights for a platform",
         description=_SAVED,
-        endpoint=save,
+        handler=save,
         role="admin",
         body=SaveWeightsBody,
-        answer=RiskWeightsBody,
+        response=RiskWeightsBody,
         errors=("revision_conflict",),
     ),
     _route(
@@ -144,16 +144,16 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/risk-weights/{platform}",
         summary="Restore the organization's risk weights for a platform",
         description="Back to the defaults.",
-        endpoint=restore,
+        handler=restore,
         role="admin",
-        answer=RiskWeightsBody,
+        response=RiskWeightsBody,
     ),
     _route(
         operation_id="getSdkKeyRiskWeights",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
         summary="Read the risk weights of an SDK key",
-        endpoint=read_weights,
-        answer=RiskWeightsBody,
+        handler=read_weights,
+        response=RiskWeightsBody,
     ),
     _route(
         operation_id="saveSdkKeyRiskWeights",
@@ -161,10 +161,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
         summary="Save the risk weights of an SDK key for a platform",
         description=_SAVED,
-        endpoint=save,
+        handler=save,
         role="admin",
         body=SaveWeightsBody,
-        answer=RiskWeightsBody,
+        response=RiskWeightsBody,
         errors=("revision_conflict", "sdk_key_revoked"),
     ),
     _route(
@@ -173,16 +173,16 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
         summary="Restore the risk weights of an SDK key for a platform",
         description="Back to those of the organization.",
-        endpoint=restore,
+        handler=restore,
         role="admin",
-        answer=RiskWeightsBody,
+        response=RiskWeightsBody,
         errors=("sdk_key_revoked",),
     ),
     _route(
         operation_id="listRiskSignals",
         path=ORGANIZATION + "/risk-signals",
         summary="List the signals that can fire",
-        endpoint=list_signals,
-        answer=SignalsBody,
+        handler=list_signals,
+        response=SignalsBody,
     ),
 )

@@ -1,6 +1,6 @@
-"""The walk over a store's pages before it is served, made by a process of its own while this one loads the service.
+"""The integrity check of a store's pages before it is served, in a process of its own while this one loads the service.
 
-The walk takes as long as the store is large (ADR 16), and loading takes most of a second: begun together, they end
+The check takes as long as the store is large (ADR 16), and loading takes most of a second: begun together, they end
 together for stores of up to some six gigabytes (ADR 44).
 """
 
@@ -24,16 +24,18 @@ class _Status(IntEnum):
     UNKNOWN = 2
 
 
-class EarlyWalk:
-    """A walk that has begun. `finish` must be called once; without it the process ends by itself all the same."""
+class EarlyIntegrityCheck:
+    """An integrity check that has begun. `finish` must be called once; without it, the process ends by itself all the
+    same.
+    """
 
     def __init__(self, process: int, said: int) -> None:
         self._process = process
         self._said = said
 
     @classmethod
-    def begin(cls, directory: Path) -> EarlyWalk:
-        """Walk the store of this data directory, as `Store.check_pages` does. To be called before there are threads,
+    def begin(cls, directory: Path) -> EarlyIntegrityCheck:
+        """Check the store of this data directory, as `Store.check_pages` does. To be called before there are threads,
         and while this process has no store open.
         """
         said, tell = os.pipe()
@@ -41,14 +43,14 @@ class EarlyWalk:
         if process == 0:
             status = _Status.UNKNOWN
             try:
-                status = _walk(directory / "store", tell)
+                status = _check(directory / "store", tell)
             finally:
                 os._exit(status)  # nothing that the parent has begun is ended here
         os.close(tell)
         return cls(process, said)
 
     def finish(self, store: Store) -> None:
-        """Wait for the end of the walk, which is made on `store` where the process could not. Raises
+        """Wait for the end of the check, which is made on `store` where the process could not. Raises
         `CorruptionError`.
         """
         with os.fdopen(self._said, "rb") as said:
@@ -63,13 +65,13 @@ class EarlyWalk:
                 store.check_pages()
 
 
-def _walk(store: Path, tell: int) -> _Status:
+def _check(store: Path, tell: int) -> _Status:
     try:
         engine = LmdbEngine.open_read_only(store, live=True)
         engine.check(CheckDepth.BRANCHES)
     except CorruptionError as error:
         os.write(tell, str(error).encode())
         return _Status.CORRUPT
-    except Exception:  # noqa: BLE001  the parent makes the walk itself, and says what is wrong
+    except Exception:  # noqa: BLE001  the parent makes the check itself, and says what is wrong
         return _Status.UNKNOWN
     return _Status.WHOLE

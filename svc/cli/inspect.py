@@ -277,7 +277,7 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
 
 def _text(words: dict[str, Any], *, is_first: bool) -> str:
     """The table and the key in one line, the fields of the value below it."""
-    key = words.get("key", {"key bytes": words.get("key_bytes"), "damaged": words.get("damaged")})
+    key = words.get("key", {"key bytes": words.get("key_bytes"), "corrupt": words.get("corrupt")})
     fields: dict[str, Any] = words.get("value", {})
     head = f"{words['table']}  " + "  ".join(
         f"{name} {readable(None if part == '' else part)}" for name, part in key.items()

@@ -38,7 +38,7 @@ class CorruptionError(OperatorError):
     @property
     def line(self) -> str:
         """Its text with what to do: keep the store for the investigation, restore a backup."""
-        return f"damaged: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
+        return f"corrupt: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
 class UnknownValueError(CorruptionError):

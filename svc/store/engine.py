@@ -113,7 +113,7 @@ class Reader(Protocol):
 
         `reverse`: largest key first. `keys_only`: values are not read, and are b"". `checked`: the engine checks that
         keys are in order, and the rows on either side of the range with its `CheckRow` (the caller checks the rows that
-        it is given); without it, rows come as they are found, for callers that look for damage.
+        it is given); without it, rows come as they are found, for callers that look for corruption.
         Raises `codec.CorruptionError`. Nothing may be written to the table until the caller is done with the range.
         """
         ...

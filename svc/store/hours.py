@@ -37,7 +37,7 @@ def uncount(transaction: Transaction, number: int, event: Event) -> None:
     key = _key(number, event)
     counts = transaction.get(HOURS, *key)
     if counts is None:
-        return  # of a damaged store, which must not keep anybody from being erased; `svc check` reports it
+        return  # of a corrupt store, which must not keep anybody from being erased; `svc check` reports it
     if counts.identifications == 1:
         transaction.delete(HOURS, *key)
     else:

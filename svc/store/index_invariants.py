@@ -1,6 +1,6 @@
 """What must be true of the index of events: each is in the tail or in one segment, under its values and no others.
 
-Memory is bounded by one segment, whatever the number of events; of a damaged index all events are looked at again.
+Memory is bounded by one segment, whatever the number of events; of a corrupt index all events are looked at again.
 """
 
 from __future__ import annotations

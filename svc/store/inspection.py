@@ -1,4 +1,4 @@
-"""Looking into a store: rows as they lie there, damaged ones among them, and what belongs to one request or visitor.
+"""Looking into a store: rows as they lie there, corrupt ones among them, and what belongs to one request or visitor.
 
 Rows are read some at a time, each time in a state of its own, and none is held while somebody reads what was printed:
 so a pager that is left open does not make the file of a running service grow. What is committed meanwhile may show in
@@ -46,7 +46,7 @@ from svc.store.transactions.erasure import events_of
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 
 ROWS_A_READ = 100
-MOST_DAMAGED = 10_000
+MOST_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
 REFUSAL_TOLD_MS = 120_000
 """The event about refusals is made at once or when the minute is over; twice as long is searched."""
@@ -87,7 +87,7 @@ def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) ->
                 found.append(row)
                 if row.problem is None and key >= start and len(found) >= ROWS_A_READ:
                     return found, key + b"\0"
-                if len(found) >= MOST_DAMAGED:
+                if len(found) >= MOST_CORRUPT:
                     raise CorruptionError(
                         f"{table.name} has no sound row for long after {show_key_bytes(table, start)}"
                     )

@@ -1,7 +1,7 @@
 """A copy of a database's rows on this machine, for what reads each of them many times.
 
 The rules between rows ask for some twenty rows of each event, one after the other. From a database each is a round
-trip: copying everything once takes a fraction of that. Rows are copied as they lie there, damaged ones too.
+trip: copying everything once takes a fraction of that. Rows are copied as they lie there, corrupt ones too.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class ReadOnlyStore:
         """A snapshot of the last commit, for a `with` block."""
         return ReadTransaction(self.engine)
 
-    def damaged_pages(self, steps: Steps) -> list[str]:
+    def corrupt_pages(self, steps: Steps) -> list[str]:
         """At most one sentence, where a page is used twice, or is both used and free: then rows cannot be trusted to be
         found. Reads every page; `steps` shows the progress. Of a database, nothing: it checks its own.
         """

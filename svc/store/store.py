@@ -370,7 +370,7 @@ def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
 
 
 def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
-    """Opening a store makes the tables that are not there: one whose name is damaged would come back empty."""
+    """Opening a store makes the tables that are not there: one whose name is corrupt would come back empty."""
     names = engine.tables()
     if not version:  # new, or given up while its tables were made
         engine.open_tables(names)

@@ -1,8 +1,8 @@
 """How a copy of a store is verified: every page and row against its checksum, or every rule between rows as well.
 
-A copy differs from its original by damage, which the checksums find at the speed of a disk. The rules find what a fault
-of a program has written, in the original as in the copy, and read each row several times: they are for `svc check`, and
-for copies where that is asked for.
+A copy differs from its original by corruption, which the checksums find at the speed of a disk. The rules find what a
+fault of a program has written, in the original as in the copy, and read each row several times: they are for
+`svc check`, and for copies where that is asked for.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Verification(StrEnum):
 
 def faults(store: ReadOnlyStore, snapshot: Snapshot, how: Verification, steps: Steps) -> Iterator[str]:
     """Sentences that say what is wrong with a store, of which `snapshot` is the state to verify; none where nothing is.
-    The pages come first: LMDB ends the process of who follows a damaged one. `steps` gets the progress.
+    The pages come first: LMDB ends the process of who follows a corrupt one. `steps` gets the progress.
     """
-    damaged = store.damaged_pages(steps)
-    if damaged:
-        return iter(damaged)
+    corrupt = store.corrupt_pages(steps)
+    if corrupt:
+        return iter(corrupt)
     return violations(snapshot, steps) if how is Verification.FULL else corrupt_rows(snapshot, steps)
 
 

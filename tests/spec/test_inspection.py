@@ -304,9 +304,9 @@ def test_a_corrupt_row_is_shown_with_its_key_and_the_rest_follows(run: Run, tmp_
     assert "3 corrupt rows" in ran.err
     shown = lines(ran)
     assert [line.get("key_bytes") for line in shown] == [stray.hex(), typed.hex(), None, second.hex(), None, None]
-    assert shown[0]["damaged"] == shown[3]["damaged"] == "fails its check"
-    assert "LedgerEntry" in shown[1]["damaged"]
-    assert "damaged fails its check" in run("inspect", "rows", "ledger").out
+    assert shown[0]["corrupt"] == shown[3]["corrupt"] == "fails its check"
+    assert "LedgerEntry" in shown[1]["corrupt"]
+    assert "corrupt fails its check" in run("inspect", "rows", "ledger").out
 
 
 def typed_row(table: Table[Any], key: bytes) -> bytes:

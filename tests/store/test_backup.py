@@ -21,7 +21,7 @@ from svc.store.backup import segments, snapshots
 from svc.store.backup.files import exclusive
 from svc.store.backup.follower import Follower, NotResumed, Resumed, resume
 from svc.store.backup.segments import (
-    DamagedBackupError,
+    CorruptBackupError,
     SegmentFile,
     SegmentRecord,
     SegmentWriter,
@@ -140,7 +140,7 @@ def test_a_bit_flip_before_the_last_record_is_reported_with_file_and_position(tm
     ends = [0, 33, *(record.end for record in records(segment, last=True))]
     for place in range(ends[-2]):
         segment.path.write_bytes(whole[:place] + bytes((whole[place] ^ 4,)) + whole[place + 1 :])
-        with pytest.raises(DamagedBackupError) as refused:
+        with pytest.raises(CorruptBackupError) as refused:
             read(segment)
         assert str(segment.path) in str(refused.value)
         begins = max(end for end in ends if end <= place)
@@ -150,7 +150,7 @@ def test_a_bit_flip_before_the_last_record_is_reported_with_file_and_position(tm
 def test_only_the_last_segment_of_a_timeline_may_be_torn(tmp_path: Path):
     first, _ = written(tmp_path, 4, apart_ms=HOUR_MS // 2)
     first.path.write_bytes(first.path.read_bytes()[:-1])
-    with pytest.raises(DamagedBackupError, match="another segment follows"):
+    with pytest.raises(CorruptBackupError, match="another segment follows"):
         list(records(first, last=False))
 
 
@@ -492,7 +492,7 @@ def test_corruption_in_the_middle_is_rejected_and_what_precedes_it_can_be_restor
     content = bytearray(segment.path.read_bytes())
     content[second - 1] ^= 1
     segment.path.write_bytes(content)
-    with pytest.raises(DamagedBackupError) as refused:
+    with pytest.raises(CorruptBackupError) as refused:
         world.restore(tmp_path / "new")
     assert str(segment.path) in str(refused.value)
     assert f"--to {timestamp(moment)} restores what was committed before" in str(refused.value)
@@ -509,7 +509,7 @@ def test_a_missing_segment_is_rejected(world: BackedUp, tmp_path: Path):
             follower.step()
             world.clock.advance(hours=1)
     listed(world.folder)[1].path.unlink()
-    with pytest.raises(DamagedBackupError, match="the segment with batch 2 is missing before"):
+    with pytest.raises(CorruptBackupError, match="the segment with batch 2 is missing before"):
         world.restore(tmp_path / "new")
 
 

@@ -80,7 +80,7 @@ def restore(
     """Make `directory`, which must not be there or be empty, what the store was at `to_ms`, or at the last.
 
     A snapshot that is named itself is restored as it was taken, or with `to_ms` carried on to that moment. Raises
-    `DirectoryError`, `NewerStoreError`, `segments.DamagedBackupError` and `StoreFullError`, and then has changed
+    `DirectoryError`, `NewerStoreError`, `segments.CorruptBackupError` and `StoreFullError`, and then has changed
     nothing.
     """
     chosen = choose(source, to_ms)
@@ -178,14 +178,14 @@ class _Batches:
     ) -> Iterator[segments.SegmentRecord | segments.Torn]:
         try:
             yield from segments.records(segment, last=last)
-        except segments.DamagedBackupError as error:
+        except segments.CorruptBackupError as error:
             self._give_up(str(error), error)
 
     def _give_up(self, says: str, cause: Exception | None = None) -> None:
         """Unless it was for everything up to the last good batch, by its moment, that somebody has asked."""
         if self._to_ms is None or self.at_ms < self._to_ms:
             so_far = f"--to {timestamp(self.at_ms)} restores what was committed before"
-            raise segments.DamagedBackupError(f"{says}; {so_far}") from cause
+            raise segments.CorruptBackupError(f"{says}; {so_far}") from cause
 
 
 def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) -> None:

@@ -5,7 +5,7 @@ A segment is a head and then records. The head: `svc log 1`, the timeline (16 by
 the batch, which carries its own check. All numbers are big-endian.
 
 A machine that stops may leave the last record of a timeline torn: its end is missing, or was never written. Anything
-else that does not fit is damage, which is refused: what comes after it would be lost without a word.
+else that does not fit is corruption, which is refused: what comes after it would be lost without a word.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Torn(NamedTuple):
     bytes: int
 
 
-class DamagedBackupError(CorruptionError):
+class CorruptBackupError(CorruptionError):
     """Bytes of a segment are not what was written; the message names the file and the byte."""
 
 
@@ -81,7 +81,7 @@ def listed(folder: Path, timeline: bytes | None = None) -> list[SegmentFile]:
 
 def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Torn]:
     """The records of a segment in order. Only the `last` segment of its timeline may end in a `Torn` one; anything else
-    that does not fit raises `DamagedBackupError`.
+    that does not fit raises `CorruptBackupError`.
     """
     size = segment.path.stat().st_size
     with segment.path.open("rb") as file:
@@ -89,13 +89,13 @@ def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Tor
             if last and size < _HEAD.size:
                 yield Torn(segment.path, 0, size)
                 return
-            raise DamagedBackupError(f"{segment.path} does not begin as its name says")
+            raise CorruptBackupError(f"{segment.path} does not begin as its name says")
         expected, end = segment.first, _HEAD.size
         while end < size:
             record = _record(file, segment, expected, end, size)
             if record is None:
                 if not last:
-                    raise DamagedBackupError(
+                    raise CorruptBackupError(
                         f"{segment.path} ends with half a record at byte {end}, and another segment follows"
                     )
                 yield Torn(segment.path, end, size - end)
@@ -105,7 +105,7 @@ def records(segment: SegmentFile, *, last: bool) -> Iterator[SegmentRecord | Tor
 
 
 def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: int) -> SegmentRecord | None:
-    """The next record; `None` where the file ends before the record does. Raises `DamagedBackupError`."""
+    """The next record; `None` where the file ends before the record does. Raises `CorruptBackupError`."""
     head = file.read(_RECORD.size)
     if len(head) < _RECORD.size:
         return None
@@ -113,9 +113,9 @@ def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: 
     if check != _check(segment.timeline, sequence, length):
         if not any(head) and _only_zeros(file):  # the length of the file was on disk before its content
             return None
-        raise DamagedBackupError(f"{segment.path} is corrupt at byte {at}: the head of a record fails its check")
+        raise CorruptBackupError(f"{segment.path} is corrupt at byte {at}: the head of a record fails its check")
     if sequence != expected:
-        raise DamagedBackupError(
+        raise CorruptBackupError(
             f"{segment.path} is corrupt at byte {at}: batch {sequence} stands where {expected} belongs"
         )
     raw, end = file.read(length), at + _RECORD.size + length
@@ -126,7 +126,7 @@ def _record(file: BinaryIO, segment: SegmentFile, expected: int, at: int, size: 
     except ValueError as error:
         if end == size:
             return None
-        raise DamagedBackupError(f"{segment.path} is corrupt at byte {at}: {error}") from error
+        raise CorruptBackupError(f"{segment.path} is corrupt at byte {at}: {error}") from error
 
 
 def _check(timeline: bytes, sequence: int, length: int) -> int:
@@ -193,7 +193,7 @@ class SegmentWriter:
 
 def resume(folder: Path, timeline: bytes) -> tuple[SegmentWriter, bytes | None]:
     """A writer that goes on after the last whole record of the timeline, and that record's packed batch (`None` without
-    any). A torn end is cut off the file. Raises `DamagedBackupError` and `OSError`.
+    any). A torn end is cut off the file. Raises `CorruptBackupError` and `OSError`.
     """
     found = listed(folder, timeline)
     if not found:

@@ -35,7 +35,7 @@ class _Meta(NamedTuple):
 def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None:
     """Raises `CorruptionError` where the file is not one that LMDB can have left behind; the store may be in use.
 
-    `pause` waits so many seconds: a commit that is being written looks like damage, and is none a moment later.
+    `pause` waits so many seconds: a commit that is being written looks like corruption, and is none a moment later.
     """
     for wait_s in PAUSES_S:
         if _problem(file) is None:

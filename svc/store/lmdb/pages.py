@@ -82,7 +82,7 @@ def check_pages(
         _Walk(found.file, found.page_bytes, found.meta, reach, steps).run()
     for wait_s in (*PAUSES_S, None):
         # The meta page of the commit before the last is where the next commit is written to, without a lock that a
-        # reader could take: what is half old and half new at this moment is whole in the next one. Damage stays.
+        # reader could take: what is half old and half new at this moment is whole in the next one. Corruption stays.
         try:
             with _last_commit(environment, pause) as found:
                 _Walk(found.file, found.page_bytes, found.other_meta, CheckDepth.COMMIT, steps).run()

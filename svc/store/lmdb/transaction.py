@@ -1,7 +1,7 @@
 """Reader and writer over an LMDB transaction.
 
 A B-tree search tells the truth if the rows on either side of where it ended are what was written there, in their
-places: a damaged key leads astray only searches that end beside it. So a range checks those rows, and the order of all
+places: a corrupt key leads astray only searches that end beside it. So a range checks those rows, and the order of all
 (ADR 18). That a single key is not there is believed.
 """
 

@@ -287,7 +287,7 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
         CorruptionError,
         zlib.error,
         msgspec.DecodeError,
-    ):  # a damaged report must not keep others from being erased
+    ):  # a corrupt report must not keep others from being erased
         return event.mark
     return None if mark is None else mark.digest
 

@@ -17,7 +17,7 @@ from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.world import World, twenty_characters
 
-CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-ladder.jsonl.gz"
+CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-upgrades.jsonl.gz"
 
 ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
 LANGUAGES = (["en-GB", "en"], ["de-DE", "de", "en"], ["en-US", "en"], ["es"], ["ja", "en-US"], ["en-AU", "en"])

@@ -28,8 +28,8 @@ from svc.siblings.messages import (
     Message,
     RefusedMessage,
     Removed,
-    Standing,
     WatchKey,
+    WorkerViewers,
 )
 
 STANDING_S = 5.0
@@ -137,11 +137,11 @@ class Relay:
                 self._live.end(credential)
             case Committed():
                 await self._live.look()
-                self._outbox.look()  # which does nothing where it does not run
-            case Standing():
+                self._outbox.poll()  # which does nothing where it does not run
+            case WorkerViewers():
                 self._hear(message)
 
-    def _hear(self, standing: Standing) -> None:
+    def _hear(self, standing: WorkerViewers) -> None:
         self._others[standing.worker] = _Heard(trio.current_time(), dict(standing.viewers))
         if standing.is_new:
             self._say_standing()
@@ -150,4 +150,4 @@ class Relay:
         if self._siblings.index is None:
             return
         viewers = tuple(self._live.places().items())
-        self._siblings.to_others(Standing(self._siblings.index, viewers, is_new))
+        self._siblings.to_others(WorkerViewers(self._siblings.index, viewers, is_new))

@@ -95,17 +95,17 @@ async def test_headless_browsers_are_detected_even_with_a_changed_name(tmp_path:
                 assert fired & {"automation", "headless"}, capture["tag"]
 
 
-UNDRIVEN = Path(__file__).parent / "captures" / "undriven.jsonl.gz"
+REAL_BROWSERS = Path(__file__).parent / "captures" / "real-browsers.jsonl.gz"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_undriven_browsers_get_the_expected_verdicts_over_http(tmp_path: Path, shape: Shape):
+async def test_real_browsers_get_the_expected_verdicts_over_http(tmp_path: Path, shape: Shape):
     """One visit of each browser as it is installed, and each kind of disguise."""
     shown = ("plain", "headless", "headless-1920x1080", "headless-shell-renamed", "as-android", "as-windows")
     sent: set[str] = set()
     async with live_service(tmp_path) as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
-        for capture in read_captures(UNDRIVEN):
+        for capture in read_captures(REAL_BROWSERS):
             if capture.visit or capture.tag.partition("/")[2] not in shown:
                 continue
             hints = {name: value for name, value in capture.headers.items() if name.startswith(("sec-ch-", "user-"))}

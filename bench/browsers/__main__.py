@@ -1,4 +1,4 @@
-"""Open real browsers, undriven, keep what they report, and measure what the service finds in it.
+"""Open real browsers without automation, keep what they report, and measure what the service finds in it.
 
     python -m bench.browsers capture --out DIR [--only TEXT] [--limit N]
     python -m bench.browsers measure FILE... [--mistakes]

@@ -1,4 +1,4 @@
-"""The web SDK in real browsers, undriven: what fires, whether the id stays, and how long it takes.
+"""The web SDK in real browsers without automation: what fires, whether the id stays, and how long it takes.
 
     python -m bench.browsers.sdk [--only TEXT] [--json FILE]
 

@@ -117,7 +117,7 @@ class Viewer:
         """Unsubscribe. What was not read is dropped; a second call does nothing."""
         self.end()
         self._receive.close()
-        self._hub.forget(self)
+        self._hub.remove(self)
 
 
 async def _always() -> bool:
@@ -192,7 +192,7 @@ class LiveHub:
                 if viewer.credential == credential:
                     viewer.end()
 
-    def forget(self, viewer: Viewer) -> None:
+    def remove(self, viewer: Viewer) -> None:
         """Take a viewer out; nothing where it is out already."""
         place = viewer.number, viewer.environment
         left = [other for other in self._viewers.get(place, ()) if other is not viewer]

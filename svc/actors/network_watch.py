@@ -49,7 +49,7 @@ class NetworkWatch:
         """Read the folder once, on the calling thread: before the first request. Files that cannot be used are logged,
         and so is having no network data at all.
         """
-        self._take_up(self._look(self._reading))
+        self._take_up(self._read_again(self._reading))
         if self.ranges is None:
             log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
 
@@ -65,9 +65,9 @@ class NetworkWatch:
             with trio.move_on_after(interval_s):
                 await self._soon.wait()
             self._soon = trio.Event()
-            self._take_up(await run_sync(partial(self._look, self._reading)))
+            self._take_up(await run_sync(partial(self._read_again, self._reading)))
 
-    def _look(self, before: FilesInUse) -> tuple[FilesInUse, NetworkData | None] | OSError:
+    def _read_again(self, before: FilesInUse) -> tuple[FilesInUse, NetworkData | None] | OSError:
         """On a thread: what is there now, and the look-up in it where that is another than before."""
         if self._directory is None:
             return before, None
@@ -88,10 +88,10 @@ class NetworkWatch:
         before, self._reading = self._reading, after
         if data is not None:
             self.data = data
-            _tell(before, after)
+            _log_changes(before, after)
 
 
-def _tell(before: FilesInUse, after: FilesInUse) -> None:
+def _log_changes(before: FilesInUse, after: FilesInUse) -> None:
     """One line for each file that is another than before."""
     for name in before.keys() - after.keys():
         log.info("network file removed", file=name)

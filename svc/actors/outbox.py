@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_MS = 15_000
 """Between two looks for what other processes have committed."""
-QUEUES_PER_LOOK = 256
+QUEUES_PER_POLL = 256
 """Queues looked at without a pause: about a millisecond."""
 STARTS_PER_PASS = 8
 """Attempts begun without a pause: about a millisecond."""
@@ -121,8 +121,8 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._looked_at_ms = world.now_ms()  # the first poll has a minute too
-        self._look_at_ms = 0
+        self._polled_at_ms = world.now_ms()  # the first poll has a minute too
+        self._poll_at_ms = 0
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
@@ -135,15 +135,15 @@ class Outbox:
         """Cancel what is in flight to a removed endpoint, and delete its rows in the background. To be called after the
         commit that removed it.
         """
-        queue = self._queues.forget(key)
+        queue = self._queues.remove(key)
         if queue is not None:
             for flight in queue.in_flight.values():
                 flight.scope.cancel()
         self._swept.set()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look now at what another process may have committed, in every queue."""
-        self._look_at_ms = 0
+        self._poll_at_ms = 0
         self._swept.set()
         self._awake.set()
 
@@ -160,7 +160,7 @@ class Outbox:
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
-        return self._found_late or self._world.now_ms() - self._looked_at_ms > LATE_MS
+        return self._found_late or self._world.now_ms() - self._polled_at_ms > LATE_MS
 
     def statistics(self) -> OutboxStatistics:
         """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
@@ -180,32 +180,32 @@ class Outbox:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_shares)
-            self._look_at_ms = 0
+            self._poll_at_ms = 0
             while True:
                 self._awake = trio.Event()
                 now_ms = self._world.now_ms()
-                if now_ms >= self._look_at_ms:
-                    self._look_at_ms = now_ms + POLL_INTERVAL_MS
-                    await self._look()
+                if now_ms >= self._poll_at_ms:
+                    self._poll_at_ms = now_ms + POLL_INTERVAL_MS
+                    await self._poll()
                 await self._send_due(nursery)
-                await self._rest(self._look_at_ms)
+                await self._rest(self._poll_at_ms)
 
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
         while True:
             try:
-                await self._look()
+                await self._poll()
             except UnavailableError as error:  # `is_behind` says so soon
                 log.warning("deliveries not looked at: the store is not available", reason=str(error))
             await trio.sleep(POLL_INTERVAL_MS / 1000)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Find every queue that has deliveries, without reading more of a queue than its first row."""
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - LATE_MS
         while True:
-            look = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_LOOK)
-            waiting, some_late = await self._store.query(look)
+            poll = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_POLL)
+            waiting, some_late = await self._store.query(poll)
             late = late or some_late
             for queue, due_ms in waiting.queues:
                 if self._shares.sends(queue):
@@ -214,7 +214,7 @@ class Outbox:
                 break
             after = waiting.queues[-1][0]
             await trio.lowlevel.checkpoint()
-        self._looked_at_ms, self._found_late = late_ms + LATE_MS, late
+        self._polled_at_ms, self._found_late = late_ms + LATE_MS, late
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
@@ -230,7 +230,7 @@ class Outbox:
                 taken.append((queue, self._shares.lease(queue.key)))
             else:
                 self._queues.wait(queue, None)
-                self._queues.forget(queue.key)
+                self._queues.remove(queue.key)
         if not taken:
             return False
         # What is in flight now and ends meanwhile may look as if it were still due.
@@ -282,9 +282,9 @@ class Outbox:
                         flight.is_lost = True
                         flight.scope.cancel()
                 if not self._shares.sends(queue.key):
-                    self._queues.forget(queue.key)
+                    self._queues.remove(queue.key)
             self._give_back()
-            self.look()
+            self.poll()
 
     def _give_back(self) -> None:
         if self._shares.leaving:
@@ -368,7 +368,7 @@ class Outbox:
             self._learn(queue, made, logged)
         self._queues.end(queue, made.key)
         if not self._shares.sends(made.queue):
-            self._queues.forget(made.queue)
+            self._queues.remove(made.queue)
         elif logged.due_ms is not None:
             self._queues.offer(made.queue, logged.due_ms)
 

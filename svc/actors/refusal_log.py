@@ -85,7 +85,7 @@ class RefusalLog:
         over: dict[Name, None] = {}
         while self._due and self._due[0][0] <= now_ms:
             over[heapq.heappop(self._due)[1]] = None
-        notes = {name: request for name, request in gathered.items() if await self._is_told(request)}
+        notes = {name: request for name, request in gathered.items() if await self._has_subscribers(request)}
         names = [*notes, *(name for name in over if name not in notes)]
         jobs = [
             partial(note_refusal, request=notes[name])
@@ -107,7 +107,7 @@ class RefusalLog:
             elif isinstance(outcome, Exception):
                 raise outcome
             else:
-                self._told(name, outcome)
+                self._notified(name, outcome)
 
     def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
         """For the next commit."""
@@ -116,7 +116,7 @@ class RefusalLog:
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
 
-    async def _is_told(self, request: RefusedRequest) -> bool:
+    async def _has_subscribers(self, request: RefusedRequest) -> bool:
         environment = webhook_environment(request.environment)
         return bool(
             await self._store.query(
@@ -129,7 +129,7 @@ class RefusalLog:
             )
         )
 
-    def _told(self, name: Name, told: Notified) -> None:
+    def _notified(self, name: Name, told: Notified) -> None:
         self._nudge(told.queues)
         if told.due_ms is not None:
             heapq.heappush(self._due, (told.due_ms, name))

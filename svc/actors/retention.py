@@ -21,7 +21,7 @@ from svc.store.engine import UnavailableError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
-from svc.store.transactions.removal import go_on_removing, unfinished_removals
+from svc.store.transactions.removal import continue_removal, pending_removals
 from svc.store.transactions.retention import CleanupTask, expired_by_key, full_scans, stale_blocks
 from svc.store.views import organizations
 from svc.world import World
@@ -91,7 +91,7 @@ async def sweep(
     progress = progress or Progress()
     for number, raw_id in await store.query(pending_erasures):
         await _erase(store, progress, number, raw_id)
-    for number in await store.query(unfinished_removals):
+    for number in await store.query(pending_removals):
         await _remove(store, progress, number)
     for number in await store.query(organizations):
         if with_passes:
@@ -116,7 +116,7 @@ async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -
 
 async def _remove(store: Store, progress: Progress, number: int) -> None:
     """To its end, or until a step fails."""
-    step = partial(go_on_removing, number=number)
+    step = partial(continue_removal, number=number)
     while await _write(store, progress, number, "removal", step):
         pass
 

@@ -38,7 +38,7 @@ def commit(found: Opened, world: World, job: Callable[[Transaction], T], change:
     A job that finds that it may not raises `CommandError`: then nothing is changed and nothing recorded. Nothing is
     recorded either where `change` returns `None`, which says that there was nothing to do.
     """
-    return go_on(found, recorded(world, job, change))
+    return apply(found, recorded(world, job, change))
 
 
 def recorded(
@@ -63,7 +63,7 @@ def recorded(
     return audited(job, world.request_id(at_ms), record)
 
 
-def go_on(found: Opened, job: Callable[[Transaction], T]) -> T:
+def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
     """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
     the job raises. The service, where one runs on the directory, and nodes that serve the database act on it at once.
     """

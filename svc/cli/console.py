@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import click
 
-from svc.cli.changes import Change, commit, go_on
+from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.keys import fresh_key, store_issued
 from svc.cli.listen_address import local_url
@@ -73,7 +73,7 @@ def link(
     region = settings().region
     with opened(directory) as found:
         organization = account(found.store, organization_id).organization
-        go_on(found, partial(claim_region, region=region))
+        apply(found, partial(claim_region, region=region))
         made = make_link(found, World.real(), organization, cast("Role", role), name, minutes, region)
     shown = {
         "url": console_url(base, made.token),
@@ -133,7 +133,7 @@ def link_for(found: Opened, world: World, organization: Organization, secret: st
     now_ms = world.now_ms()
     token = new_token("link", organization.id, world.entropy(32))
     kept = ConsoleLink(key_id=key.id, expires_at_ms=now_ms + minutes * MINUTE_MS, owns_key=False)
-    go_on(
+    apply(
         found,
         partial(put_link, number=organization.number, digest=digest(found.pepper, token), link=kept, now_ms=now_ms),
     )

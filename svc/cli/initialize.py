@@ -18,7 +18,7 @@ import click
 import msgspec
 import structlog
 
-from svc.cli.changes import go_on, recorded
+from svc.cli.changes import apply, recorded
 from svc.cli.keys import fresh_key, issued_change, read_origins
 from svc.cli.organizations import Dollars, check_name, created_change, creation
 from svc.cli.output import CommandError
@@ -101,7 +101,7 @@ def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> No
         _show(organization, made, first.keys_file, as_json=as_json)
         return organization
 
-    organization = go_on(found, job)
+    organization = apply(found, job)
     if organization is not None:
         log.info("the first organization was created", organization=organization.id, name=organization.name)
 

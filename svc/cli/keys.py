@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from svc.cli.changes import Change, commit, go_on
+from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.output import (
     CommandError,
@@ -74,7 +74,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     region = settings().region
     with opened(directory) as found:
         organization = account(found.store, organization_id).organization
-        go_on(found, partial(claim_region, region=region))
+        apply(found, partial(claim_region, region=region))
         issued, secret = issue_key(
             found,
             World.real(),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from svc.cli.changes import Change, commit, go_on
+from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option, json_option, opened, show
-from svc.cli.times import Moment
+from svc.cli.times import Timestamp
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
@@ -31,9 +31,9 @@ ROWS_A_STEP = 128
 )
 @click.argument("endpoint_id", metavar="ENDPOINT")
 @click.option(
-    "--since", "since_ms", type=Moment(), required=True, metavar="T", help="Deliveries that failed since then."
+    "--since", "since_ms", type=Timestamp(), required=True, metavar="T", help="Deliveries that failed since then."
 )
-@click.option("--until", "until_ms", type=Moment(), metavar="T", help="And before this time; now if not given.")
+@click.option("--until", "until_ms", type=Timestamp(), metavar="T", help="And before this time; now if not given.")
 @data_option
 @json_option
 def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Path, as_json: bool) -> None:
@@ -80,7 +80,7 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
                 failed = failed_in(snapshot, registered.queue, window, start, ROWS_A_STEP)
             if failed.event_ids:
                 job = partial(recover_deliveries, queue=registered.queue, event_ids=failed.event_ids, now_ms=now_ms)
-                recovered += go_on(found, job) if recovered else commit(found, world, job, recorded)
+                recovered += apply(found, job) if recovered else commit(found, world, job, recorded)
             start = failed.resume
             reached = now_ms if start is None else min(made_at_ms(start), now_ms)
             bar.update(reached - place)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from svc.cli.changes import Change, commit, go_on
+from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.output import account, confirmed, data_option, json_option, opened, show, yes_option
 from svc.cli.progress import progress
@@ -76,7 +76,7 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
             events = holding(snapshot, known.number).events
         with progress() as steps:
             steps.stage("erasing", events)
-            erased = _until_done(found, partial(removal.go_on_removing, number=known.number), steps, 1)
+            erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
     show({"organization_id": organization_id, "status": "removed", "rows_erased": erased}, as_json=as_json)
 
 
@@ -85,7 +85,7 @@ def _until_done(found: Opened, step: Callable[[Transaction], int], steps: Steps,
     done = 0
     while last:
         began = elapsed_s()
-        last = go_on(found, step)
+        last = apply(found, step)
         done += last
         steps.step(last)
         pause(elapsed_s() - began)

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 import svc
-from svc.cli.changes import go_on
+from svc.cli.changes import apply
 from svc.cli.data_directory import opened_directory
 from svc.config import Config
 from svc.store.backup import files
@@ -65,8 +65,8 @@ def keep_settings(found: Opened, config: Config) -> None:
     """Keep in the store that is to be served the region and the limits that it is served with. Raises
     `WrongRegionError`.
     """
-    go_on(found, partial(claim_region, region=config.region))
-    go_on(found, partial(record_limits, limits=ServedLimits(found.store.capacity_bytes(), config.store_share)))
+    apply(found, partial(claim_region, region=config.region))
+    apply(found, partial(record_limits, limits=ServedLimits(found.store.capacity_bytes(), config.store_share)))
 
 
 def _log_wait(holder: str) -> None:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from svc.cli import event_text, output
-from svc.cli.changes import Change, commit, go_on
+from svc.cli.changes import Change, apply, commit
 from svc.cli.event_source import (
     Wanted,
     address_option,
@@ -166,6 +166,6 @@ def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as
 
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))
         while not ended:
-            ended = go_on(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
+            ended = apply(found, partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
     ended_as = {"organization_id": organization_id, "visitor_id": visitor_id, "status": "erased"}
     output.show(ended_as, as_json=as_json)

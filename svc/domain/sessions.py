@@ -52,7 +52,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """Whether its lifetime or its idle timeout is over; its key may have ended it before."""
         return now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
 
-    def use_is_due(self, now_ms: int) -> bool:
+    def touch_is_due(self, now_ms: int) -> bool:
         """Whether its last use is to be written again."""
         return now_ms - self.last_used_at_ms >= NOTED_EVERY_MS
 

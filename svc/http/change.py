@@ -85,7 +85,7 @@ async def _commit(
     return outcome
 
 
-async def noted(services: Services, call: Call) -> Caller:
+async def touch_caller(services: Services, call: Call) -> Caller:
     """The caller of a route that only reads. Its `last_used_at` is written first where that is due, and that of its
     session: at most one commit a minute for each (decisions 2.3).
     """
@@ -98,7 +98,7 @@ async def noted(services: Services, call: Call) -> Caller:
 def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
     """The caller's session where its last use is to be written."""
     used = caller.session
-    return used if used is not None and used.session.use_is_due(at_ms) else None
+    return used if used is not None and used.session.touch_is_due(at_ms) else None
 
 
 def caller_of(call: Call) -> Caller:

@@ -25,7 +25,7 @@ from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
-from svc.http.change import caller_of, change, noted
+from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.parameters import FORWARDED
 from svc.http.route import Route
@@ -57,7 +57,7 @@ async def list_events(services: Services, call: Call) -> Outcome:
     invalid_window`.
     """
     caller = caller_of(call)
-    return await answer_listing(services, call, asked_for(call.query), _environment(caller))
+    return await page_of_events(services, call, asked_for(call.query), _environment(caller))
 
 
 def asked_for(query: ListEventsQuery) -> Asked:
@@ -71,7 +71,7 @@ def asked_for(query: ListEventsQuery) -> Asked:
     )
 
 
-async def answer_listing(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
+async def page_of_events(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
     """The page of events of the caller's organization that was asked for, newest first. `422 invalid_window`, `422
     validation_error`.
     """
@@ -80,7 +80,7 @@ async def answer_listing(services: Services, call: Call, asked: Asked, environme
     listing = read_listing(asked, call.at_ms, scope)
     if isinstance(listing, Refusal):
         return Outcome(listing)
-    await noted(services, call)
+    await touch_caller(services, call)
     found = await find_places(services, number, environment, listing)
     rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
@@ -125,7 +125,7 @@ async def get_event(services: Services, call: Call) -> Outcome:
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     return Outcome(await read_event(services, caller, request_id, call.at_ms))
 
 

@@ -162,7 +162,7 @@ class Exchange:
             outcome = (
                 Outcome(over)
                 if over is not None
-                else await self._judge(route, place, scope, receive, context, headers, site)
+                else await self._handle(route, place, scope, receive, context, headers, site)
             )
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
@@ -190,7 +190,7 @@ class Exchange:
         )
         self._services.note_refusal(refused)
 
-    async def _judge(
+    async def _handle(
         self,
         route: Route,
         place: RouteMatch,

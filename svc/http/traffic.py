@@ -107,7 +107,7 @@ class Traffic:
             histogram = self._requests_s[operation_id] = Histogram(REQUEST_S)
         histogram.observe(seconds)
         if self._logged == "all" or (self._logged == "refused" and (status is None or status >= 300)):
-            self._tell(context, status, seconds)
+            self._log_request(context, status, seconds)
 
     def statistics(self) -> TrafficStatistics:
         """A copy of the counts."""
@@ -117,7 +117,7 @@ class Traffic:
             requests_s={name: histogram.statistics() for name, histogram in self._requests_s.items()},
         )
 
-    def _tell(self, context: RequestContext, status: int | None, seconds: float) -> None:
+    def _log_request(self, context: RequestContext, status: int | None, seconds: float) -> None:
         fields: dict[str, Any] = {"request_id": str(context.request_id), "operation": context.operation_id}
         if status is not None:
             fields["status"] = status

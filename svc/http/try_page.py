@@ -15,7 +15,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.event_row import EventBody
 from svc.domain.fields import RequestId, about
 from svc.domain.refusals import Refusal, invalid
-from svc.http.change import caller_of, noted
+from svc.http.change import caller_of, touch_caller
 from svc.http.events import read_event, read_request_id, token_refusal, visits
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.visitors import erase_wholly
@@ -87,7 +87,7 @@ async def explain(services: Services, call: Call) -> Outcome:
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
         return Outcome(event)
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     seen = await visits(services, caller, event.visitor_id, MOST_VISITS, call.at_ms)
     return Outcome(TryAnswer(event, tuple(seen)))
 
@@ -116,7 +116,7 @@ async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusa
     request_id = read_request_id(body.request_id)
     if isinstance(request_id, Refusal):
         return invalid("request_id", "invalid_value")
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     refused = token_refusal(services, call, caller, body.token, request_id)
     return refused or await read_event(services, caller, request_id, call.at_ms)
 

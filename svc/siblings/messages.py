@@ -56,7 +56,7 @@ class Committed(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
     """To all, from a command: another process has changed the store."""
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True, tag="standing"):
+class WorkerViewers(msgspec.Struct, frozen=True, array_like=True, tag="standing"):
     """To the others, at the start, at each change of its viewers, and every few seconds."""
 
     worker: int
@@ -65,7 +65,7 @@ class Standing(msgspec.Struct, frozen=True, array_like=True, tag="standing"):
     """Whether the worker has just begun, and asks the others for theirs."""
 
 
-Message = Due | Removed | RefusedMessage | IdentifiedMessage | Ended | Committed | Standing
+Message = Due | Removed | RefusedMessage | IdentifiedMessage | Ended | Committed | WorkerViewers
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[list[Message]] = msgspec.msgpack.Decoder(list[Message])

@@ -21,7 +21,7 @@ ATTESTED_KEYS: Table[AttestedKey] = Table(
     Key(organization=U32, attested_key=digest(32)),
     Record(AttestedKey),
     Swept("unused for `visitor_retention_days`; sooner with its visitor"),
-    ErasedBy("forget_keys"),
+    ErasedBy("purge_attested_keys"),
     rules=("attested_keys",),
 )
 """By the id of an Apple device's key, which is the SHA-256 of the public key."""
@@ -30,7 +30,7 @@ VISITOR_KEYS: Table[VisitorKeys] = Table(
     Key(organization=U32, visitor_id=VISITOR_ID),
     Record(VisitorKeys),
     With("attested_keys"),
-    ErasedBy("forget_keys"),
+    ErasedBy("purge_attested_keys"),
     rules=("attested_keys",),
 )
 """-> the attested keys of a visitor, also of one who has no number."""

@@ -90,7 +90,7 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
     transaction.put(EVENT_TAIL, key, digests(event))
 
 
-def forget(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+def remove(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
     """Take an event out of the index: no digest of its values stays on its account. Nothing where it is not in it."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
     if transaction.delete(EVENT_TAIL, *scope, *here):

@@ -195,7 +195,7 @@ EVENT_TAIL: Table[Digests] = Table(
     Key(organization=U32, environment=_ENVIRONMENT, arrival=MOMENT, request_id=UUID_V7),
     Layout(Digests.pack, Digests.unpack),
     With("events"),
-    ErasedBy("forget"),
+    ErasedBy("remove"),
     rules=("events",),
 )
 """Events that are in no segment yet, by what they are found by (ADR 63)."""
@@ -204,7 +204,7 @@ EVENT_SEGMENTS: Table[Segment] = Table(
     Key(organization=U32, environment=_ENVIRONMENT, part=U8, arrival=MOMENT, request_id=UUID_V7),
     Layout(Segment.pack, Segment.unpack),
     With("events"),
-    ErasedBy("forget"),
+    ErasedBy("remove"),
     rules=("events",),
 )
 """All other events, each in one segment. The key ends with a position: a segment holds the events from there down to
@@ -320,7 +320,7 @@ ADDRESS_HISTORY: Table[AddressHistory] = Table(
     Key(organization=U32, day=DAY, address=U64),
     Record(AddressHistory),
     LastTwoPeriods(),
-    ErasedBy("forget_report"),
+    ErasedBy("purge_report"),
 )
 """Each day begins again."""
 REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
@@ -328,7 +328,7 @@ REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),
     Record(ReportFingerprint),
     LastTwoPeriods(),
-    ErasedBy("forget_report"),
+    ErasedBy("purge_report"),
 )
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
 that the erasure of a visitor finds these rows too."""

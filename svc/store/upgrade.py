@@ -72,7 +72,7 @@ def upgrade(
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
         Store.open(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
-        _forget_others(directory / FOLDER, kept)
+        _delete_others(directory / FOLDER, kept)
     except OSError as error:
         raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
     return Upgraded(before, len(migrations), kept)
@@ -143,7 +143,7 @@ def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[],
         )
 
 
-def _forget_others(folder: Path, kept: Path | None) -> None:
+def _delete_others(folder: Path, kept: Path | None) -> None:
     """Going back is one step; the copies of earlier upgrades hold what was erased since."""
     for place in folder.glob("version-*"):
         if place != kept:

@@ -173,13 +173,13 @@ def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
 
 OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "leave_blocks": _blocks,
-    "forget_keys": _attested_keys,
+    "purge_attested_keys": _attested_keys,
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
-    "forget": rows_of,
+    "remove": rows_of,
     "uncount": _counts,
-    "forget_report": _memory_of_report,
+    "purge_report": _memory_of_report,
     "erase_identification": _webhooks,
 }
 """The same, of those that erase by the event."""

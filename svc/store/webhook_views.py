@@ -168,7 +168,7 @@ def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> Wait
 def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int) -> tuple[WaitingQueues, bool]:
     """As `queues_with_work`, and whether one that should be answered has been due since before `late_ms`."""
     waiting = queues_with_work(snapshot, after, limit)
-    return waiting, any(due_ms < late_ms and is_answering(snapshot, queue) for queue, due_ms in waiting.queues)
+    return waiting, any(due_ms < late_ms and is_responding(snapshot, queue) for queue, due_ms in waiting.queues)
 
 
 def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | None = None) -> EndpointKey | None:
@@ -179,7 +179,7 @@ def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | Non
     return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
-def is_answering(snapshot: Snapshot, queue: EndpointKey) -> bool:
+def is_responding(snapshot: Snapshot, queue: EndpointKey) -> bool:
     """Whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
     return endpoint is not None and endpoint.status != "paused" and not is_failing(endpoint, health(snapshot, queue))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from svc.domain.refusals import Issue, Refusal, invalid
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, judged, may_use, read_target
+from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.webhook_transport.resolver import Resolver
 
 _NOT_HTTPS = (
@@ -41,7 +41,7 @@ async def check_target(url: str, resolver: Resolver, reach: TargetPolicy) -> Ref
     answers = await resolver(target.host)
     if not answers:
         return _refused("invalid_url", _UNRESOLVED)
-    return None if judged(answers, reach) else _refused("not_public_address", _NOT_PUBLIC)
+    return None if addresses_to_dial(answers, reach) else _refused("not_public_address", _NOT_PUBLIC)
 
 
 def _refused(issue: Issue, explanation: str) -> Refusal:

@@ -17,7 +17,7 @@ import h11
 import httpcore
 import trio
 
-from svc.domain.webhooks.addresses import TargetPolicy, judged, may_use, read_target
+from svc.domain.webhooks.addresses import TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.domain.webhooks.transport_types import Attempted, TransportError
 from svc.webhook_transport.connections import (
     MAX_BODY_BYTES,
@@ -85,7 +85,7 @@ class WebhookTransport:
         answers = await self._resolver(target.host)
         if not answers:
             return "dns_error"
-        addresses = judged(answers, self._reach)
+        addresses = addresses_to_dial(answers, self._reach)
         if addresses is None:
             return "blocked_address"
         kept = await self._idle.take(url, addresses)

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import BATCH, DRAIN_S, LATE_MS, POLL_INTERVAL_MS, QUEUES_PER_LOOK, RETRY_FULL_S, SWEEP_ROWS
+from svc.actors.outbox import BATCH, DRAIN_S, LATE_MS, POLL_INTERVAL_MS, QUEUES_PER_POLL, RETRY_FULL_S, SWEEP_ROWS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import StoreFullError
 from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
@@ -88,7 +88,7 @@ async def test_every_endpoint_queue_is_scanned_and_a_single_late_delivery_is_fou
 ):
     """More queues than are looked at without a pause; the first of them alone is late."""
     with outbox_world(tmp_path) as world:
-        numbers = [world.organization() for _ in range(QUEUES_PER_LOOK // 8 + 1)]
+        numbers = [world.organization() for _ in range(QUEUES_PER_POLL // 8 + 1)]
         for number in numbers:
             for place in range(8):
                 world.endpoint(number, f"https://r{number}-{place}.example/")

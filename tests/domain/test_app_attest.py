@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from svc.domain.attestation.app_attest import (
     Assertion,
     NewKey,
-    judge,
+    failures_of,
     read_assertion,
     updated,
     verify_attestation,
@@ -124,7 +124,7 @@ def test_assertions_of_real_devices_verify_and_modified_ones_do_not(shared_data:
         if isinstance(found, Assertion):
             point, app_id = raw(vector, "public_key")[-65:], vector["app_id"]
             before = AttestedKey(point, app_id, "production", vector["previous_counter"], "v" * 20, 0, 0)
-            failures = tuple(judge(found, before, "production"))
+            failures = tuple(failures_of(found, before, "production"))
             if not failures:
                 assert updated(found, before, "w" * 20, NOW_MS).counter == found.data.counter
         if vector["expect"] != "either":
@@ -279,7 +279,7 @@ def test_corrupt_input_never_makes_a_reader_raise(data: st.DataObject):
         assert isinstance(attested, tuple) or judged_parts(changed) == judged_parts(first)
         asserted = read_assertion(changed, DEVICE.id, hashed, trust())
         if isinstance(asserted, Assertion):
-            list(judge(asserted, known(DEVICE), "production"))
+            list(failures_of(asserted, known(DEVICE), "production"))
 
 
 def judged_parts(attestation: bytes) -> tuple[Any, ...]:
@@ -295,7 +295,7 @@ def judged_parts(attestation: bytes) -> tuple[Any, ...]:
 def test_an_assertion_verifies_with_or_without_a_trailing_map(extensions: Any):
     found = assert_(Device(), extensions=extensions)
     assert isinstance(found, Assertion)
-    assert list(judge(found, known(DEVICE), "production")) == []
+    assert list(failures_of(found, known(DEVICE), "production")) == []
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_an_assertion_is_checked_against_the_stored_state_of_its_key(
 ):
     found = assert_(device, **given_changes)
     assert isinstance(found, Assertion)
-    assert list(judge(found, before, "production")) == named
+    assert list(failures_of(found, before, "production")) == named
 
 
 @pytest.mark.parametrize(
@@ -339,10 +339,10 @@ def test_a_malformed_assertion_fails_with_a_reason(device: Device, given_changes
 
 def test_a_development_build_proves_nothing_in_production_but_counts_elsewhere():
     attested = attest(Device(aaguid=DEVELOPMENT))
-    assert list(judge(attested, None, "production")) == ["environment_unexpected"]
-    assert list(judge(attested, None, "staging")) == list(judge(attest(Device()), None, "staging")) == []
+    assert list(failures_of(attested, None, "production")) == ["environment_unexpected"]
+    assert list(failures_of(attested, None, "staging")) == list(failures_of(attest(Device()), None, "staging")) == []
     asserted = assert_(Device())
-    assert list(judge(asserted, known(DEVICE, environment="development"), "development")) == []
+    assert list(failures_of(asserted, known(DEVICE, environment="development"), "development")) == []
 
 
 def test_a_counter_never_decreases_and_the_first_seen_time_is_kept():

@@ -22,7 +22,7 @@ from svc.domain.explanations import (
 from svc.domain.matching.decision import Linkage
 from svc.domain.model import Observation
 from tests.domain.test_detection_both_ways import BOTH_WAYS
-from tests.domain.test_undriven_browsers import captures
+from tests.domain.test_real_browsers import captures
 from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names
 
 

@@ -222,9 +222,9 @@ def test_a_queue_removed_while_it_sleeps_is_not_handed_out():
     queue = sender.queues.find(EndpointKey(1, 1))
     assert queue is not None
     queue.window, queue.failing = ConcurrencyLimit(8), True
-    assert sender.queues.forget(EndpointKey(1, 1)) is queue
+    assert sender.queues.remove(EndpointKey(1, 1)) is queue
     assert sender.queues.all() == []
-    assert sender.queues.forget(EndpointKey(1, 1)) is None
+    assert sender.queues.remove(EndpointKey(1, 1)) is None
     assert sender.queues.take(500) is None
     assert sender.queues.wake_at_ms() is None
 
@@ -273,7 +273,7 @@ def test_an_unused_slot_of_failing_endpoints_goes_to_the_next_in_line():
     started = sender.fill()
     first, second = EndpointKey(FAILING_SLOTS + 1, 1), EndpointKey(FAILING_SLOTS + 2, 1)
     assert started.keys().isdisjoint({first, second})
-    sender.queues.forget(first)
+    sender.queues.remove(first)
     sender.end_one(EndpointKey(1, 1))
     ended = sender.queues.take(0)
     assert ended is not None

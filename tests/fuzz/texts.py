@@ -20,7 +20,7 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent, read_hints
-from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, judged, read_target
+from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.domain.webhooks.addresses import Target as WebhookTarget
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.paths import Paths, RouteMatch
@@ -294,7 +294,7 @@ TARGETS = {
     ),
     "resolved-addresses": Target(
         st.lists(mutated_text(ADDRESSES, [":", ".", "%"]) | st.ip_addresses().map(str), max_size=4),
-        lambda answers: judged(answers, TargetPolicy()),
+        lambda answers: addresses_to_dial(answers, TargetPolicy()),
         check_judged,
     ),
     "user-agents": Target(st.tuples(mutated_text(AGENTS, PIECES), headers), read_visitor, check_visitor),

@@ -25,7 +25,7 @@ from svc.siblings.messages import (
     Message,
     RefusedMessage,
     Removed,
-    Standing,
+    WorkerViewers,
     pack,
     unpack,
 )
@@ -88,7 +88,7 @@ async def test_every_message_arrives_as_it_was_sent(pair: Pair):
         IdentifiedMessage(1, UUID(int=7), an_event()),
         Ended(b"credential"),
         Committed(),
-        Standing(0, (((1, "production"), 3),), is_new=True),
+        WorkerViewers(0, (((1, "production"), 3),), is_new=True),
     ]
     assert unpack(pack(messages)) == messages
     heard = Heard()

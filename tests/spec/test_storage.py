@@ -170,12 +170,12 @@ async def test_a_removed_organization_is_refused_at_once_and_erased_in_steps(liv
     asked = await live.client.get("/api/v1/management/key", headers={"x-api-key": management})
     assert_error(asked, 401, "unauthorized")
     for _ in range(3):
-        assert store.write_now([partial(removal.go_on_removing, number=number)])[0]
+        assert store.write_now([partial(removal.continue_removal, number=number)])[0]
         with store.read() as snapshot:
             assert list(violations(snapshot)) == []
     await sweep(store, live.clock.now_ms, 365, with_passes=False)
     with store.read() as snapshot:
-        assert removal.unfinished_removals(snapshot) == []
+        assert removal.pending_removals(snapshot) == []
         left = {table.name for table in TABLES for key, _ in snapshot.scan(table) if is_of(table, key, number)}
         assert {table.name: count_beside(snapshot, table, number) for table in TABLES} == {
             **of_others,

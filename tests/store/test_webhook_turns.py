@@ -23,7 +23,7 @@ from svc.store.webhook_views import (
     attempts_in_a_day,
     first_removed,
     health,
-    is_answering,
+    is_responding,
     manual_delivery,
     next_delivery,
     queues_with_work,
@@ -170,7 +170,7 @@ def test_an_endpoint_is_responding_unless_removed_paused_or_failing(tmp_path: Pa
         endpoint = world.endpoint(world.organization(), URL)
 
         def responds() -> bool:
-            return world.read(partial(is_answering, queue=endpoint.queue))
+            return world.read(partial(is_responding, queue=endpoint.queue))
 
         assert responds()
         set_health(world, endpoint.queue, Health(failures=4))

@@ -139,7 +139,7 @@ def read_assertion(
     return Assertion(key_id, app_id, _nonce(signed, client_data_hash), signature, data)
 
 
-def judge(proof: Proof, known: AttestedKey | None, environment: Environment) -> Iterator[AssertionFailure]:
+def failures_of(proof: Proof, known: AttestedKey | None, environment: Environment) -> Iterator[AssertionFailure]:
     """What is wrong with a proof, given what is kept of its key (`None`: nothing) and the environment of the API key:
     builds that run from Xcode prove nothing in production.
     """

@@ -23,7 +23,7 @@ _TEXT_LIMIT = 1024
 _PURE_CHROME = re.compile(r"\) (?:Headless)?Chrome/[\d.]{1,32} Safari/537\.36$")
 _ADDS_NOISE = ("SamsungBrowser/", "DuckDuckGo/", "Ddg/", "Avast/", "AVG/", "CCleaner/")
 _FIRST_HEADLESS_WITH_HINTS = 113
-"""Headless Chromium up to 112 has client hints without a word in them (`tests/captures/sdk-ladder.jsonl.gz`)."""
+"""Headless Chromium up to 112 has client hints without a word in them (`tests/captures/sdk-upgrades.jsonl.gz`)."""
 _CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
 
 

@@ -110,7 +110,7 @@ def may_use(port: int, reach: TargetPolicy) -> bool:
     return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in reach.ports
 
 
-def judged(answers: Iterable[str], reach: TargetPolicy) -> tuple[Address, ...] | None:
+def addresses_to_dial(answers: Iterable[str], reach: TargetPolicy) -> tuple[Address, ...] | None:
     """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.

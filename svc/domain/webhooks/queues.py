@@ -125,7 +125,7 @@ class DeliveryScheduler(Generic[H]):
         if queue.due_ms is None or due_ms < queue.due_ms:
             self._due(queue, due_ms)
 
-    def forget(self, key: EndpointKey) -> EndpointQueue[H] | None:
+    def remove(self, key: EndpointKey) -> EndpointQueue[H] | None:
         """Send nothing more to this endpoint and drop what was learned of it. Returns its queue, whose deliveries in
         flight still have to `end`; `None` where there is none.
         """

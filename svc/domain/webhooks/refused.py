@@ -86,7 +86,7 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
     )
     if before is not None and request.occurred_at_ms < before.due_ms:
         return Noted(None, kept)
-    return _told(kept, request.key_id, request.code, request.occurred_at_ms)
+    return _notified(kept, request.key_id, request.code, request.occurred_at_ms)
 
 
 def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
@@ -95,10 +95,10 @@ def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
     """
     if now_ms < before.due_ms:
         return Noted(None, before)
-    return _told(before, key_id, code, now_ms) if before.count else Noted(None, None)
+    return _notified(before, key_id, code, now_ms) if before.count else Noted(None, None)
 
 
-def _told(refusals: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
+def _notified(refusals: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
     request_id = str(UUID(bytes=refusals.request_id))
     event = body_of(RefusedIdentification, refusals, request_id=request_id, code=code, key_id=key_id)
     return Noted(event, msgspec.structs.replace(refusals, told_at_ms=now_ms, count=0))

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from svc.domain.bodies import present, sent
 from svc.domain.refusals import invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.http.change import caller_of, noted
+from svc.http.change import caller_of, touch_caller
 from svc.http.console.account_schema import (
     AuditBody,
     AuditQuery,
@@ -43,7 +43,7 @@ RECORDS_A_PAGE = 10_000
 
 async def read_billing(services: Services, call: Call) -> Outcome:
     """`GET /console/api/billing`: status, balance, today's usage, settled days, credits and changes of the status."""
-    number = (await noted(services, call)).organization.number
+    number = (await touch_caller(services, call)).organization.number
     return Outcome(await services.store.query(partial(_billing, number=number, now_ms=call.at_ms)))
 
 
@@ -68,7 +68,7 @@ async def list_audit(services: Services, call: Call) -> Outcome:
     before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
     if before is None and query.cursor is not UNSET:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
-    await noted(services, call)
+    await touch_caller(services, call)
     sought = Sought(number, action=sent(query.action), actor=sent(query.actor))
     found, resume = await _page(services, sought, before, query.limit)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)

@@ -12,7 +12,7 @@ from svc.domain.credentials import KeyKind
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.http.change import noted
+from svc.http.change import touch_caller
 from svc.http.console.schema import ConsoleEventBody, event_key
 from svc.http.events import detailed, read_request_id
 from svc.http.handler import Call, Outcome, Services
@@ -34,7 +34,7 @@ async def read_event(services: Services, call: Call) -> Outcome:
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
-    number = (await noted(services, call)).organization.number
+    number = (await touch_caller(services, call)).organization.number
     oldest_ms = call.at_ms - RETENTION_MS
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.http.console.schema import ConsoleEventsQuery
-from svc.http.events import answer_listing, asked_for
+from svc.http.events import asked_for, page_of_events
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
@@ -14,7 +14,7 @@ async def list_events(services: Services, call: Call) -> Outcome:
     invalid_window` or `validation_error`.
     """
     query: ConsoleEventsQuery = call.query
-    return await answer_listing(services, call, asked_for(query), query.environment)
+    return await page_of_events(services, call, asked_for(query), query.environment)
 
 
 ROUTES: tuple[Route, ...] = (

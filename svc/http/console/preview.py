@@ -23,7 +23,7 @@ from svc.domain.records import RETENTION_MS, Document, Event
 from svc.domain.refusals import Refusal
 from svc.domain.scoring import Weights
 from svc.domain.weights import resolve
-from svc.http.change import noted
+from svc.http.change import touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
@@ -82,7 +82,7 @@ async def preview_weights(services: Services, call: Call) -> Outcome:
     of the same body is, and `429 rate_limited` while another one of the organization runs.
     """
     body: PreviewWeightsBody = call.body
-    number = (await noted(services, call)).organization.number
+    number = (await touch_caller(services, call)).organization.number
     scope = await services.store.query(partial(_scope, number=number, body=body, now_ms=call.at_ms))
     if isinstance(scope, Refusal):
         return Outcome(scope)

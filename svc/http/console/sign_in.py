@@ -18,7 +18,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.domain.sessions import IDLE_MS, Session, new_session, new_token, organization_of
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
-from svc.http.change import caller_of, change, noted
+from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
@@ -126,7 +126,7 @@ async def sign_in(services: Services, call: Call) -> Outcome:
 
 async def read_session(services: Services, call: Call) -> Outcome:
     """`GET /console/session`: the session of the request; `401 unauthorized` for a key without one."""
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     if caller.session is None:
         return Outcome(_no_session())
     return Outcome(_shown(caller, caller.session.session))

@@ -22,7 +22,7 @@ from svc.domain.listing import read_window
 from svc.domain.preview import LevelCounts, SignalName
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
-from svc.http.change import caller_of, noted
+from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
@@ -111,7 +111,7 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     window = read_window(sent(query.start), sent(query.end), call.at_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
-    await noted(services, call)
+    await touch_caller(services, call)
     from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = caller_of(call).organization.number

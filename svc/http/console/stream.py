@@ -21,7 +21,7 @@ from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
-from svc.http.change import noted
+from svc.http.change import touch_caller
 from svc.http.events import find_places, read_request_id
 from svc.http.handler import Call, Outcome, Services, Stream
 from svc.http.route import Route, console_route
@@ -75,7 +75,7 @@ async def stream(services: Services, call: Call) -> Outcome:
     last = None if not after else read_request_id(after)
     if isinstance(last, Refusal):
         return Outcome(invalid("last-event-id", "invalid_value", "header"))
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
     viewer = services.live.watch(*watched, credential=_credential(caller), holds=holds)

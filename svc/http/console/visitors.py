@@ -25,7 +25,7 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.http.change import caller_of, noted
+from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import (
     VisitBody,
     VisitorBody,
@@ -64,7 +64,7 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     row = b"" if query.cursor is UNSET else read_cursor(key, "visitors", number, query.cursor)
     if row is None or (row and not row.startswith(bound)):
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
-    await noted(services, call)
+    await touch_caller(services, call)
     after = row[len(bound) :]
     if filters is None:
         found = await _created(services, number, after, query.limit + 1)
@@ -134,7 +134,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     """
     query: VisitorQuery = call.query
     visitor_id, environment = call.path["visitor_id"], query.environment
-    number = (await noted(services, call)).organization.number
+    number = (await touch_caller(services, call)).organization.number
     if not is_visitor_id(visitor_id):
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)

@@ -23,7 +23,7 @@ from svc.domain.origins import normalise_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
-from svc.http.change import caller_of, change, noted
+from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     IssuedProxyKeyBody,
@@ -58,7 +58,7 @@ _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 
 async def describe_key(services: Services, call: Call) -> Outcome:
     """`GET /management/key`: the key of the request itself (interface 2.6)."""
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     key, organization_id = caller.key, caller.organization.id
     return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
 
@@ -183,7 +183,7 @@ async def _page(
     Each part is read from the newest state: a key that is issued meanwhile may be among them.
     """
     query: ListKeysQuery = call.query
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     number, cursors_key = caller.organization.number, services.webhooks.cursors_key
     after = None
     if query.cursor is not UNSET:

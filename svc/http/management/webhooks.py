@@ -19,7 +19,7 @@ from svc.domain.ids import first_id
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.domain.webhooks.records import HISTORY_MS
-from svc.http.change import caller_of, change, noted
+from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 async def list_webhooks(services: Services, call: Call) -> Outcome:
     """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     found = await services.store.query(partial(endpoints_of, number=caller.organization.number))
     rows: list[WebhookBody] = []
     for registered in reversed(found):
@@ -152,7 +152,7 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
     if before is None:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
-    await noted(services, call)
+    await touch_caller(services, call)
     environment = None if query.environment == "all" else query.environment
     since = first_id(call.at_ms - HISTORY_MS)
     found = await services.store.query(

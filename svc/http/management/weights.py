@@ -14,7 +14,7 @@ from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.weights import StoredWeights, WeightsChange
-from svc.http.change import caller_of, change, noted
+from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     RiskWeightsBody,
@@ -46,7 +46,7 @@ _SIGNALS = SignalsBody(
 
 async def list_signals(services: Services, call: Call) -> Outcome:
     """`GET .../risk-signals`: the catalogue of signals, whole (decisions 6.3)."""
-    await noted(services, call)
+    await touch_caller(services, call)
     return Outcome(_SIGNALS)
 
 
@@ -54,7 +54,7 @@ async def read_weights(services: Services, call: Call) -> Outcome:
     """`GET .../risk-weights`: the weights in force for an organization or one of its keys, and what this scope has
     stored itself (interface 2.11). `404` for an unknown key.
     """
-    caller = await noted(services, call)
+    caller = await touch_caller(services, call)
     number, key_id = caller.organization.number, call.path.get("key_id")
 
     def read(snapshot: Snapshot) -> tuple[views.ScopeWeights, ...] | None:

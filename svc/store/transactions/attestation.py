@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.attestation.app_attest import judge, updated
+from svc.domain.attestation.app_attest import failures_of, updated
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.attestation.challenge import Challenge, ChallengeFailure, period, periods_to_search, refusal
 from svc.domain.attestation.claim import Attestation, observe, result
@@ -47,7 +47,7 @@ def redeem(transaction: Transaction, submission: Submission, attestation: Attest
     known = None
     if proof is not None:
         before = transaction.get(ATTESTED_KEYS, number, proof.key_id)
-        failures = (*failures, *judge(proof, before, submission.environment))
+        failures = (*failures, *failures_of(proof, before, submission.environment))
         if not failures:
             known = updated(proof, before, visitor_id, submission.at_ms)
             keep_key(transaction, number, proof.key_id, known, before)

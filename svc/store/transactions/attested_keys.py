@@ -32,13 +32,13 @@ def has_keys(snapshot: Snapshot, number: int, visitor_id: str) -> bool:
     return bool(_listed(snapshot, number, visitor_id))
 
 
-def forget_key(transaction: Transaction, number: int, key_id: bytes, key: AttestedKey) -> None:
+def purge_attested_key(transaction: Transaction, number: int, key_id: bytes, key: AttestedKey) -> None:
     """Delete one key."""
     transaction.delete(ATTESTED_KEYS, number, key_id)
     _unlist(transaction, number, key.visitor_id, key_id)
 
 
-def forget_keys(transaction: Transaction, number: int, visitor_id: str) -> None:
+def purge_attested_keys(transaction: Transaction, number: int, visitor_id: str) -> None:
     """Delete all keys of a visitor; nothing where it has none."""
     listed = _listed(transaction, number, visitor_id)
     for key_id in listed:

@@ -36,7 +36,7 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import CorruptionError
-from svc.store.event_index import Scope, Search, digest_of, forget
+from svc.store.event_index import Scope, Search, digest_of, remove
 from svc.store.hours import uncount
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
@@ -63,16 +63,16 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.transactions.attested_keys import forget_keys, has_keys
+from svc.store.transactions.attested_keys import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "forget": (EVENT_TAIL, EVENT_SEGMENTS),
+    "remove": (EVENT_TAIL, EVENT_SEGMENTS),
     "uncount": (HOURS,),
-    "forget_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
+    "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
-    "forget_keys": (ATTESTED_KEYS, VISITOR_KEYS),
+    "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
 """Function -> the tables of which it erases what is of a visitor."""
@@ -109,7 +109,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         if not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
-        forget_keys(transaction, number, visitor_id)
+        purge_attested_keys(transaction, number, visitor_id)
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
             purge_visitor(transaction, number, visitor_number, now_ms)
@@ -125,7 +125,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
         return True
     found = list(islice(events_of(transaction, number, raw_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
-        forget_report(transaction, number, request_id, visitor_number)
+        purge_report(transaction, number, request_id, visitor_number)
         purge_event(transaction, number, request_id)
         erase_identification(transaction, number, UUID(bytes=request_id))
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:EVENTS_A_STEP])
@@ -149,7 +149,7 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
     if event is not None:
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
         uncount(transaction, number, event)
-        forget(transaction, number, request_id, event)
+        remove(transaction, number, request_id, event)
     for table in ERASED_BY_KEY["request_id"]:
         transaction.delete(table, number, request_id)
 
@@ -166,7 +166,7 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
             transaction.delete(table, *stem, visitor_number)
     for table in ERASED_BY_KEY["visitor_id"]:
         transaction.delete(table, number, visitor.visitor_id.encode())
-    forget_keys(transaction, number, visitor.visitor_id)
+    purge_attested_keys(transaction, number, visitor.visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 
@@ -235,7 +235,7 @@ def blocks_of(visitor: Visitor) -> set[BlockKey]:
     }
 
 
-def forget_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+def purge_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
     """Delete the fingerprint by which the report of one event would be recognized, and take the visitor out of the
     history of its address. To be called before the event is purged, from which both are found.
     """

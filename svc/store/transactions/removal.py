@@ -69,7 +69,7 @@ def before(at_ms: int) -> bytes:
 
 def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
     """Mark an organization as removed and end its webhooks; `False` where it was removed before. Its rows are left to
-    `go_on_removing`. Raises `LookupError` for an unknown organization.
+    `continue_removal`. Raises `LookupError` for an unknown organization.
     """
     found = organization(transaction, number)
     if found.removed_at_ms is not None:
@@ -80,7 +80,7 @@ def remove_organization(transaction: Transaction, number: int, now_ms: int) -> b
     return True
 
 
-def go_on_removing(transaction: Transaction, number: int) -> int:
+def continue_removal(transaction: Transaction, number: int) -> int:
     """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
     for table in ERASED:
         keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
@@ -96,7 +96,7 @@ def go_on_removing(transaction: Transaction, number: int) -> int:
     return 0
 
 
-def unfinished_removals(snapshot: Snapshot) -> list[int]:
+def pending_removals(snapshot: Snapshot) -> list[int]:
     """Numbers of the removed organizations that still have rows to delete."""
     removed = [number for (number,), found in snapshot.scan(ORGANIZATIONS) if found.removed_at_ms is not None]
     return [number for number in removed if any(_first(snapshot, table, number, 1) for table in ERASED)]

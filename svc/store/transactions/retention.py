@@ -37,7 +37,7 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.transactions.attested_keys import forget_key
+from svc.store.transactions.attested_keys import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import end_link, end_session, usable_key
@@ -52,7 +52,7 @@ ASKED_A_STEP = 16
 """Visitors of which one step asks whether they have events: that is a look into every segment."""
 ENDED_KEY_MS = 400 * DAY_MS
 """How long a revoked key is still listed (decisions 2.5), and an expired one."""
-DEPARTED_A_PASS = 100_000
+DELETED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
 
@@ -117,10 +117,8 @@ def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask
 
 def stale_blocks(snapshot: Snapshot, number: int) -> CleanupTask | None:
     """The task that takes deleted visitors out of the organization's blocks; `None` where none was deleted."""
-    departed = frozenset(
-        visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DEPARTED_A_PASS)
-    )
-    return CleanupTask(BLOCKS.name, partial(_pass_blocks, departed), (number,)) if departed else None
+    deleted = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DELETED_A_PASS))
+    return CleanupTask(BLOCKS.name, partial(_pass_blocks, deleted), (number,)) if deleted else None
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
@@ -129,17 +127,17 @@ def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> It
 
 def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     (number,) = start
-    forget, most = _FORGET.get(table.name, (None, ROWS_A_STEP))
+    purge, most = _PURGED_BY.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
     for key in keys:
-        if forget is None:
+        if purge is None:
             transaction.delete(table, *key)
         else:
-            forget(transaction, *key)
+            purge(transaction, *key)
     return CleanupStep(len(keys), start if len(keys) == most else None)
 
 
-def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
+def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
     """With its index rows, and with the count of its minute, which nothing counts any more."""
     attempt = transaction.get(ATTEMPTS, number, attempt_id)
     assert attempt is not None
@@ -149,10 +147,10 @@ def _forget_attempt(transaction: Transaction, number: int, attempt_id: bytes) ->
     transaction.delete(ATTEMPT_COUNTS, number, attempt.endpoint, attempt.occurred_at_ms // 60_000)
 
 
-_FORGET: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
+_PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
     EVENTS.name: (purge_event, EVENTS_A_STEP),
     WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
-    ATTEMPTS.name: (_forget_attempt, ROWS_A_STEP),
+    ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),
 }
 """How rows to which others belong are deleted, and how many in one step."""
 
@@ -182,7 +180,7 @@ def _delete_attested_key(
 ) -> bool:
     if now_ms - attested.last_seen_ms < visitor_days * DAY_MS:
         return False
-    forget_key(transaction, *key, attested)
+    purge_attested_key(transaction, *key, attested)
     return True
 
 
@@ -209,16 +207,16 @@ def _delete_link(now_ms: int, transaction: Transaction, key: tuple[int, bytes], 
     return not holds
 
 
-def _pass_blocks(departed: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    step = _look(BLOCKS, partial(_leave, departed), start, transaction)
+def _pass_blocks(deleted: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    step = _look(BLOCKS, partial(_leave, deleted), start, transaction)
     if step.resume is None:
-        for visitor_number in departed:
+        for visitor_number in deleted:
             transaction.delete(DELETED_VISITORS, start[0], visitor_number)
     return step
 
 
-def _leave(departed: frozenset[int], transaction: Transaction, key: tuple[Any, ...], block: Block) -> bool:
-    gone = departed.intersection(block.numbers)
+def _leave(deleted: frozenset[int], transaction: Transaction, key: tuple[Any, ...], block: Block) -> bool:
+    gone = deleted.intersection(block.numbers)
     for visitor_number in gone:
         block = block.without(visitor_number)
     if gone:

@@ -75,7 +75,7 @@ def use_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) 
 def note_session_use(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> None:
     """Write the last use of a session; nothing where it is gone, or was written by another request meanwhile."""
     session = transaction.get(SESSIONS, number, digest)
-    if session is not None and session.use_is_due(now_ms):
+    if session is not None and session.touch_is_due(now_ms):
         transaction.put(SESSIONS, (number, digest), msgspec.structs.replace(session, last_used_at_ms=now_ms))
 
 

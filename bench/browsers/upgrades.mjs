@@ -1,8 +1,8 @@
 /**
- * One Chromium of the ladder.
+ * One Chromium of the upgrades.
  *
- *     node ladder.mjs unpack PACKAGE FOLDER        unpacks a package of @sparticuz/chromium
- *     node ladder.mjs open CHROMIUM DEVICE URL     opens the page on a simulated device (JSON), until SIGTERM
+ *     node upgrades.mjs unpack PACKAGE FOLDER        unpacks a package of @sparticuz/chromium
+ *     node upgrades.mjs open CHROMIUM DEVICE URL     opens the page on a simulated device (JSON), until SIGTERM
  *
  * Speaks the DevTools protocol through a pipe, without a library: every version of Chromium understands the few commands.
  */

@@ -1,13 +1,13 @@
 """The web SDK in real versions of Chromium on simulated devices: data for recognition across updates.
 
-    python -m bench.browsers.ladder capture FILE.jsonl.gz
-    python -m bench.browsers.ladder measure FILE.jsonl.gz
+    python -m bench.browsers.upgrades capture FILE.jsonl.gz
+    python -m bench.browsers.upgrades measure FILE.jsonl.gz
 
 `capture` takes each version that the npm package @sparticuz/chromium has, one after the other: it is installed into a
 scratch folder, opened on every device with a new profile, and deleted. The page loads the SDK from a development
 service and identifies; what is kept is what the service archived of the report. What the file holds already is not
 captured again, so it may be stopped and run again. It needs node, npm, `make web`, and the libraries of Debian's
-chromium. `measure` prints how recognition does on the ladder, as in docs/internals/browsers.md.
+chromium. `measure` prints how recognition does on these upgrades, as in docs/internals/browsers.md.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def versions() -> dict[int, str]:
 @contextmanager
 def installed(version: str) -> Iterator[Path]:
     """The program of this version, in a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="svc-ladder-") as folder:
+    with tempfile.TemporaryDirectory(prefix="svc-upgrades-") as folder:
         options = ("--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--cache", f"{folder}/cache")
         install = ("npm", "install", "--prefix", folder, *options, f"{PACKAGE}@{version}")
         subprocess.run(install, check=True, capture_output=True)
@@ -101,7 +101,7 @@ def visit(chromium: Path, device: Device, collector: Collector, name: str, log: 
 
 
 def _visit(chromium: Path, device: Device, collector: Collector, name: str, log: Path) -> dict[str, Any] | None:
-    with tempfile.TemporaryDirectory(prefix="svc-ladder-home-", ignore_cleanup_errors=True) as home:
+    with tempfile.TemporaryDirectory(prefix="svc-upgrades-home-", ignore_cleanup_errors=True) as home:
         locale = device.languages[0].replace("-", "_") + ".UTF-8"
         environment = environment_of(Path(home), {"TZ": device.timezone, "LANG": locale, "LANGUAGE": locale})
         given = msgspec.json.encode(device).decode()
@@ -175,7 +175,7 @@ PLACES: dict[Where, str] = {
 }
 
 
-def climb(rows: Sequence[dict[str, Any]], where: Where) -> dict[tuple[str, int], Answer]:
+def follow_upgrades(rows: Sequence[dict[str, Any]], where: Where) -> dict[tuple[str, int], Answer]:
     """(device, major version) -> the answer of `svc replay` without a token, the versions as far apart as they came
     out, and the devices ten minutes.
     """
@@ -204,17 +204,17 @@ def measure(rows: Sequence[dict[str, Any]]) -> str:
     """
     steps = list(pairwise(sorted({row["major"] for row in rows})))
     names = [device.name for device in DEVICES]
-    climbs = {where: climb(rows, where) for where in PLACES}
+    found = {where: follow_upgrades(rows, where) for where in PLACES}
     shown: tuple[Where, ...] = ("home", "office")
     lines = [f"| step | {' | '.join(PLACES[where] for where in shown)} |", f"|---|{'---|' * len(shown)}"]
     for before, after in steps:
-        cells = [" ".join(_kept(climbs[where], name, before, after) for name in names) for where in shown]
+        cells = [" ".join(_kept(found[where], name, before, after) for name in names) for where in shown]
         lines.append(f"| {before} → {after} | {' | '.join(cells)} |")
     lines += ["", f"| | steps kept of {len(steps) * len(names)} | visitor ids of {len(names)} devices | in common |"]
     lines.append("|---|---:|---:|---|")
-    for where, climbed in climbs.items():
-        kept = sum(_kept(climbed, name, *step) not in ("new", "other") for name in names for step in steps)
-        owners = _owners(climbed)
+    for where, followed in found.items():
+        kept = sum(_kept(followed, name, *step) not in ("new", "other") for name in names for step in steps)
+        owners = _owners(followed)
         shared = sorted(", ".join(sorted(group)) for group in owners.values() if len(group) > 1)
         lines.append(f"| {PLACES[where]} | {kept} | {len(owners)} | {'; '.join(shared) or 'none'} |")
     lines += ["", "| attribute | changed at, on so many of the devices |", "|---|---|"]
@@ -224,18 +224,18 @@ def measure(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _owners(climbed: dict[tuple[str, int], Answer]) -> dict[Any, set[str]]:
+def _owners(followed: dict[tuple[str, int], Answer]) -> dict[Any, set[str]]:
     """Visitor id -> the devices that had it."""
     owners: dict[Any, set[str]] = {}
-    for (name, _), answer in climbed.items():
+    for (name, _), answer in followed.items():
         owners.setdefault(answer.visitor, set()).add(name)
     return owners
 
 
-def _kept(climbed: dict[tuple[str, int], Answer], name: str, before: int, after: int) -> str:
+def _kept(followed: dict[tuple[str, int], Answer], name: str, before: int, after: int) -> str:
     """The confidence in the id that the device had before; `new`, or `other` where it got one that existed."""
-    answer = climbed[name, after]
-    if answer.visitor == climbed[name, before].visitor:
+    answer = followed[name, after]
+    if answer.visitor == followed[name, before].visitor:
         return str(answer.confidence)
     return "other" if answer.confidence else "new"
 

@@ -18,7 +18,7 @@ from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from tests.domain.matching_world import MINUTE_MS, START_MS, Organization
 
-FILE = Path(__file__).parents[1] / "captures" / "undriven.jsonl.gz"
+FILE = Path(__file__).parents[1] / "captures" / "real-browsers.jsonl.gz"
 
 UNDETECTED = {
     "chromium/puppeteer-flagless-window": "without the flag of drivers, in a window of its own",

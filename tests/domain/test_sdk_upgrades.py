@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench.browsers.ladder import DEVICES, RELEASE, SHARED_ADDRESS, Where, address, read
+from bench.browsers.upgrades import DEVICES, RELEASE, SHARED_ADDRESS, Where, address, read
 from svc.domain.detection import detect
 from svc.domain.matching import Features, extract
 from svc.domain.model import Attribute, Network, Report, RequestFacts
@@ -23,7 +23,7 @@ from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organizatio
 
 pytestmark = pytest.mark.slow
 
-FILE = Path(__file__).parents[1] / "captures" / "sdk-ladder.jsonl.gz"
+FILE = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
 NAMES = [device.name for device in DEVICES]
 TWINS = {"office", "office-twin"}
 """Two machines of one model that differ in their number of cores: behind one address they may share an id."""
@@ -63,7 +63,7 @@ def features_of(device: str, major: int, ip: str) -> Features:
     return extract(report, read_agent(facts, report), facts)
 
 
-def climb(where: Where, days: int) -> tuple[list[tuple[str, int]], dict[int, set[str]]]:
+def follow_upgrades(where: Where, days: int) -> tuple[list[tuple[str, int]], dict[int, set[str]]]:
     """Take every device through its versions without a token: (steps that gave it another id, id -> its devices)."""
     organization = Organization()
     known: dict[str, int] = {}
@@ -81,7 +81,7 @@ def climb(where: Where, days: int) -> tuple[list[tuple[str, int]], dict[int, set
     return lost, owners
 
 
-def test_the_ladder_has_every_version_on_every_device():
+def test_every_version_was_captured_on_every_device():
     assert set(rows()) == {(name, major) for name in NAMES for major in majors()}
     assert (majors()[0], majors()[-1], len(majors())) == (109, 153, 31)
     for (_, major), row in rows().items():
@@ -116,14 +116,14 @@ def test_a_driven_headless_browser_fires_exactly_the_expected_signals():
 @pytest.mark.parametrize("days", [1, RELEASE_DAYS])
 def test_a_device_keeps_its_id_through_all_versions_and_shares_it_with_none(days: int):
     """Each on a network of its own; a day, or the time that it took, between two releases."""
-    lost, owners = climb("home", days)
+    lost, owners = follow_upgrades("home", days)
     assert lost == []
     assert sorted(owners.values(), key=str) == sorted(({name} for name in NAMES), key=str)
 
 
 @pytest.mark.parametrize("days", [1, RELEASE_DAYS])
 def test_devices_behind_one_address_keep_their_ids_distinct(days: int):
-    lost, owners = climb("office", days)
+    lost, owners = follow_upgrades("office", days)
     assert lost == []
     assert [devices for devices in owners.values() if len(devices) > 1 and devices != TWINS] == []
 

@@ -71,7 +71,7 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     await noted(services, call)
     after = row[len(bound) :]
     if filters is not None:
-        environment = sent(query.environment) or "production"
+        environment: Environment = "production" if query.environment is UNSET else query.environment
         found = await _seen_with(services, number, environment, filters, after, query.limit + 1)
     elif query.environment is UNSET:
         found = await _created(services, number, after, query.limit + 1)

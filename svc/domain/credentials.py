@@ -91,6 +91,11 @@ def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
     return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
 
 
+def beginning(kind: KeyKind) -> str:
+    """How every key of this kind begins, such as `svc_px_`."""
+    return f"svc_{_MARKS[kind]}_"
+
+
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
     """The whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` for
     another length, and as `prefix` does.

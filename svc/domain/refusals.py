@@ -22,7 +22,7 @@ Location = Literal["body", "query", "header", "path"]
 
 CATALOGUE: dict[str, tuple[int, str]] = {
     "bad_request": (400, "The request is not well-formed HTTP. Send one Content-Length or chunked body, and one Host."),
-    "unauthorized": (401, "The key is missing, or not valid for this request. Check the key, its region, and its allowed origins and platforms."),
+    "unauthorized": (401, "The key is not valid for this request: it is unknown, revoked or expired, or does not allow this origin or platform (secret and management keys allow no origin). The log of the service has the reason, under this request id."),
     "billing_blocked": (402, "This organization's traffic is blocked. Contact the operator of this service."),
     "no_credit": (402, "The organization's credit is used up. Ask the operator of this service for more."),
     "insufficient_role": (403, "The key's role does not allow this. Use a management key with the admin role."),

@@ -1,8 +1,10 @@
 """Who is calling, and on whose behalf: keys, origins, platforms and forwarded visitor details.
 
 What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. Every refusal of a key
-is the same `401` to the caller; its reason is for the log and for `identification.refused`. Only a development key that
-is otherwise valid is answered with the reason. Sources: interface 5, decisions 2.
+is `401 unauthorized`. Its message says what the request itself shows (no key, a mistyped one, one of another kind or
+region), whether or not such a key exists (docs/adr/0075). What only the store knows is for the log and for
+`identification.refused`; of that, only a development key that is otherwise valid is told the reason. Sources: interface
+5, decisions 2.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from svc.domain.addresses import client_address, is_public, is_trusted, read_address
-from svc.domain.credentials import ApiKey, Credential, KeyKind, digest, parse
+from svc.domain.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
 from svc.domain.model import RequestFacts, scoring_platform
 from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
 from svc.domain.records import Organization
@@ -131,27 +133,47 @@ def find_management_key(
     gate: AuthPolicy, snapshot: Snapshot, presented: str, now_ms: int
 ) -> tuple[ApiKey, bytes] | Refusal:
     """A valid management key by its secret, and the digest of that; `401 unauthorized` for any other text."""
-    return _find(gate, snapshot, presented, ("management",), now_ms)
+    return _find(gate, snapshot, presented, ("management",), now_ms, where="The console")
 
 
 def _find(
-    gate: AuthPolicy, snapshot: Snapshot, presented: str | None, kinds: Sequence[KeyKind], now_ms: int
+    gate: AuthPolicy,
+    snapshot: Snapshot,
+    presented: str | None,
+    kinds: Sequence[KeyKind],
+    now_ms: int,
+    where: str = "This route",
 ) -> tuple[ApiKey, bytes] | Refusal:
+    """`where` takes keys of these kinds: how the message begins."""
+    credential = _readable(gate, presented, kinds, where)
+    return credential if isinstance(credential, Refusal) else _look_up(gate, snapshot, credential, now_ms)
+
+
+def _readable(gate: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
+    """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0075)."""
     if not presented:
-        return _unauthorized("no key")
+        return _unauthorized("no key", told=f"{where} takes {_named(kinds)}, and none was sent. Send it as x-api-key.")
     credential = parse(presented)
     if credential is None:
-        return _unauthorized("not a key of this service, or mistyped")
-    return _look_up(gate, snapshot, credential, kinds, now_ms)
+        told = "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
+        return _unauthorized("not a key of this service, or mistyped", told=told)
+    if credential.kind not in kinds:
+        told = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
+        return _unauthorized(f"a {credential.kind} key is not for this route", told=told)
+    if credential.region != gate.region:
+        told = f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
+        return _unauthorized(f"the key is of region {credential.region}", told=told)
+    return credential
+
+
+def _named(kinds: Sequence[KeyKind]) -> str:
+    """Such as `a public key (svc_pk_...) or a secret key (svc_sk_...)`."""
+    return " or ".join(f"a {kind} key ({beginning(kind)}...)" for kind in kinds)
 
 
 def _look_up(
-    gate: AuthPolicy, snapshot: Snapshot, credential: Credential, kinds: Sequence[KeyKind], now_ms: int
+    gate: AuthPolicy, snapshot: Snapshot, credential: Credential, now_ms: int
 ) -> tuple[ApiKey, bytes] | Refusal:
-    if credential.kind not in kinds:
-        return _unauthorized(f"a {credential.kind} key is not for this route")
-    if credential.region != gate.region:
-        return _unauthorized(f"the key is of region {credential.region}")
     key_digest = digest(gate.pepper, credential.secret)
     key = views.find_key(snapshot, key_digest)
     if key is None:
@@ -222,7 +244,7 @@ def _server(
     applied, applied_digest = key, key_digest
     forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
-        found = _find(gate, snapshot, forwarded_key, ("public",), now_ms)
+        found = _find(gate, snapshot, forwarded_key, ("public",), now_ms, where="The header x-svc-public-key")
         if isinstance(found, Refusal):
             return found
         applied, applied_digest = found
@@ -321,8 +343,8 @@ def _forwarded_facts(key: ApiKey, headers: HeaderMap) -> RequestFacts | Refusal:
     return RequestFacts(ip=ip, user_agent=user_agent)
 
 
-def _unauthorized(reason: str, key: ApiKey | None = None) -> Refusal:
-    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})")
+def _unauthorized(reason: str, key: ApiKey | None = None, told: str = "") -> Refusal:
+    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=told)
 
 
 def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:

@@ -29,6 +29,7 @@ from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
+from svc.http.static import is_for_people, nothing_at
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
 from svc.store.engine import UnavailableError
@@ -89,7 +90,7 @@ class Exchange:
             self._traffic.ended(context, None)
             raise
         if scope["raw_path"].startswith(CONSOLE_PATHS):
-            response = response._replace(headers=[*response.headers, *CONSOLE_HEADERS])
+            response = response._replace(headers=list(dict.fromkeys((*response.headers, *CONSOLE_HEADERS))))
         if response.stream is not None:
             return self._counted(response, response.stream, context)
         self._traffic.ended(context, response.status)
@@ -105,10 +106,11 @@ class Exchange:
         return response._replace(stream=stream._replace(close=close))
 
     async def _respond(self, scope: HTTPScope, receive: ASGIReceiveCallable, context: RequestContext) -> Response:
-        found = self._paths.find(scope["raw_path"].decode("latin-1"))
+        path, headers = scope["raw_path"].decode("latin-1"), _read_headers(scope)
+        found = self._paths.find(path)
         if found is None:
-            return _refused(context, Refusal("not_found"))
-        headers = _read_headers(scope)
+            context.refusal = Refusal("not_found")
+            return render(context.request_id, _for_reader(Outcome(context.refusal), path, headers), None)
         method, place = scope["method"], found.place
         route = place.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if place.from_browsers else None
@@ -129,6 +131,7 @@ class Exchange:
         context.body = outcome.body
         if isinstance(outcome.body, Refusal):
             context.refusal = outcome.body
+            outcome = outcome if route.kinds else _for_reader(outcome, path, headers)
         if isinstance(outcome.body, Stream) and method == "HEAD":
             outcome.body.close()
             outcome = Outcome(File(b"", outcome.body.media_type), headers=outcome.headers)
@@ -277,6 +280,12 @@ class Exchange:
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             return Refusal("payload_too_large")
         return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, len)
+
+
+def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
+    """`404` without more to say as a page, where a browser shows it; everything else as it is."""
+    is_bare = outcome.body == Refusal("not_found")
+    return nothing_at(path) if is_bare and is_for_people(headers) else outcome
 
 
 def _whole_body(scope: HTTPScope) -> bytes | None:

@@ -119,12 +119,31 @@ def filled(name: str, values: dict[str, str]) -> bytes:
     return Template(PAGE.read(name).decode()).substitute(values).encode()
 
 
+NO_PAGE = "There is no page at this address. Check it, or go on from one of these:"
+
+
 def not_found(call: Call, explanation: str, root: str = "", links: str = "") -> Outcome:
     """`404` as a page for people, and as an error like every other for programs. `root` is the way from the page to the
     root of the service, `links` are list items (HTML).
     """
-    if "text/html" not in call.headers.get("accept", ""):
+    if not is_for_people(call.headers):
         return Outcome(Refusal("not_found", explanation=explanation))
+    return _notice(explanation, root, links)
+
+
+def nothing_at(path: str) -> Outcome:
+    """`404` as a page for people: nothing is served at this path, or not to everybody."""
+    root = "../" * (path.count("/") - 1)
+    others = {"console": "Console", "docs/": "Documentation"}
+    return _notice(NO_PAGE, root, "".join(f'<li><a href="{root}{at}">{name}</a></li>' for at, name in others.items()))
+
+
+def is_for_people(headers: Mapping[str, str]) -> bool:
+    """Whether a browser shows the response. Some libraries accept HTML, too; with a key it is a program that asks."""
+    return "text/html" in headers.get("accept", "") and "x-api-key" not in headers
+
+
+def _notice(explanation: str, root: str, links: str) -> Outcome:
     page = filled("notice.html", {"text": escape(explanation), "root": root, "links": links})
     return Outcome(File(page, MEDIA_TYPES[".html"]), status=404, headers=dict(SECURITY_HEADERS))
 

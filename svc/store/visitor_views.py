@@ -45,6 +45,15 @@ def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> 
     return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
 
 
+def has_events_in(snapshot: Snapshot, number: int, environment: Environment, visitor: Visitor, since_ms: int) -> bool:
+    """Whether there is an event of this visitor in the environment, not older than `since_ms`."""
+    filters = Filters(visitor_id=visitor.visitor_id)
+    oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
+    found = (snapshot.get(EVENTS, number, request_id) for _, request_id in search)
+    return any(event is not None and filters.matches(event) for event in found)
+
+
 def visitors_with(
     snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
 ) -> list[Sighting]:

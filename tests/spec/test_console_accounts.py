@@ -203,6 +203,37 @@ async def test_a_filter_finds_its_changes_among_all_others(live: Live, monkeypat
     assert [record for page in await pages(console, action="eraseVisitor") for record in page] == []
 
 
+@pytest.mark.parametrize("limit", [1, 2, 200])
+async def test_changes_are_filtered_by_the_time_they_were_made(live: Live, limit: int):
+    """The start belongs to the window and the end does not, also beyond a cursor."""
+    admin, console = Automation(live), Console(live)
+    ids: list[str] = []
+    for _ in range(5):
+        ids = await changed(admin, 1) + ids
+        live.clock.advance(seconds=60)
+    for window, expected in (
+        ({"from_": "2026-01-01T00:01:00Z"}, ids[:4]),
+        ({"to": "2026-01-01T00:01:00Z"}, ids[4:]),
+        ({"from_": "2026-01-01T00:01:00.000+00:00", "to": "2026-01-01T01:03:00+01:00"}, ids[2:4]),
+        ({"from_": "2025-01-01T00:00:00Z", "to": "9999-12-31T23:59:59Z"}, ids),
+        ({"from_": "2026-01-01T00:04:00.001Z"}, []),
+    ):
+        found = await pages(console, limit=limit, action="issueSdkKey", **window)
+        assert [record["id"] for page in found for record in page] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "issue"),
+    [
+        ({"from_": "yesterday"}, "from", "invalid_value"),
+        ({"to": "2026-01-01"}, "to", "invalid_value"),
+        ({"from_": "2026-01-02T00:00:00Z", "to": "2026-01-02T00:00:00Z"}, "from", "out_of_range"),
+    ],
+)
+async def test_a_window_of_changes_that_cannot_be_is_refused(live: Live, query: dict[str, str], field: str, issue: str):
+    assert_invalid(await Console(live).get("/audit", **query), field, issue, "query")
+
+
 async def test_changes_added_between_pages_do_not_shift_the_pages(live: Live):
     admin, console = Automation(live), Console(live)
     ids = await changed(admin, 4)

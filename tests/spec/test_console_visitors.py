@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from svc.http.console import visitors as endpoints
 from svc.store.transactions import removal
 from tests.spec.automation import Automation
 from tests.spec.console import NOBODY, Console
@@ -36,7 +37,7 @@ async def pages(console: Console, **query: Any) -> list[list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 200])
 async def test_visitors_are_listed_newest_first(live: Live, limit: int):
-    """Of every environment: a visitor is the organization's (decisions 3.5)."""
+    """Of every environment where none is named: a visitor is the organization's (decisions 3.5)."""
     ids = [
         await came(live, live.issue("public", one)[1], device)
         for device, one in enumerate(("production", "staging") * 2)
@@ -50,6 +51,26 @@ async def test_visitors_are_listed_newest_first(live: Live, limit: int):
         "last_seen": "2026-01-01T00:03:00.000Z",
         "events": 1,
     }
+
+
+@pytest.mark.parametrize(("limit", "at_once", "a_page"), [(1, 4, 1000), (2, 1, 2), (3, 4, 4), (200, 4, 1000)])
+async def test_visitors_of_an_environment_are_those_with_events_in_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
+):
+    """Also where one page looks at few visitors; and one that came to two environments is in both."""
+    monkeypatch.setattr(endpoints, "VISITORS_AT_ONCE", at_once)
+    monkeypatch.setattr(endpoints, "VISITORS_A_PAGE", a_page)
+    console = Console(live)
+    production, staging = live.issue("public", "production")[1], live.issue("public", "staging")[1]
+    ids = [await came(live, staging if device % 3 else production, device) for device in range(1, 10)]
+    assert await came(live, production, 4) == ids[3]
+    for environment, devices in (("production", (9, 6, 4, 3)), ("staging", (8, 7, 5, 4, 2, 1)), ("development", ())):
+        found = await pages(console, environment=environment, limit=limit)
+        assert [visitor["visitor_id"] for page in found for visitor in page] == [ids[device - 1] for device in devices]
+        assert all(len(page) <= limit for page in found)
+    live.clock.advance(hours=30 * 24)
+    assert not any(await pages(console, environment="production", limit=limit))
+    assert len((await console.seen("/visitors"))["visitors"]) == 9
 
 
 @pytest.mark.parametrize("limit", [1, 3, 200])
@@ -90,6 +111,7 @@ async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(
     for who, query in (
         (console, {"cursor": tagged}),
         (console, {"cursor": plain, "tag": "ada"}),
+        (console, {"cursor": plain, "environment": "production"}),
         (console, {"cursor": tagged, "tag": "bob"}),
         (console, {"cursor": tagged, "tag": "ada", "environment": "staging"}),
         (console, {"cursor": ""}),

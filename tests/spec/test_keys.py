@@ -95,7 +95,7 @@ async def test_only_a_development_key_gets_the_reason_why_its_origin_or_platform
     live: Live, kind: str, fields: dict[str, Any], sent: dict[str, Any], says: str
 ):
     """Decisions 2.7: with the origin that was sent; another key hears what every refused one does."""
-    usual = assert_error(await visit(live, "x"), 401, "unauthorized")
+    usual = assert_error(await visit(live, never_issued(live.issue()[1])), 401, "unauthorized")
     for environment in ("development", "staging", "production"):
         key, secret = live.issue(kind, environment, **fields)
         headers = [*BROWSER.items(), ("x-api-key", secret), ("content-type", "application/json")]
@@ -109,38 +109,68 @@ async def test_only_a_development_key_gets_the_reason_why_its_origin_or_platform
         assert assert_error(await ask(), 401, "unauthorized") == usual, "it is not valid any more"
 
 
-async def test_a_refused_key_gets_the_same_response_for_every_reason(live: Live):
-    """Interface 7, decisions 2.7: missing, malformed, mistyped, unknown, revoked, expired, foreign, wrong kind, ..."""
+async def test_a_refused_key_gets_the_same_response_whatever_the_store_knows_of_it(live: Live):
+    """Interface 7, decisions 2.7: unknown, revoked, expired, from elsewhere, ..."""
     now = live.clock.now_ms
     revoked, revoked_secret = live.issue()
     live.revoke(revoked)
     _, valid = live.issue()
     _, expired = live.issue(expires_at_ms=now)
-    _, abroad = live.issue(region="eu")
-    _, management = live.issue("management")
     _, elsewhere = live.issue(environment="production", allowed_origins=("https://other.example",))
     _, native = live.issue(environment="staging", platforms=("ios",))
     _, web = live.issue(environment="production")
     _, server = live.issue("secret", "production")
-    unknown = valid[: -len("x" * 49)] + "A" * 43
+    with nothing_stored(live):
+        heard = [
+            assert_unauthorized(await visit(live, secret))
+            for secret in (never_issued(valid), revoked_secret, expired, elsewhere, server)
+        ]
+        heard.append(assert_unauthorized(await visit(live, native, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, web, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, web, origin="null")))
+    assert all(error == heard[0] for error in heard)
+
+
+def never_issued(secret: str) -> str:
+    """A key of correct form that nobody has, of the kind, region and environment of another one."""
+    unknown = secret[: -len("x" * 49)] + "A" * 43
     number, check = zlib.crc32(unknown.encode()), ""
     for _ in range(6):
         number, digit = divmod(number, 62)
         check = BASE62[digit] + check
+    return unknown + check
+
+
+async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_issued(live: Live):
+    """Docs/adr/0075: no key, a mistyped one, one of another kind or region is said before any look-up."""
+    _, valid = live.issue()
+    _, management = live.issue("management")
+    _, secret = live.issue("secret")
+    _, abroad = live.issue(region="eu")
+    _, proxy = live.issue("proxy")
+    taken = "takes a public key (svc_pk_...) or a secret key (svc_sk_...) or a proxy key (svc_px_...)"
     with nothing_stored(live):
-        heard = [
-            assert_unauthorized(await visit(live, secret))
-            for secret in (
-                "", "x", "svc_pk_us_development_", mistyped(valid), valid.lower(), valid + "A", valid[:-1],
-                unknown + check, revoked_secret, expired, abroad, management, elsewhere, server, f"Bearer {valid}",
-                valid.replace("_us_", "_eu_"), valid.replace("_pk_", "_sk_"), valid.replace("develop", "product"),
-            )
-        ]  # fmt: skip
-        heard.append(assert_unauthorized(await visit(live, native, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, web, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, web, origin="null")))
-        heard.append(assert_unauthorized(await post(live, None, b"{}")))
-    assert all(error == heard[0] for error in heard)
+        for sent in ("x", "svc_pk_us_development_", mistyped(valid), valid.lower(), valid + "A", valid[:-1],
+                     f"Bearer {valid}", valid.replace("_us_", "_eu_"), valid.replace("_pk_", "_sk_"),
+                     valid.replace("develop", "product")):  # fmt: skip
+            assert "not a whole key" in assert_unauthorized(await visit(live, sent))["message"]
+        for nothing in (await visit(live, ""), await post(live, None, b"{}")):
+            assert f"{taken}, and none was sent" in assert_unauthorized(nothing)["message"]
+        for key, says in (
+            (management, f"This route {taken}, and the one sent is a management key (svc_mk_...)."),
+            (abroad, "The key is of the region eu, and this is the API of another one."),
+        ):
+            known, unknown = [assert_unauthorized(await visit(live, one)) for one in (key, never_issued(key))]
+            assert known == unknown
+            assert says in known["message"]
+        for path, key, says in (
+            ("/events", valid, "takes a secret key (svc_sk_...), and the one sent is a public key (svc_pk_...)."),
+            ("/management/key", secret, "takes a management key (svc_mk_...), and the one sent is a secret key"),
+        ):
+            refused = await live.client.get(f"/api/v1{path}", headers={"x-api-key": key})
+            assert says in assert_unauthorized(refused)["message"]
+        forwarded = await forward(live, proxy, {**VISITOR, "x-svc-public-key": secret})
+        assert "The header x-svc-public-key takes a public key" in assert_unauthorized(forwarded)["message"]
 
 
 async def test_a_key_is_read_from_x_api_key_only(live: Live):

@@ -16,6 +16,7 @@ import trio.testing
 import trustme
 
 from svc.domain.webhooks.transport_types import Attempted
+from svc.http.management import webhooks as routes
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
 from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
@@ -410,6 +411,32 @@ async def test_attempts_are_filtered_by_environment(hooks: Subscriber):
     assert (await page(hooks, f"?environment=test&cursor={cursor}"))[0] == [everything[3]["id"]]
 
 
+@pytest.mark.parametrize(("at_once", "a_page"), [(64, 10_000), (2, 4)])
+async def test_attempts_are_filtered_by_endpoint(
+    hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int, a_page: int
+):
+    """Also where a page looks at few attempts, and after the endpoint was deleted."""
+    monkeypatch.setattr(routes, "ATTEMPTS_AT_ONCE", at_once)
+    monkeypatch.setattr(routes, "ATTEMPTS_A_PAGE", a_page)
+    one, _ = await hooks.create()
+    await hooks.happen(3)
+    two, _ = await hooks.create(url=OTHER_URL)
+    await hooks.happen(2)
+    everything = await hooks.deliveries()
+    await hooks("DELETE", f"/webhooks/{one}")
+    for endpoint, count in ((one, 5), (two, 2), ("whk_" + "0" * 20, 0)):
+        wanted = [attempt["id"] for attempt in everything if attempt["endpoint_id"] == endpoint]
+        assert len(wanted) == count
+        for limit in (1, 2, 200):
+            seen, cursor = await page(hooks, f"?endpoint_id={endpoint}&limit={limit}")
+            while cursor is not None:
+                more, cursor = await page(hooks, f"?endpoint_id={endpoint}&limit={limit}&cursor={cursor}")
+                assert len(more) <= limit
+                seen += more
+            assert seen == wanted
+    assert await hooks.deliveries(f"?endpoint_id={one}&environment=test") == []
+
+
 async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
     """Interface 8; a cursor of that time leads to an empty page."""
     await hooks.create()
@@ -430,6 +457,8 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
         ("?limit=many", "limit", "wrong_type"),
         ("?environment=production", "environment", "invalid_value"),
         ("?page=2", "page", "unknown_field"),
+        ("?endpoint_id=", "endpoint_id", "invalid_value"),
+        ("?endpoint_id=https://shop.example/", "endpoint_id", "invalid_value"),
         ("?cursor=", "cursor", "invalid_cursor"),
         ("?cursor=x", "cursor", "invalid_cursor"),
         ("?cursor=%C3%BC", "cursor", "invalid_cursor"),

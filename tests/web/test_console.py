@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow(20)
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
     *("live", "events", "event", "visitors", "visitor", "overview", "webhooks", "keys", "weights", "audit", "billing"),
-    *("nothing", "unknown", "link"),
+    *("period", "attempts", "nothing", "unknown", "link"),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 
@@ -136,6 +136,15 @@ def test_weights_are_previewed_before_they_are_saved(tour: dict[str, Any]):
     assert "in development would have another level" in tour["preview"]
     assert tour["saved"]["weights"]["headless"] == 77
     assert tour["saved"]["revision"] == 1
+
+
+def test_filters_of_changes_and_attempts_are_chosen_by_keyboard_and_kept_in_the_address(tour: dict[str, Any]):
+    (audit, period, changes), (webhooks, endpoint, attempts) = tour["filtered"]
+    assert "window=7d" in audit
+    assert period == "Last 7 days"
+    assert re.search(r"endpoint=whk_[0-9A-Za-z]{20}$", webhooks)
+    assert endpoint.endswith("https://192.0.2.1/hooks")
+    assert min(changes, attempts) >= 1
 
 
 def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(tour: dict[str, Any]):

@@ -121,7 +121,22 @@ async function walk() {
   await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
 
-  await press("Webhooks", { back: true });
+  found.filtered = [];
+  for (const [title, choice] of [["Audit", "Last 7"], ["Webhooks", "Shop"]]) {
+    await press(title, { back: title === "Audit" });
+    await screen(title);
+    await reach(".filters select");
+    await page.keyboard.type(choice);
+    await page.waitForSelector(".clear");
+    const address = page.url();
+    await leave();
+    await page.goto(address); // as somebody with whom the view was shared
+    await screen(title);
+    const shown = await page.$eval(".filters select", (select) => select.selectedOptions[0].textContent);
+    found.filtered.push([address, shown, await page.$$eval("tbody tr", (rows) => rows.length)]);
+  }
+
+  await press("Webhooks");
   await screen("Webhooks");
   await press('button[aria-label^="Rotate secret of"]');
   await press("Rotate");
@@ -215,6 +230,8 @@ async function screens() {
     ...Object.fromEntries(simple.map((name) => [name, name])),
     event: `events/${event.request_id}`,
     visitor: `visitors/${event.visitor_id}`,
+    period: "audit?window=between&from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z",
+    attempts: `webhooks?endpoint=${(await api(`management/organizations/${(await api("session")).body.organization.id}/webhooks`)).body.endpoints[0].id}`,
     nothing: "events?country=ZZ",
     unknown: "nowhere",
     link: "",

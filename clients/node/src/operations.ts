@@ -473,7 +473,8 @@ export abstract class Operations {
   /**
    * List delivery attempts.
    *
-   * Of the last 30 days, newest first. The last page has no `next_cursor`.
+   * Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be short
+   * or empty and have one.
    */
   listWebhookDeliveries(
     organizationId: string,

@@ -783,7 +783,7 @@ export interface WebhookBody {
 export interface WebhookDeliveriesBody {
   /** Newest first. */
   deliveries: Array<WebhookDeliveryBody>;
-  /** For the next page; left out on the last one. */
+  /** Of the next page, which may be empty; left out on the last one. */
   next_cursor?: string;
 }
 
@@ -982,6 +982,8 @@ export interface ListSdkKeysQuery {
 export interface ListWebhookDeliveriesQuery {
   /** Only attempts of these endpoints. */
   environment?: "all" | "live" | "test";
+  /** Only attempts to the endpoint of this id. */
+  endpoint_id?: string;
   /** How many per page, at most. */
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */

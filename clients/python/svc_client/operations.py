@@ -815,16 +815,19 @@ class Operations:
         organization_id: str,
         *,
         environment: Literal["all", "live", "test"] | None = None,
+        endpoint_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> WebhookDeliveriesBody:
         """List delivery attempts.
 
-        Of the last 30 days, newest first. The last page has no `next_cursor`.
+        Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be
+        short or empty and have one.
 
         Args:
             organization_id: The organization that the key acts on.
             environment: Only attempts of these endpoints.
+            endpoint_id: Only attempts to the endpoint of this id.
             limit: How many per page, at most.
             cursor: `next_cursor` of the page before; the first page when left out.
         """
@@ -832,7 +835,7 @@ class Operations:
             Call(
                 "GET",
                 path("/management/organizations/{}/webhook-deliveries", organization_id),
-                query=given({"environment": environment, "limit": limit, "cursor": cursor}),
+                query=given({"environment": environment, "endpoint_id": endpoint_id, "limit": limit, "cursor": cursor}),
                 is_repeatable=True,
             )
         )

@@ -558,7 +558,7 @@ class WebhookDeliveriesBody(TypedDict):
     deliveries: list[WebhookDeliveryBody]
     """Newest first."""
     next_cursor: NotRequired[str]
-    """For the next page; left out on the last one."""
+    """Of the next page, which may be empty; left out on the last one."""
 
 
 class WebhookDeliveryBody(TypedDict):

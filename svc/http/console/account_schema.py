@@ -11,9 +11,9 @@ from svc.domain.audit import ActorKind, AuditRecord
 from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, LedgerEntry, Settlement, Usage
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
-from svc.domain.fields import A_KEY_ID, OBJECT_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
+from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
 from svc.domain.timestamps import iso_day
-from svc.http.schema import Limit
+from svc.http.schema import Limit, WindowEnd
 from svc.store.audit_views import AuditMatch
 
 Identifications = Annotated[int, about("Identifications in production.", 1500)]
@@ -74,8 +74,10 @@ class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
     changes: Annotated[tuple[BillingChangeBody, ...], about("The last 100 changes of the status, newest first.")]
 
 
-class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of the audit log. Without a filter every change is listed."""
+class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the audit log. Without a filter every change is listed. The window is checked by
+    `svc.http.console.accounts`.
+    """
 
     limit: Limit = 50
     cursor: PageCursor | UnsetType = UNSET
@@ -89,6 +91,13 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    start: Annotated[
+        str | UnsetType,
+        about(
+            "Only changes from this time on; all that are kept when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM
+        ),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
 
 
 class ActorBody(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,9 @@ import trio
 from msgspec import UNSET
 
 from svc.domain.bodies import present, sent
-from svc.domain.refusals import invalid
+from svc.domain.ids import first_id
+from svc.domain.listing import read_timestamp
+from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.account_schema import (
@@ -29,7 +31,7 @@ from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
-from svc.store.audit_views import AuditMatch, Sought
+from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
 
@@ -62,17 +64,31 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
 
 
 async def list_audit(services: Services, call: Call) -> Outcome:
-    """`GET /console/api/audit`: a page of the audit log, newest first. `422` (`invalid_cursor`)."""
+    """`GET /console/api/audit`: a page of the audit log, newest first. `422` (`invalid_cursor`, or `invalid_value` and
+    `out_of_range` for a window).
+    """
     query: AuditQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
     before = None if query.cursor is UNSET else read_cursor(key, "audit", number, query.cursor)
     if before is None and query.cursor is not UNSET:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    window = _window(query)
+    if isinstance(window, Refusal):
+        return Outcome(window)
     await touch_caller(services, call)
-    sought = Sought(number, action=sent(query.action), actor=sent(query.actor))
+    sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
     found, resume = await _page(services, sought, before, query.limit)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
     return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
+
+
+def _window(query: AuditQuery) -> tuple[int, int] | Refusal:
+    """(from, to) in Unix ms, as of `Sought`."""
+    since_ms = 0 if query.start is UNSET else read_timestamp(query.start)
+    until_ms = BEYOND_MS if query.end is UNSET else read_timestamp(query.end)
+    if since_ms is None or until_ms is None:
+        return invalid("from" if since_ms is None else "to", "invalid_value", "query")
+    return (since_ms, until_ms) if since_ms < until_ms else invalid("from", "out_of_range", "query")
 
 
 async def _page(
@@ -80,6 +96,8 @@ async def _page(
 ) -> tuple[list[AuditMatch], bytes | None]:
     """Records that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
     assert sought.organization is not None
+    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
+    before = beyond if before is None else min(before, beyond)
     found: list[AuditMatch] = []
     for looked_at in range(0, RECORDS_A_PAGE, RECORDS_AT_ONCE):
         if looked_at:
@@ -87,6 +105,8 @@ async def _page(
         read = partial(audit_views.before, number=sought.organization, raw_id=before, limit=RECORDS_AT_ONCE + 1)
         slice_ = await services.store.query(read)
         for place, match in enumerate(slice_[:RECORDS_AT_ONCE], start=1):
+            if match.id.bytes < first:
+                return found, None
             if sought.fits(match.record):
                 found.append(match)
             before = match.id.bytes

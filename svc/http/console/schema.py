@@ -58,7 +58,7 @@ class ConsoleEventsQuery(ListEventsQuery, frozen=True, forbid_unknown_fields=Tru
 class VisitorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the visitors. The filters are checked by `svc.http.console.visitors`."""
 
-    environment: InEnvironment = "production"
+    environment: Annotated[Environment, about("Only visitors of this environment.", "production")] | UnsetType = UNSET
     tag: (
         Annotated[str, about("Only visitors seen with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
         | UnsetType

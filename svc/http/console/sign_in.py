@@ -176,7 +176,7 @@ def _asked(gate: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) 
         case SignInBody(token=UnsetType(), key=str(secret)):
             found = find_management_key(gate, snapshot, secret.strip(), now_ms)
             if isinstance(found, Refusal):
-                return _refused(KEY_REFUSED, found.reason)
+                return _refused(found.explanation or KEY_REFUSED, found.reason)
             return SignIn(found[0].organization, found[0], None, owns_key=False)
         case _:
             return invalid("", "invalid_value")

@@ -15,7 +15,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.addresses import parse_ip
-from svc.domain.bodies import named, present
+from svc.domain.bodies import named, present, sent
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
@@ -48,28 +48,37 @@ from svc.store.snapshot import Snapshot
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
+VISITORS_AT_ONCE = 4
+"""Of those that may have events in an environment: each is a search, of milliseconds among millions of events."""
+VISITORS_A_PAGE = 1000
+"""That are looked at for one page: an environment with few of them gets a short page and a cursor."""
 _NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
 async def list_visitors(services: Services, call: Call) -> Outcome:
-    """`GET /console/api/visitors`: a page of all visitors, or of those seen with a tag or at an address. `422
-    validation_error`.
+    """`GET /console/api/visitors`: a page of all visitors, of those seen in an environment, or of those seen with a tag
+    or at an address. `422 validation_error`.
     """
     query: VisitorsQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
     filters = _filters(query)
     if isinstance(filters, Refusal):
         return Outcome(filters)
-    bound = _bound(query.environment, filters)
+    bound = _bound(sent(query.environment), filters)
     row = b"" if query.cursor is UNSET else read_cursor(key, "visitors", number, query.cursor)
     if row is None or (row and not row.startswith(bound)):
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
     await touch_caller(services, call)
     after = row[len(bound) :]
-    if filters is None:
+    if filters is not None:
+        environment: Environment = "production" if query.environment is UNSET else query.environment
+        found = await _seen_with(services, number, environment, filters, after, query.limit + 1)
+    elif query.environment is UNSET:
         found = await _created(services, number, after, query.limit + 1)
     else:
-        found = await _seen_with(services, number, query.environment, filters, after, query.limit + 1)
+        shown, rest = await _seen_in(services, call, number, query.environment, after, query.limit)
+        cursor = UNSET if rest is None else write_cursor(key, "visitors", number, bound + rest)
+        return Outcome(VisitorsBody(tuple(shown), cursor))
     shown = found[: query.limit]
     cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
     return Outcome(VisitorsBody(tuple(visitor for _, visitor in shown), cursor))
@@ -87,9 +96,9 @@ def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
     return invalid("ip_address", "invalid_value", "query") if address is None else Filters(ip_address=address)
 
 
-def _bound(environment: Environment, filters: Filters | None) -> bytes:
+def _bound(environment: Environment | None, filters: Filters | None) -> bytes:
     """What a cursor is bound to beside the organization."""
-    asked = msgspec.json.encode((environment if filters is not None else None, filters), order="deterministic")
+    asked = msgspec.json.encode((environment, filters), order="deterministic")
     return blake2b(asked, digest_size=16).digest()
 
 
@@ -98,6 +107,46 @@ async def _created(services: Services, number: int, after: bytes, limit: int) ->
     before = int.from_bytes(after) if after else None
     found = await services.store.query(partial(visitor_views.visitors, number=number, after=before, limit=limit))
     return [(visitor.to_bytes(4), _visitor_row(record)) for visitor, record in found]
+
+
+async def _seen_in(
+    services: Services, call: Call, number: int, environment: Environment, after: bytes, limit: int
+) -> tuple[list[VisitorRow], bytes | None]:
+    """Visitors with events in the environment, the most recently created first, and where the next page begins; `None`
+    = this is the last one.
+    """
+    before = int.from_bytes(after) if after else None
+    found: list[VisitorRow] = []
+    for looked_at in range(0, VISITORS_A_PAGE, VISITORS_AT_ONCE):
+        if looked_at:
+            await trio.lowlevel.checkpoint()
+        read = partial(
+            _some_seen, number=number, environment=environment, before=before, since_ms=call.at_ms - RETENTION_MS
+        )
+        slice_, has_more = await services.store.query(read)
+        for place, (visitor, record, was_seen) in enumerate(slice_, start=1):
+            before = visitor
+            if was_seen:
+                found.append(_visitor_row(record))
+            if len(found) == limit:
+                is_last = place == len(slice_) and not has_more
+                return found, None if is_last else visitor.to_bytes(4)
+        if not has_more:
+            return found, None
+    assert before is not None
+    return found, before.to_bytes(4)
+
+
+def _some_seen(
+    snapshot: Snapshot, *, number: int, environment: Environment, before: int | None, since_ms: int
+) -> tuple[list[tuple[int, Visitor, bool]], bool]:
+    """(number, record, whether it has events in the environment) of some visitors, and whether there are more."""
+    rows = visitor_views.visitors(snapshot, number, before, VISITORS_AT_ONCE + 1)
+    some = rows[:VISITORS_AT_ONCE]
+    return [
+        (visitor, record, visitor_views.has_events_in(snapshot, number, environment, record, since_ms))
+        for visitor, record in some
+    ], len(rows) > len(some)
 
 
 def _visitor_row(record: Visitor) -> VisitorRow:
@@ -227,9 +276,10 @@ ROUTES: tuple[Route, ...] = (
         path="/visitors",
         summary="List visitors",
         description=(
-            "All visitors of the organization, the most recently created first. With `tag` or `ip_address`, of which "
-            "one may be sent, those seen with it in the environment among its 500 newest events, in the order of "
-            "their ids."
+            "All visitors of the organization, the most recently created first. With `environment`, those with events "
+            "in it in the last 30 days; a page may then be short or empty and have a `next_cursor`, and what a row "
+            "says is of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it in "
+            "the environment (`production` when left out) among its 500 newest events, in the order of their ids."
         ),
         handler=list_visitors,
         query=VisitorsQuery,

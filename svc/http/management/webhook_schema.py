@@ -137,6 +137,7 @@ class ListWebhookDeliveriesQuery(msgspec.Struct, frozen=True, forbid_unknown_fie
     """Query of the log of attempts (interface 4.4, decisions 8.6)."""
 
     environment: Annotated[Literal["live", "test", "all"], about("Only attempts of these endpoints.", "all")] = "all"
+    endpoint_id: Annotated[WebhookId, about("Only attempts to the endpoint of this id.")] | UnsetType = UNSET
     limit: Limit = 50
     cursor: PageCursor | UnsetType = UNSET
 
@@ -168,7 +169,9 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
     """A page of the log of attempts (interface 4.4)."""
 
     deliveries: Annotated[tuple[WebhookDeliveryBody, ...], about("Newest first.")]
-    next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
+    next_cursor: (
+        Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")] | UnsetType
+    ) = UNSET
 
 
 def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:

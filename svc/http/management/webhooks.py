@@ -15,10 +15,11 @@ import msgspec
 import trio
 from msgspec import UNSET
 
-from svc.domain.ids import first_id
+from svc.domain.bodies import sent
+from svc.domain.ids import first_id, is_webhook_id
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.domain.webhooks.records import HISTORY_MS
+from svc.domain.webhooks.records import HISTORY_MS, Attempt
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import (
@@ -51,6 +52,11 @@ from svc.store.webhook_views import (
 from svc.world import twenty_characters
 
 T = TypeVar("T")
+
+ATTEMPTS_AT_ONCE = 64
+"""Of those among which the attempts to one endpoint are looked for."""
+ATTEMPTS_A_PAGE = 10_000
+"""That are looked at for one page: an endpoint with few of them gets a short page and a cursor."""
 
 
 async def list_webhooks(services: Services, call: Call) -> Outcome:
@@ -145,24 +151,44 @@ async def redeliver_webhook(services: Services, call: Call) -> Outcome:
 
 async def list_deliveries(services: Services, call: Call) -> Outcome:
     """`GET .../webhook-deliveries`: a page of the attempts of the last 30 days, newest first (interface 4.4). `422`
-    (`invalid_cursor`).
+    (`invalid_cursor`, or `invalid_value` for an `endpoint_id` that is none).
     """
     query: ListWebhookDeliveriesQuery = call.query
     number, key = caller_of(call).organization.number, services.webhooks.cursors_key
     before = BEYOND if query.cursor is UNSET else read_cursor(key, "deliveries", number, query.cursor)
     if before is None:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
+        return Outcome(invalid("endpoint_id", "invalid_value", "query"))
     await touch_caller(services, call)
-    environment = None if query.environment == "all" else query.environment
-    since = first_id(call.at_ms - HISTORY_MS)
-    found = await services.store.query(
-        partial(
-            attempts_page, number=number, environment=environment, since=since, before=before, limit=query.limit + 1
-        )
-    )
-    shown = found[: query.limit]
-    next_cursor = write_cursor(key, "deliveries", number, shown[-1][0]) if len(found) > query.limit else UNSET
+    shown, resume = await _attempts(services, number, query, first_id(call.at_ms - HISTORY_MS), before)
+    next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
     return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
+
+
+async def _attempts(
+    services: Services, number: int, query: ListWebhookDeliveriesQuery, since: bytes, before: bytes
+) -> tuple[list[tuple[bytes, Attempt]], bytes | None]:
+    """Attempts that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
+    environment = None if query.environment == "all" else query.environment
+    wanted, found = sent(query.endpoint_id), list[tuple[bytes, Attempt]]()
+    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
+    for looked_at in range(0, ATTEMPTS_A_PAGE, at_once):
+        if looked_at:
+            await trio.lowlevel.checkpoint()
+        read = partial(
+            attempts_page, number=number, environment=environment, since=since, before=before, limit=at_once + 1
+        )
+        slice_ = await services.store.query(read)
+        for place, (attempt_id, attempt) in enumerate(slice_[:at_once], start=1):
+            if wanted in (None, attempt.endpoint_id):
+                found.append((attempt_id, attempt))
+            before = attempt_id
+            if len(found) == query.limit:
+                return found, before if place < len(slice_) else None
+        if len(slice_) <= at_once:
+            return found, None
+    return found, before
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
@@ -309,7 +335,10 @@ ROUTES: tuple[Route, ...] = (
         operation_id="listWebhookDeliveries",
         path=ORGANIZATION + "/webhook-deliveries",
         summary="List delivery attempts",
-        description="Of the last 30 days, newest first. The last page has no `next_cursor`.",
+        description=(
+            "Of the last 30 days, newest first. The last page has no `next_cursor`. With `endpoint_id`, a page may be "
+            "short or empty and have one."
+        ),
         handler=list_deliveries,
         query=ListWebhookDeliveriesQuery,
         response=WebhookDeliveriesBody,

@@ -1,12 +1,16 @@
 /** Audit: who changed what. */
 /** @jsxImportSource preact */
+import { useRef } from "preact/hooks";
+import { Filters, WindowFilter } from "./filterbar.js";
+import { ALL_WINDOWS, openPeriod } from "./filters.js";
 import { words } from "./format.js";
 import { usePages } from "./lists.js";
 import { useConsole, useQuery } from "./state.js";
 import { type Column, Field, More, Problem, Show, Table, Time } from "./ui.js";
 import type { AuditRecord, Page } from "./wire.js";
 
-const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+const text = (value: unknown): string =>
+  typeof value === "string" ? value : Array.isArray(value) && value.length > 0 ? value.map(text).join(", ") : JSON.stringify(value);
 
 const COLUMNS: Column<AuditRecord>[] = [
   { head: "Time", cell: (row) => <Time at={row.at} /> },
@@ -17,22 +21,30 @@ const COLUMNS: Column<AuditRecord>[] = [
 ];
 
 export function Audit() {
-  const { api, place: { query: { action, actor } } } = useConsole();
+  const { api, place: { query } } = useConsole();
+  const { action, actor } = query;
   const change = useQuery();
+  const isFiltered = [action, actor, query.window].some((value) => value !== undefined);
+  // A cursor goes on in the window that its page was asked for with.
+  const window = useRef<ReturnType<typeof openPeriod>>();
   const { loaded, more, busy, error } = usePages(
-    (cursor, signal) => api.get<Page & { records: AuditRecord[] }>("audit", { limit: 50, action, actor, cursor }, signal),
+    (cursor, signal) => {
+      if (cursor === undefined) window.current = openPeriod(query, Date.now());
+      return api.get<Page & { records: AuditRecord[] }>("audit", { limit: 50, action, actor, ...window.current, cursor }, signal);
+    },
     (answer) => answer.records,
-    [action, actor],
+    [JSON.stringify(query)],
   );
   return (
     <>
-      <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-        <Field label="Action"><input value={action ?? ""} placeholder="issueSdkKey" onChange={(event) => change({ action: event.currentTarget.value.trim() })} /></Field>
-        <Field label="By"><input value={actor ?? ""} placeholder="id or name of a key" onChange={(event) => change({ actor: event.currentTarget.value.trim() })} /></Field>
-      </form>
+      <Filters clear={isFiltered}>
+        <WindowFilter names={ALL_WINDOWS} preset="all" />
+        <Field label="Action"><input value={action ?? ""} placeholder="issueSdkKey" maxLength={200} onChange={(event) => change({ action: event.currentTarget.value.trim() })} /></Field>
+        <Field label="By"><input value={actor ?? ""} placeholder="id or name of a key" maxLength={200} onChange={(event) => change({ actor: event.currentTarget.value.trim() })} /></Field>
+      </Filters>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : action || actor ? "No change matches. Clear the filters." : "Nothing was changed yet."}</p>} />
+          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : isFiltered ? "No change matches. Widen the time, or clear the filters." : "Nothing was changed yet."}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more} />
         </>

@@ -3,33 +3,52 @@
 import { FILTERS, instantOf, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
 import { useConsole, useLink, useQuery } from "./state.js";
-import { Choice, Field } from "./ui.js";
+import { Choice, type Content, Field } from "./ui.js";
 
 const LABELS: Record<string, string> = { ip_address: "Address", visitor: "Visitor", tag: "Tag", country: "Country" };
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits" };
 
-/** Filters by these names; of those that are `single`, one at a time. */
-export function FilterBar({ names, windowed, single }: { names: readonly string[]; windowed?: boolean; single?: boolean }) {
-  const { place: { query, screen }, texts } = useConsole();
-  const changed = useQuery();
-  const change = (changes: Record<string, string | undefined>) =>
-    changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
+/** The form around filters: what it changes stands in the address at once. */
+export function Filters({ children, clear }: { children: Content; clear: boolean }) {
+  const { place: { screen } } = useConsole();
   const link = useLink();
-  const options: Record<string, string[]> = { level: LEVELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
-  const isFiltered = [...FILTERS, "window"].some((name) => query[name] !== undefined);
-  const shown = query.window ?? "24h";
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
-      {windowed && (
-        <Field label="Time">
-          <Choice value={shown} options={[...Object.entries(WINDOW_NAMES), ["between", "Between …"]]} onPick={(window) => change({ window, from: undefined, to: undefined })} />
-        </Field>
-      )}
-      {windowed && shown === "between" && ["from", "to"].map((name) => (
+      {children}
+      {clear && <a class="clear" href={link(screen)}>Clear filters</a>}
+    </form>
+  );
+}
+
+/** The window: one of these lengths, or between two times. `preset` is what an address without one means. */
+export function WindowFilter({ names, preset }: { names: Record<string, string>; preset: string }) {
+  const { place: { query } } = useConsole();
+  const change = useQuery();
+  const shown = query.window ?? preset;
+  return (
+    <>
+      <Field label="Time">
+        <Choice value={shown} options={[...Object.entries(names), ["between", "Between …"]]} onPick={(window) => change({ window: window === preset ? undefined : window, from: undefined, to: undefined })} />
+      </Field>
+      {shown === "between" && ["from", "to"].map((name) => (
         <Field key={name} label={name === "from" ? "From" : "Until"}>
           <input type="datetime-local" value={local(query[name])} onChange={(event) => change({ [name]: instant(event.currentTarget.value) })} />
         </Field>
       ))}
+    </>
+  );
+}
+
+/** Filters by these names; of those that are `single`, one at a time. */
+export function FilterBar({ names, windowed, single }: { names: readonly string[]; windowed?: boolean; single?: boolean }) {
+  const { place: { query }, texts } = useConsole();
+  const changed = useQuery();
+  const change = (changes: Record<string, string | undefined>) =>
+    changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
+  const options: Record<string, string[]> = { level: LEVELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  return (
+    <Filters clear={[...FILTERS, "window"].some((name) => query[name] !== undefined)}>
+      {windowed && <WindowFilter names={WINDOW_NAMES} preset="24h" />}
       {names.map((name) => (
         <Field key={name} label={LABELS[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
           {options[name]
@@ -37,8 +56,7 @@ export function FilterBar({ names, windowed, single }: { names: readonly string[
             : <input value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} autocomplete="off" spellcheck={false} class={name} onChange={(event) => change({ [name]: tidy(name, event.currentTarget.value) })} />}
         </Field>
       ))}
-      {isFiltered && <a class="clear" href={link(screen)}>Clear filters</a>}
-    </form>
+    </Filters>
   );
 }
 

@@ -45,10 +45,25 @@ export function instantOf(text: string | undefined): Date | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
+/** The names of windows where everything is kept for longer. */
+export const ALL_WINDOWS: Record<string, string> = { all: "All", ...WINDOW_NAMES };
+
+/** The window between two times of an address; either may be open. */
+function between(query: Query): { from?: string; to?: string } {
+  const [first, end] = [instantOf(query.from), instantOf(query.to)];
+  return { ...(first && { from: first.toISOString() }), ...(end && { to: end.toISOString() }) };
+}
+
+/** The window of an address of which the default is all: what is left out is open. */
+export function openPeriod(query: Query, now: number): { from?: string; to?: string } {
+  if (query.window === "between") return between(query);
+  const length = WINDOWS[query.window ?? ""];
+  return length === undefined ? {} : { from: new Date(now - length).toISOString() };
+}
+
 /** The window of an address as `from` and `to`; no name, or an unknown one, is the last 24 hours. */
 export function period(query: Query, now: number): { from: string; to?: string } {
-  const [first, end] = [instantOf(query.from), instantOf(query.to)];
-  if (query.window === "between" && first) return { from: first.toISOString(), ...(end && { to: end.toISOString() }) };
+  if (query.window === "between" && instantOf(query.from)) return between(query) as { from: string; to?: string };
   // The service keeps 30 days, and a request takes a moment to arrive.
   const length = Math.min(WINDOWS[query.window ?? "24h"] ?? 24 * HOUR, 720 * HOUR - 60_000);
   return { from: new Date(now - length).toISOString() };

@@ -26,7 +26,7 @@ export function Visitors() {
       {tag && <p>Everyone who used the tag <strong class="tag">{tag}</strong>. Several visitors with one tag share an account, or one person has several devices.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Visitors" columns={COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor in {environment}{(tag || ip_address) && " was seen with this"}. Choose another environment above{(tag || ip_address) && ", or clear the filter"}.</p>} />
+          <Table name="Visitors" columns={COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment} in the last 30 days. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>

@@ -2,9 +2,10 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
+import { Filters } from "./filterbar.js";
 import { count } from "./format.js";
 import { usePages } from "./lists.js";
-import { useConsole, useLoad } from "./state.js";
+import { useConsole, useLoad, useQuery } from "./state.js";
 import { Button, Card, Choice, Confirm, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
@@ -15,13 +16,13 @@ const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["t
 type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret"; endpoint: Endpoint; secret: string };
 
 export function Webhooks() {
-  const { api } = useConsole();
+  const { api, place: { query: { endpoint } } } = useConsole();
   const [open, setOpen] = useState<Open>();
   const endpoints = useLoad(async () => (await api.manage<{ endpoints: Endpoint[] }>("GET", "webhooks")).endpoints, []);
   const attempts = usePages(
-    (cursor) => api.manage<Page & { deliveries: Attempt[] }>("GET", "webhook-deliveries", undefined, { limit: 50, cursor }),
+    (cursor) => api.manage<Page & { deliveries: Attempt[] }>("GET", "webhook-deliveries", undefined, { limit: 50, endpoint_id: endpoint, cursor }),
     (answer) => answer.deliveries,
-    [],
+    [endpoint],
   );
   const done = (next?: Open) => {
     setOpen(next);
@@ -38,9 +39,10 @@ export function Webhooks() {
         ? <div class="empty"><p>No endpoint yet. Add one to receive every identification within seconds.</p></div>
         : <>{found.map((endpoint) => <EndpointCard key={endpoint.id} endpoint={endpoint} onOpen={setOpen} onChanged={refresh} />)}</>}</Show>
       <Card title="Attempts" actions={<Button kind="small" onClick={refresh}>Refresh</Button>}>
+        <EndpointFilter known={endpoints.value ?? []} />
         <Show of={attempts.loaded}>{({ rows, cursor }) => (
           <>
-            <Attempts rows={rows} empty="No delivery in the last 30 days. Send a test to an endpoint to see one." />
+            <Attempts rows={rows} empty={cursor !== undefined ? "None of the newest attempts match. Look further back." : endpoint ? "No delivery to this endpoint in the last 30 days. Send it a test, or clear the filter." : "No delivery in the last 30 days. Send a test to an endpoint to see one."} />
             <Problem error={attempts.error} retry={attempts.more} />
             <More show={cursor !== undefined} busy={attempts.busy} onMore={attempts.more} />
           </>
@@ -48,6 +50,19 @@ export function Webhooks() {
       </Card>
       {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
     </>
+  );
+}
+
+/** One endpoint of those that there are; an address may also name one that was deleted. */
+function EndpointFilter({ known }: { known: Endpoint[] }) {
+  const { place: { query: { endpoint } } } = useConsole();
+  const change = useQuery();
+  const options = known.map(({ id, url, description }): [string, string] => [id, description ? `${description}: ${url}` : url]);
+  if (endpoint && !known.some(({ id }) => id === endpoint)) options.push([endpoint, endpoint]);
+  return (
+    <Filters clear={endpoint !== undefined}>
+      <Field label="Endpoint"><Choice value={endpoint ?? ""} options={[["", "all"], ...options]} onPick={(id) => change({ endpoint: id })} /></Field>
+    </Filters>
   );
 }
 
@@ -63,7 +78,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
       <p class="url"><code>{endpoint.url}</code></p>
       {endpoint.status === "failing" && <p class="note">Attempts keep failing. Deliveries are still retried. Once the endpoint is healthy, Recover resends failed ones.</p>}
       <Facts rows={[
-        ["Hears of", endpoint.events.join(", ")],
+        ["Events", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],
         ["Last 24 hours", `${count(endpoint.delivered_24h)} delivered, ${count(endpoint.failed_24h)} failed`],
         ["Last delivery", <Time at={endpoint.last_delivery_at} />],
@@ -149,7 +164,7 @@ function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; o
       <Field label="Address" hint="https, on a public host."><input name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" defaultValue={endpoint?.url} /></Field>
       <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
       <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>
-      <fieldset><legend>Hears of</legend>
+      <fieldset><legend>Events</legend>
         {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} defaultChecked={chosen.includes(one)} /> {one}</label>)}
       </fieldset>
     </Dialog>

@@ -1,6 +1,7 @@
 /** A provider that loads the SDK in the browser, and a hook that identifies. */
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
 import {
+  forget as forgetStored,
   type Identification,
   type IdentifyOptions,
   load,
@@ -9,9 +10,13 @@ import {
   SvcError,
 } from "svc-visitor-id";
 
-type GetClient = () => SvcClient;
+interface Provided {
+  /** The client, loaded at the first call. */
+  get(): SvcClient;
+  forget(): Promise<void>;
+}
 
-const ClientContext = createContext<GetClient | null>(null);
+const ClientContext = createContext<Provided | null>(null);
 
 /** Options of `load`, and the components that may identify. */
 export interface SvcProviderProps extends LoadOptions {
@@ -24,16 +29,25 @@ export interface SvcProviderProps extends LoadOptions {
 export function SvcProvider({ eager = true, children, ...options }: SvcProviderProps): ReactNode {
   const first = useRef<LoadOptions>(options);
   const client = useRef<SvcClient | null>(null);
-  const get = useCallback((): SvcClient => (client.current ??= load(first.current)), []);
+  const [provided] = useState<Provided>(() => ({
+    get: () => (client.current ??= load(first.current)),
+    forget: async () => {
+      if (client.current) return client.current.forget();
+      // Nothing is read to forget: a client that is loaded later stores nothing, as one that has forgotten.
+      const { apiKey, storage, cache } = first.current;
+      first.current = { ...first.current, storage: false, cache: false };
+      return forgetStored({ apiKey, storage, cache });
+    },
+  }));
   useEffect(() => {
     if (!eager) return;
     try {
-      get();
+      provided.get();
     } catch {
       // Wrong options: `identify()` says so to whoever calls it.
     }
-  }, [eager, get]);
-  return <ClientContext.Provider value={get}>{children}</ClientContext.Provider>;
+  }, [eager, provided]);
+  return <ClientContext.Provider value={provided}>{children}</ClientContext.Provider>;
 }
 
 /** Options of {@link useVisitor}. */
@@ -51,22 +65,35 @@ export interface VisitorState {
   isLoading: boolean;
   /** Identifies now; resolves with `null` where it failed, and `error` says why. */
   identify(options?: IdentifyOptions): Promise<Identification | null>;
+  /**
+   * Removes the visitor's token and cached responses, stores nothing any more, and empties `data`: for consent that is
+   * withdrawn. Rejects with `SvcError` code `storage` where the browser keeps the token.
+   */
+  forget(): Promise<void>;
 }
+
+type Shown = Omit<VisitorState, "identify" | "forget">;
 
 /** Identifies the visitor, at once or when `identify` is called, such as on submit. */
 export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): VisitorState {
-  const get = useContext(ClientContext);
-  if (get === null) throw new Error("useVisitor() needs a <SvcProvider> around it.");
-  const [state, setState] = useState<Omit<VisitorState, "identify">>({ data: null, error: null, isLoading: immediate });
+  const provided = useContext(ClientContext);
+  if (provided === null) throw new Error("useVisitor() needs a <SvcProvider> around it.");
+  const [state, setState] = useState<Shown>({ data: null, error: null, isLoading: immediate });
   const mounted = useRef(false);
+  const latest = useRef(0);
+  /** What is shown from now on belongs to the latest call: an older one that ends later shows nothing. */
+  const turn = useCallback((): ((next: Shown) => void) => {
+    const own = ++latest.current;
+    return (next) => {
+      if (mounted.current && own === latest.current) setState(next);
+    };
+  }, []);
   const identify = useCallback(
     async (options: IdentifyOptions = {}): Promise<Identification | null> => {
-      const show = (next: Omit<VisitorState, "identify">): void => {
-        if (mounted.current) setState(next);
-      };
+      const show = turn();
       show({ data: null, error: null, isLoading: true });
       try {
-        const data = await get().identify({ ...(tag === undefined ? {} : { tag }), ...options });
+        const data = await provided.get().identify({ ...(tag === undefined ? {} : { tag }), ...options });
         show({ data, error: null, isLoading: false });
         return data;
       } catch (problem) {
@@ -74,8 +101,12 @@ export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): V
         return null;
       }
     },
-    [get, tag],
+    [provided, tag, turn],
   );
+  const forget = useCallback((): Promise<void> => {
+    turn()({ data: null, error: null, isLoading: false });
+    return provided.forget();
+  }, [provided, turn]);
   useEffect(() => {
     mounted.current = true;
     if (immediate) void identify();
@@ -83,5 +114,5 @@ export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): V
       mounted.current = false;
     };
   }, [identify, immediate]);
-  return { ...state, identify };
+  return { ...state, identify, forget };
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Identification, SvcError } from "svc-visitor-id";
 import { SvcProvider, useVisitor, type UseVisitorOptions, type VisitorState } from "../src/index.js";
 
-const sdk = vi.hoisted(() => ({ load: vi.fn(), identify: vi.fn() }));
+const sdk = vi.hoisted(() => ({ load: vi.fn(), identify: vi.fn(), forget: vi.fn() }));
 vi.mock("svc-visitor-id", async (original) => ({ ...(await original<object>()), load: sdk.load }));
 
 const FOUND: Identification = { request_id: "r1", visitor_id: "v1" };
@@ -16,7 +16,8 @@ let state: VisitorState | undefined;
 beforeEach(() => {
   vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
   sdk.identify.mockReset().mockResolvedValue(FOUND);
-  sdk.load.mockReset().mockReturnValue({ identify: sdk.identify });
+  sdk.forget.mockReset().mockResolvedValue(undefined);
+  sdk.load.mockReset().mockReturnValue({ identify: sdk.identify, forget: sdk.forget });
 });
 
 afterEach(async () => {
@@ -92,6 +93,49 @@ test("an error is shown, and not thrown", async () => {
     </SvcProvider>,
   );
   expect(state?.error).toMatchObject({ code: "invalid_options" });
+});
+
+test("forget empties what is shown, and is that of the client", async () => {
+  await show(
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor />
+    </SvcProvider>,
+  );
+  expect(state?.data).toEqual(FOUND);
+  await act(async () => state?.forget());
+  expect(sdk.forget).toHaveBeenCalledTimes(1);
+  expect(state).toMatchObject({ data: null, error: null, isLoading: false });
+  const problem = new SvcError("storage", "kept");
+  sdk.forget.mockRejectedValue(problem);
+  await act(async () => expect(state?.forget()).rejects.toBe(problem));
+});
+
+test("what is still on its way when the visitor is forgotten is not shown", async () => {
+  let arrive: (found: Identification) => void = () => undefined;
+  sdk.identify.mockReturnValue(new Promise((resolve) => (arrive = resolve)));
+  await show(
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor />
+    </SvcProvider>,
+  );
+  expect(state?.isLoading).toBe(true);
+  await act(async () => state?.forget());
+  await act(async () => arrive(FOUND));
+  expect(state).toMatchObject({ data: null, isLoading: false });
+});
+
+test("forget before anything was loaded removes the token of an earlier visit, and loads nothing", async () => {
+  localStorage.setItem("_shop", "0".repeat(32));
+  sessionStorage.setItem("_shop_responses", "[]");
+  await show(
+    <SvcProvider apiKey="svc_pk_x" eager={false} storage="_shop" cache={{ storage: "session", durationMs: 1000 }}>
+      <Visitor immediate={false} />
+    </SvcProvider>,
+  );
+  await act(async () => state?.forget());
+  expect([localStorage.length, sessionStorage.length, sdk.load.mock.calls.length]).toEqual([0, 0, 0]);
+  await act(async () => void (await state?.identify()));
+  expect(sdk.load).toHaveBeenCalledExactlyOnceWith({ apiKey: "svc_pk_x", storage: false, cache: false });
 });
 
 test("strict mode, which mounts twice, loads once", async () => {

@@ -37,7 +37,7 @@ export class Client implements SvcClient {
 
   constructor(private readonly settings: Settings) {
     this.endpoints = new Endpoints(settings.endpoints);
-    this.cache = responseCache(settings.cache, `${settings.storage || ""}_responses`, settings.apiKey);
+    this.cache = cacheOf(settings);
     listenToPolicy();
     this.prepared = this.prepare();
   }
@@ -60,14 +60,7 @@ export class Client implements SvcClient {
   async forget(): Promise<void> {
     this.forgotten = true;
     this.prepared = null;
-    this.cache.clear();
-    const { storage } = this.settings;
-    if (storage !== false && !forgetToken(storage)) {
-      throw new SvcError(
-        "storage",
-        `The token in the cookie and localStorage entry ${storage} could not be removed: the browser refuses. Remove the site's data.`,
-      );
-    }
+    removeStored(this.settings.storage, this.cache);
   }
 
   private prepare(): Prepared {
@@ -163,6 +156,24 @@ export class Client implements SvcClient {
       }
     };
     this.second = work().catch(() => false);
+  }
+}
+
+type Stored = Pick<Settings, "apiKey" | "storage" | "cache">;
+
+const cacheOf = ({ apiKey, storage, cache }: Stored): Cache =>
+  responseCache(cache, `${storage || ""}_responses`, apiKey);
+
+/** Removes what a client with these options has stored, without one. */
+export const forgetStored = (stored: Stored): void => removeStored(stored.storage, cacheOf(stored));
+
+function removeStored(storage: string | false, cache: Cache): void {
+  cache.clear();
+  if (storage !== false && !forgetToken(storage)) {
+    throw new SvcError(
+      "storage",
+      `The token in the cookie and localStorage entry ${storage} could not be removed: the browser refuses. Remove the site's data.`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { type LoadOptions, type SvcClient, SvcError } from "./api.js";
-import { Client } from "./client.js";
-import { checked } from "./options.js";
+import { Client, forgetStored } from "./client.js";
+import { checked, checkedStorage } from "./options.js";
 
 export * from "./api.js";
 
@@ -35,4 +35,13 @@ export function load(options: LoadOptions): SvcClient {
     );
   }
   return new Client(checked(options, script));
+}
+
+/**
+ * Removes the token and the cached responses of earlier visits without loading anything: for consent that is withdrawn
+ * where no client was loaded; `forget()` of a client does it otherwise. Takes the options of `load` that say what is stored.
+ * Rejects with {@link SvcError} code `storage` where the browser keeps the token, and `invalid_options`.
+ */
+export async function forget({ apiKey = "", ...options }: Partial<LoadOptions> = {}): Promise<void> {
+  if (typeof document !== "undefined") forgetStored({ apiKey, ...checkedStorage({ apiKey, ...options }) });
 }

@@ -21,38 +21,34 @@ const LONGEST_TAG = 1024;
 
 const wrong = (message: string): SvcError => new SvcError("invalid_options", message);
 
-/** `script`: the address that the SDK was loaded from, where that is known. */
-export function checked(options: LoadOptions, script: string | undefined): Settings {
-  if (typeof options !== "object" || options === null)
-    throw wrong('load() takes an object: load({ apiKey: "svc_pk_..." }).');
-  const {
-    apiKey,
-    timeoutMs = TIMEOUT_MS,
-    collectMs = COLLECT_MS,
-    storage = STORED_AS,
-    deferred = true,
-    verdict = false,
-    cache = false,
-  } = options;
-  checkKey(apiKey);
-  checkMs("timeoutMs", timeoutMs);
-  checkMs("collectMs", collectMs);
+/** What is checked of the options that say what is stored, and where. */
+export function checkedStorage({ storage = STORED_AS, cache = false }: LoadOptions): Pick<Settings, "storage" | "cache"> {
   if (storage !== false && !(typeof storage === "string" && /^[\w-]{1,64}$/.test(storage))) {
     throw wrong(
       "`storage` is the name of a cookie: 1 to 64 letters, digits, `_` and `-`; or `false` to store nothing.",
     );
   }
   if (cache) checkCache(cache, storage);
+  return { storage, cache };
+}
+
+/** `script`: the address that the SDK was loaded from, where that is known. */
+export function checked(options: LoadOptions, script: string | undefined): Settings {
+  if (typeof options !== "object" || options === null)
+    throw wrong('load() takes an object: load({ apiKey: "svc_pk_..." }).');
+  const { apiKey, timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, deferred = true, verdict = false } = options;
+  checkKey(apiKey);
+  checkMs("timeoutMs", timeoutMs);
+  checkMs("collectMs", collectMs);
   return {
+    ...checkedStorage(options),
     apiKey,
     endpoints: endpointsOf(options.endpoint, script),
     timeoutMs,
     collectMs,
-    storage,
     workerUrl: options.workerUrl ?? workerBeside(script),
     deferred,
     verdict,
-    cache,
   };
 }
 

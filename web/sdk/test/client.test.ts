@@ -2,7 +2,7 @@
 /** The whole client in an emulated page, with a real server: the report is as real as the emulation allows. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LoadOptions, SvcClient } from "../src/api.js";
-import { load, SvcError } from "../src/index.js";
+import { forget, load, SvcError } from "../src/index.js";
 import { IDENTIFIED, refusal, REQUEST_ID, Server, type Step } from "./server.js";
 
 const KEY = "svc_pk_us_development_abcdefghij";
@@ -285,5 +285,17 @@ describe("forget", () => {
     const client = loaded();
     vi.stubGlobal("localStorage", { getItem: () => "0".repeat(32), removeItem: () => undefined });
     await expect(client.forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
+  });
+
+  test("without a client removes what earlier visits stored, and reads and stores nothing", async () => {
+    await serving(IDENTIFIED);
+    const cache = { storage: "local", durationMs: 60_000 } as const;
+    await loaded({ cache, storage: "_shop" }).identify();
+    localStorage.setItem("other", "stays");
+    await forget({ cache, storage: "_shop" });
+    expect([Object.keys(localStorage), document.cookie]).toEqual([["other"], ""]);
+    await forget();
+    await forget({ storage: false });
+    await expect(forget({ storage: "a b" })).rejects.toMatchObject({ code: "invalid_options" });
   });
 });

@@ -17,13 +17,16 @@ import tempfile
 import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import structlog
 import trio
 import trio.testing
 
+from svc.actors import keeper
 from svc.store.invariants import RULES, violations
 from svc.store.tables import DUE, TABLES
 from tests.sim import final_check
@@ -35,6 +38,10 @@ from tests.sim.plan import HOUR_S, QUIET_HOURS, Plan, Scale, make_plan
 from tests.support.simulation import seeded_scheduling
 
 SOUND = Sabotage()
+OFTEN_S, LOOKS_S = keeper.INTERVAL_S, 60.0
+"""Between two attempts of a worker to become the keeper: while one may die, and when none does."""
+DEATHS_S = 5.0
+"""For so long after a step processes die of it."""
 
 
 class Outcome(NamedTuple):
@@ -51,7 +58,7 @@ def simulate(
     """Run a plan in an empty directory. `sabotage` breaks the service on purpose, `tell` hears the trace."""
     run = Simulation(plan, directory, sabotage, tell)
     try:
-        with seeded_scheduling(plan.seed), _heard(run.hear):
+        with seeded_scheduling(plan.seed), _heard(run.hear), patch.object(keeper, "INTERVAL_S", OFTEN_S):
             trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
     except Exception as error:  # noqa: BLE001  a run that breaks off has failed, and others may follow it
         run.violations += [f"the run broke off: {''.join(traceback.format_exception(leaf))}" for leaf in leaves(error)]
@@ -90,6 +97,7 @@ class Simulation:
                 self.acts.nursery = clients
                 await self._take_steps()
                 self.acts.calm_down()
+                keeper.INTERVAL_S = LOOKS_S
                 clients.cancel_scope.deadline = trio.current_time() + (0 if self.violations else QUIET_HOURS * HOUR_S)
             if clients.cancel_scope.cancelled_caught and not self.violations:
                 self.violations.append("somebody waits for an answer until the end")
@@ -135,13 +143,23 @@ class Simulation:
 
     async def _take_steps(self) -> None:
         for step in self.plan.steps:
-            await trio.sleep_until(step.at)
+            await self._rest(step.at)
             self.check()
             if self.violations:
                 return
             self.trace(f"{step}")
             self.acts.take(step)
         await trio.sleep(1)  # what the last ones do has begun
+
+    async def _rest(self, until_s: float) -> None:
+        """Until the next step. A worker tries to become the keeper as often as outside while one may die: soon after a
+        step. Four times a second in all the hours between took most of the time of a simulation.
+        """
+        keeper.INTERVAL_S = OFTEN_S
+        await trio.sleep_until(min(until_s, trio.current_time() + DEATHS_S))
+        left_s = until_s - trio.current_time()
+        keeper.INTERVAL_S = max(OFTEN_S, left_s / ceil(left_s / LOOKS_S)) if left_s else OFTEN_S  # and so at the step
+        await trio.sleep_until(until_s)
 
     async def _drain(self) -> None:
         """Without faults everything ends."""

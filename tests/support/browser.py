@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -16,10 +15,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import trio
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.support.chromium import browser
+
 FLAGS = (
     "--headless",
     "--no-sandbox",  # the tests may run as root, and open nothing but their own service
@@ -131,13 +130,11 @@ async def browser_page(
     directory: Path, *, width: int = 1280, height: int = 1000, dark: bool = False
 ) -> AsyncGenerator[Page]:
     """A tab of a browser of the test's own; skipped where there is none to run."""
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    if program is None:
-        pytest.skip("needs Chromium, which is not here (Debian: apt-get install chromium)")
+    program = browser().program
     to_browser, from_browser = os.pipe(), os.pipe()
     inherited = (to_browser[0], from_browser[1])
     process = await trio.lowlevel.open_process(
-        [sys.executable, "-c", _AS_3_AND_4, *map(str, inherited), program, *FLAGS, f"--user-data-dir={directory}"],
+        [sys.executable, "-c", _AS_3_AND_4, *map(str, inherited), *program, *FLAGS, f"--user-data-dir={directory}"],
         pass_fds=inherited,
         stderr=subprocess.DEVNULL,
     )

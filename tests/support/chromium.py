@@ -42,6 +42,12 @@ class Browser:
         self._node = found.node
         self._environment = {**found.environment, "TMPDIR": str(UNPACKED)}
 
+    @property
+    def program(self) -> list[str]:
+        """Starts the browser itself, with the libraries and fonts that came with it."""
+        places = {"LD_LIBRARY_PATH": UNPACKED / "al2023" / "lib", "FONTCONFIG_FILE": UNPACKED / "fontconfig.xml"}
+        return ["env", *(f"{name}={place}" for name, place in places.items()), str(UNPACKED / "chromium")]
+
     def run(self, script: str, *arguments: str, timeout_s: float = 300) -> str:
         """What the script prints; it must end with status 0. At the limit it ends together with its browser."""
         process = subprocess.Popen(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import trio
 from hypercorn.config import Config
@@ -21,9 +21,6 @@ from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
 from svc.http.turnstile import KnownKeys, Turnstile
 
-if TYPE_CHECKING:
-    from svc.http.connection import Connection
-
 Refuse = Callable[[int], tuple[bytes, Headers]]
 """status -> body and headers of an answer that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
 Connection and Date are added here."""
@@ -35,6 +32,22 @@ CHOSEN_FOR_S = 1.0
 """How long a choice holds, of those that still wait."""
 FULL_FOR_S = 0.05
 """How long nobody is looked for again after nobody could go."""
+
+
+class OpenConnection(Protocol):
+    """What all connections together ask of each (`connection.Connection`)."""
+
+    def waits(self) -> IdleConnection | None:
+        """Since when its client has to act; `None` while a request is being handled."""
+        ...
+
+    def evict(self) -> None:
+        """End at once, for another."""
+        ...
+
+    def drain(self) -> None:
+        """The shutdown has begun: end as soon as no request is under way."""
+        ...
 
 
 @dataclass
@@ -51,7 +64,7 @@ class EdgeState:
     departures: Departures = field(default_factory=Departures)
     lean: bool = True
     """Whether plain requests take the lean path."""
-    connections: set[Connection] = field(default_factory=set["Connection"])
+    connections: set[OpenConnection] = field(default_factory=set[OpenConnection])
     accepted: int = 0
     over_cap: int = 0
     evicted: int = 0
@@ -60,7 +73,9 @@ class EdgeState:
     cut_writing: int = 0
     malformed: int = 0
     _full_until: float = -inf
-    _leaving: list[tuple[Connection, IdleConnection]] = field(default_factory=list[tuple["Connection", IdleConnection]])
+    _leaving: list[tuple[OpenConnection, IdleConnection]] = field(
+        default_factory=list[tuple[OpenConnection, IdleConnection]]
+    )
     """Who is to go next, last in the list first."""
     _chosen_until: float = -inf
 

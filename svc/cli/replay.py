@@ -177,13 +177,13 @@ class _Run(NamedTuple):
     """Times to replay, in Unix milliseconds."""
 
     def note(self, number: int, done: Replayed) -> None:
-        self.summary.note(number, done.answer)
+        self.summary.note(number, done.response)
         if self.backtest is not None:
-            self.backtest.note(done.answer)
+            self.backtest.note(done.response)
         if self.previews is not None and done.event is not None:
             self.previews.of[done.event.platform].note(done.request_id, done.event, done.document)
-        answer = {"line": number, **done.answer} if "error" in done.answer else done.answer
-        self.write(_encoder.encode(answer) + b"\n")
+        response = {"line": number, **done.response} if "error" in done.response else done.response
+        self.write(_encoder.encode(response) + b"\n")
 
 
 def _as_json(run: _Run) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class VirtualClock:
 class Replayed(NamedTuple):
     """The response to one line, and what the store has of it; neither event nor document where it was refused."""
 
-    answer: dict[str, Any]
+    response: dict[str, Any]
     request_id: UUID
     event: Event | None = None
     document: Document | None = None

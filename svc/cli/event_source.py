@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """As `reading_directory`, by the settings in force."""
+    """As `reading_directory`, with the settings in force; closed at the end. Raises `DirectoryError`."""
     with reading_directory(directory, settings()) as store:
         yield store
 

@@ -145,7 +145,7 @@ class Service:
             world=world,
             store=opened.store,
             admission=self.pipeline.admission,
-            gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
+            policy=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,

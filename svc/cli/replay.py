@@ -29,7 +29,7 @@ from svc.cli.output import CommandError, account, directory_option, json_option,
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.comparison import DEFAULT_EXAMPLES
 from svc.domain.credentials import ApiKey
@@ -97,8 +97,8 @@ _encoder = msgspec.json.Encoder()
     metavar="N",
     help="Changed verdicts to show.",
 )
-@click.option("--since", "since_ms", type=Timestamp(), metavar="T", help="Skip earlier lines: 7d, or RFC 3339.")
-@click.option("--until", "until_ms", type=Timestamp(), metavar="T", help="Skip lines from this time on.")
+@click.option("--since", "since_ms", type=TimestampType(), metavar="T", help="Skip earlier lines: 7d, or RFC 3339.")
+@click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Skip lines from this time on.")
 @directory_option("Replay into this data directory instead of a temporary store.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(

@@ -19,10 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import msgspec
 import trio
 
-from bench.reports import device_report
+from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
 from svc.domain.identification import Submission, assess, deflate
 from svc.domain.ids import DAY_MS
@@ -41,7 +40,7 @@ from svc.store.transactions.supplement import supplement
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.webhooks import AttemptRecord, log_attempt
 from svc.store.webhook_views import NoWork, next_delivery
-from svc.world import World, twenty_characters
+from svc.world import World
 
 BATCH = 64
 DEFERRED_SHARE = 0.05
@@ -150,31 +149,22 @@ class Growth:
         self.counts["delivery"] += self._do(deliver)
 
     def _do(self, job: Callable[[Transaction], Any]) -> Any:
-        (outcome,) = self.found.store.write_now([job])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return self.found.store.write_one_now(job)
 
     def _submission(self, at_ms: int) -> Submission:
         number = self._device()
         signals = {**device_report(number), "client_token": f"{number:032x}", "nonce": self._chance.randbytes(8).hex()}
         signals["userAgent"] = signals["userAgent"].replace("137", str(self._versions[number]))
-        return Submission(
-            request_id=self._world.request_id(at_ms),
-            new_visitor_id=twenty_characters(self._world.entropy),
+        return submitted(
+            self._world,
+            signals,
             at_ms=at_ms,
-            organization=1,
             key_id="key_x",
-            touched_key=None,
-            environment="production",
-            sdk_platform="web",
             sdk_version="1.0",
             origin="https://shop.example",
             tag=f"order {self._chance.getrandbits(32)}",
             idempotency=self._chance.randbytes(16),
             facts=RequestFacts(ip=f"81.{number % 200}.{number // 200 % 250}.{number % 250}"),
-            signals=signals,
-            signals_json=msgspec.json.encode(signals),
         )
 
     def _device(self) -> int:

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import lmdb
-import msgspec
 
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
-from bench.reports import device_report
+from bench.reports import device_report, submitted
 from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.ids import DAY_MS, ordered_digest
 from svc.domain.matching import Features, Statistics
@@ -34,7 +33,7 @@ from svc.store.tables import VISITOR_COUNTS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import step
-from svc.world import World, twenty_characters
+from svc.world import World
 
 GIB = 1 << 30
 MODELS = 10_000
@@ -183,32 +182,23 @@ class Visits:
             "collected_at": at_ms,
         }
         key = self._id_text(at_ms)
-        return Submission(
-            request_id=self._world.request_id(at_ms),
-            new_visitor_id=twenty_characters(self._world.entropy),
+        return submitted(
+            self._world,
+            signals,
             at_ms=at_ms,
-            organization=1,
             key_id="key_0123456789abcdefGHIJ",
-            touched_key=None,
-            environment="production",
-            sdk_platform="web",
             sdk_version="0.2.0",
             origin="https://shop.example",
             tag=f"account {device}" if chance.random() < TAGGED else None,
             idempotency=ordered_digest(key, blake2b(key.encode(), digest_size=16).digest()),
             facts=RequestFacts(ip=f"81.{chance.randrange(64)}.{chance.randrange(256)}.{chance.randrange(256)}"),
-            signals=signals,
-            signals_json=msgspec.json.encode(signals),
         )
 
     def _id_text(self, at_ms: int) -> str:
         return str(self._world.request_id(at_ms)) if self._in_time else self.chance.randbytes(16).hex()
 
     def _do(self, job: Callable[[Transaction], Any]) -> Any:
-        (outcome,) = self.found.store.write_now([job])
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        return self.found.store.write_one_now(job)
 
 
 def _prepare(transaction: Transaction) -> None:

@@ -145,7 +145,7 @@ class Service:
             world=world,
             store=opened.store,
             admission=self.pipeline.admission,
-            gate=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
+            policy=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
             deferred_key=deferred.signing_key(opened.pepper),
             verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,
@@ -242,11 +242,11 @@ class Service:
             nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
-                async with trio.open_nursery() as front:
+                async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
                     app, limits = App(self.services, self.traffic, keys), self._edge_limits()
                     refuse = partial(edge_refusal, self._world)
-                    edge: Edge = await front.start(
+                    edge: Edge = await edge_nursery.start(
                         partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown, keys=keys)
                     )
                     self._edge = edge

@@ -62,7 +62,7 @@ class Admitted(NamedTuple):
     admission: Admission
     reply: Reply[PipelineResult]
 
-    def answer(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
+    def respond(self, outcome: Identified | Duplicate | Refused | Failed) -> None:
         """Send the outcome to the caller, with the rate limit as it was at admission. To be called once."""
         self.reply.set(PipelineResult(self.admission, outcome))
 

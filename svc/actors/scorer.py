@@ -38,7 +38,7 @@ async def run(
                     assessment = assess(admitted.submission, ranges(), trust)
                 except Exception:  # a report that breaks an adapter must not be an off-switch
                     log.exception("assessment failed", request_id=str(admitted.submission.request_id))
-                    admitted.answer(Failed("internal_error"))
+                    admitted.respond(Failed("internal_error"))
                     continue
                 await visitor_index.put(Assessed(assessment, admitted))
     except trio.EndOfChannel:

@@ -394,17 +394,17 @@ async def _record(
                 await frequencies.learn(_class_of(message), outcome)
                 if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
                     await _say_who_is_full(store, _organization(message))
-            message.admitted.answer(outcome.outcome)
+            message.admitted.respond(outcome.outcome)
             nudge(outcome.queues)
             if publish is not None and outcome.event is not None:
                 publish(_organization(message), message.assessment.submission.request_id, outcome.event)
         elif isinstance(outcome, NOT_WRITTEN):
             unreachable = isinstance(outcome, UnavailableError)
-            message.admitted.answer(Failed("service_unavailable", unreachable))
+            message.admitted.respond(Failed("service_unavailable", unreachable))
         else:
             request_id = str(message.assessment.submission.request_id)
             log.error("recording failed", request_id=request_id, exc_info=outcome)
-            message.admitted.answer(Failed("internal_error"))
+            message.admitted.respond(Failed("internal_error"))
 
 
 def _class_of(message: Assessed) -> ClassKey:

@@ -10,7 +10,7 @@ import msgspec
 
 from svc.cli.examples import examples
 from svc.cli.output import account, data_option, json_option, opened, show, show_table
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.domain.audit import Actor
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
@@ -23,8 +23,8 @@ _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change"
 
 @click.command(epilog=examples("svc audit --since 24h", "svc audit --org ORG --action 'svc key revoke' --json"))
 @click.option("--org", "organization_id", metavar="ORG", help="Changes of this organization.")
-@click.option("--since", "since_ms", type=Timestamp(), default=0, metavar="T", help="From this time on.")
-@click.option("--until", "until_ms", type=Timestamp(), default=BEYOND_MS, metavar="T", help="Before this time.")
+@click.option("--since", "since_ms", type=TimestampType(), default=0, metavar="T", help="From this time on.")
+@click.option("--until", "until_ms", type=TimestampType(), default=BEYOND_MS, metavar="T", help="Before this time.")
 @click.option("--action", metavar="A", help="An operation id or a command: issueSdkKey, 'svc key issue'.")
 @click.option("--actor", metavar="WHO", help="Id or name of a management key, or a user of this machine.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number.")

@@ -17,7 +17,7 @@ from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import CommandError, file_option, json_option, opened, settings, show
 from svc.cli.progress import progress
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.operations import TIMELINE_BYTES
 from svc.domain.timestamps import timestamp
@@ -229,7 +229,7 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
     )
 )
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("--to", "to_ms", type=Timestamp(), metavar="T", help="Restore the store as of this time; RFC 3339.")
+@click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
 @verify_option
 @file_option("restore a database with its own tools (docs/postgresql.md)")
 @json_option

@@ -67,9 +67,7 @@ def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
     """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
     the job raises. The service, where one runs on the directory, and nodes that serve the database act on it at once.
     """
-    (outcome,) = found.store.write_now([job], may_use_reserve=True)
-    if isinstance(outcome, Exception):
-        raise outcome
+    outcome = found.store.write_one_now(job, may_use_reserve=True)
     if found.database is not None:
         from svc.siblings.nodes import announce_to_nodes  # noqa: PLC0415  commands on a directory start faster without
 

@@ -143,15 +143,15 @@ def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
     click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
 
 
-def _in_words(answer: dict[str, Any]) -> str:
-    visitor, score = answer["visitor_id"], f"suspect score {answer['suspect_score']} ({answer['suspect_level']})"
-    if answer["visitor_is_new"]:
+def _in_words(response: dict[str, Any]) -> str:
+    visitor, score = response["visitor_id"], f"suspect score {response['suspect_score']} ({response['suspect_level']})"
+    if response["visitor_is_new"]:
         return f"a new visitor, {visitor}; {score}"
-    return f"known visitor {visitor}, {answer['visitor_confidence']} % sure; {score}"
+    return f"known visitor {visitor}, {response['visitor_confidence']} % sure; {score}"
 
 
-def _indented(answer: dict[str, Any]) -> str:
-    shown = {**answer, "deferred_token": answer["deferred_token"][:12] + "..."}
+def _indented(response: dict[str, Any]) -> str:
+    shown = {**response, "deferred_token": response["deferred_token"][:12] + "..."}
     return "\n".join("  " + line for line in json.dumps(shown, indent=2).splitlines())
 
 

@@ -73,17 +73,17 @@ class DevService:
 
     def managed(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """As `manage`; raises `CommandError` for a refusal, with its message."""
-        status, answer = self.manage(method, path, body)
+        status, response = self.manage(method, path, body)
         if status >= http.HTTPStatus.BAD_REQUEST:
-            raise CommandError(_refusal(answer))
-        return answer
+            raise CommandError(_refusal(response))
+        return response
 
     def unreachable(self, error: Exception) -> CommandError:
         """The error to raise where the service does not answer."""
         return CommandError(f"no service listens at {self.url} ({error}): start `svc dev`, or name it with --service")
 
 
-def _refusal(answer: dict[str, Any]) -> str:
-    error = answer.get("error", {})
+def _refusal(response: dict[str, Any]) -> str:
+    error = response.get("error", {})
     details = "; ".join(f"{detail['field']}: {detail['issue']}" for detail in error.get("details", ()))
-    return f"the service refused: {error.get('message', answer)}" + (f" ({details})" if details else "")
+    return f"the service refused: {error.get('message', response)}" + (f" ({details})" if details else "")

@@ -16,7 +16,7 @@ import click
 
 from svc.cli.data_directory import reading_directory
 from svc.cli.output import Readable, account, settings
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import KINDS, LEVELS, Filters, Listing
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def reading(directory: Path) -> Generator[ReadOnlyStore]:
-    """As `reading_directory`, by the settings in force."""
+    """As `reading_directory`, with the settings in force; closed at the end. Raises `DirectoryError`."""
     with reading_directory(directory, settings()) as store:
         yield store
 
@@ -92,11 +92,11 @@ def time_options(since: str) -> Callable[[F], F]:
     """
 
     def decorate(command: F) -> F:
-        until = click.option("--until", "until_ms", type=Timestamp(), metavar="T", help="Arrived before this time.")
+        until = click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Arrived before this time.")
         beginning = click.option(
             "--since",
             "since_ms",
-            type=Timestamp(),
+            type=TimestampType(),
             default=since,
             show_default=True,
             metavar="T",

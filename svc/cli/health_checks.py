@@ -152,12 +152,12 @@ def lock_and_service(examined: Examined) -> Finding:
         return _could_listen(config.bind)
     url = examined.url or local_url(config)
     try:
-        status, answer = _get(url, "/readyz")
+        status, response = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
         says = f"{holder} holds the directory, and {url} does not respond: {error}"
         return Finding("service", "warning", says, "name where it listens with --url")
     if status != http.HTTPStatus.OK:
-        return Finding("service", "problem", f"{holder} runs and is not ready: {answer}", "read its log")
+        return Finding("service", "problem", f"{holder} runs and is not ready: {response}", "read its log")
     return Finding("service", "ok", f"{holder} is ready at {url}")
 
 
@@ -304,12 +304,12 @@ def identification(examined: Examined) -> Finding:
         world = examined.world
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
-            answer, took_ms = _identified(found, config, world)
+            response, took_ms = _identified(found, config, world)
         except (CommandError, OperatorError, OSError) as error:
             return Finding("identification", "problem", str(error), "read the log lines above")
         finally:
             found.store.close()
-    visitor, score = answer["visitor_id"], answer["suspect_score"]
+    visitor, score = response["visitor_id"], response["suspect_score"]
     return Finding("identification", "ok", f"a sample report gave visitor {visitor}, score {score}, in {took_ms} ms")
 
 
@@ -340,10 +340,10 @@ def _identified(found: Opened, config: Config, world: World) -> tuple[dict[str, 
             send = partial(identify_sample, f"{host}:{port}", secret, "first_visit")
             await trio.to_thread.run_sync(send)  # the first one loads the patterns of user agents
             began = trio.current_time()
-            answer = await trio.to_thread.run_sync(send)
+            response = await trio.to_thread.run_sync(send)
             took_ms = round(1000 * (trio.current_time() - began))
             shutdown.set()
-        return answer, took_ms
+        return response, took_ms
 
     return trio.run(identify)
 

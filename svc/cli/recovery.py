@@ -11,7 +11,7 @@ import click
 from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.output import CommandError, data_option, json_option, opened, show
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
@@ -31,9 +31,9 @@ ROWS_A_STEP = 128
 )
 @click.argument("endpoint_id", metavar="ENDPOINT")
 @click.option(
-    "--since", "since_ms", type=Timestamp(), required=True, metavar="T", help="Deliveries that failed since then."
+    "--since", "since_ms", type=TimestampType(), required=True, metavar="T", help="Deliveries that failed since then."
 )
-@click.option("--until", "until_ms", type=Timestamp(), metavar="T", help="And before this time; now if not given.")
+@click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="And before this time; now if not given.")
 @data_option
 @json_option
 def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Path, as_json: bool) -> None:

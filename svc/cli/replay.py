@@ -29,7 +29,7 @@ from svc.cli.output import CommandError, account, directory_option, json_option,
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights
-from svc.cli.times import Timestamp
+from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.comparison import DEFAULT_EXAMPLES
 from svc.domain.credentials import ApiKey
@@ -97,8 +97,8 @@ _encoder = msgspec.json.Encoder()
     metavar="N",
     help="Changed verdicts to show.",
 )
-@click.option("--since", "since_ms", type=Timestamp(), metavar="T", help="Skip earlier lines: 7d, or RFC 3339.")
-@click.option("--until", "until_ms", type=Timestamp(), metavar="T", help="Skip lines from this time on.")
+@click.option("--since", "since_ms", type=TimestampType(), metavar="T", help="Skip earlier lines: 7d, or RFC 3339.")
+@click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Skip lines from this time on.")
 @directory_option("Replay into this data directory instead of a temporary store.", envvar=None)
 @click.option("--organization", "organization_id", metavar="ORG", help="With --data: into this organization.")
 @click.option(
@@ -177,13 +177,13 @@ class _Run(NamedTuple):
     """Times to replay, in Unix milliseconds."""
 
     def note(self, number: int, done: Replayed) -> None:
-        self.summary.note(number, done.answer)
+        self.summary.note(number, done.response)
         if self.backtest is not None:
-            self.backtest.note(done.answer)
+            self.backtest.note(done.response)
         if self.previews is not None and done.event is not None:
             self.previews.of[done.event.platform].note(done.request_id, done.event, done.document)
-        answer = {"line": number, **done.answer} if "error" in done.answer else done.answer
-        self.write(_encoder.encode(answer) + b"\n")
+        response = {"line": number, **done.response} if "error" in done.response else done.response
+        self.write(_encoder.encode(response) + b"\n")
 
 
 def _as_json(run: _Run) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class VirtualClock:
 class Replayed(NamedTuple):
     """The response to one line, and what the store has of it; neither event nor document where it was refused."""
 
-    answer: dict[str, Any]
+    response: dict[str, Any]
     request_id: UUID
     event: Event | None = None
     document: Document | None = None

@@ -85,7 +85,9 @@ class Unarchived(NamedTuple):
 
 
 def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
-    """A line of either form; `422` as identify answers what cannot be read."""
+    """What a line says: one of one's own making, or one that was exported, which is `Unarchived` without its report.
+    A `Refusal` with the `422` of identify where it cannot be read.
+    """
     if not _is_exported(line):
         report = decode(line, ReplayedReport)
         return report if isinstance(report, Refusal) else _report(report)

@@ -40,20 +40,20 @@ class Summary:
         self._levels: Counter[str] = Counter()
         self._signals: Counter[str] = Counter()
 
-    def note(self, number: int, answer: dict[str, Any]) -> None:
+    def note(self, number: int, response: dict[str, Any]) -> None:
         """Count the response to one line of the file, `number` from 1. `answer` is the response as JSON, with `error`
         where the report was refused.
         """
         self.reports += 1
-        if "error" in answer:
+        if "error" in response:
             self.refused.append(number)
             return
-        if not answer["identifiable"]:
+        if not response["identifiable"]:
             self._visitors["not identifiable"] += 1
         else:
-            self._visitors["new" if answer["visitor_is_new"] else "returning"] += 1
-        self._levels[answer.get("suspect_level", "not scored")] += 1
-        self._signals.update(trigger["signal"] for trigger in answer.get("triggers", ()))
+            self._visitors["new" if response["visitor_is_new"] else "returning"] += 1
+        self._levels[response.get("suspect_level", "not scored")] += 1
+        self._signals.update(trigger["signal"] for trigger in response.get("triggers", ()))
 
     def lines(self) -> list[str]:
         """Lines to print: reports, visitors, levels and the signals that fired most often."""
@@ -124,19 +124,19 @@ class Backtest:
         self._comparison = Comparison(most_examples)
         self._only_after = self._lines = 0
 
-    def note(self, answer: dict[str, Any]) -> None:
+    def note(self, response: dict[str, Any]) -> None:
         """Compare the response to the next line with that of the earlier run."""
         self._lines += 1
-        key = answer.get("source_request_id") or _key_of_line(self._lines)
+        key = response.get("source_request_id") or _key_of_line(self._lines)
         before = self._earlier.pop(key, None)
-        if "error" in answer:
+        if "error" in response:
             if before is not None:
                 self._earlier[key] = before
             return
         if before is None:
             self._only_after += 1
             return
-        self._comparison.note(before, _verdict(msgspec.convert(answer, _RunLine)))
+        self._comparison.note(before, _verdict(msgspec.convert(response, _RunLine)))
 
     def summary(self) -> RunComparison:
         """What differs. Raises `CommandError` where the two runs have no identification in common."""

@@ -27,10 +27,10 @@ def identify_sample(address: str, secret: str, sample: str, *, automated: bool =
     if automated:
         signals = {**signals, "webdriver": True}
     body = {"sdk": {"platform": "web", "version": "0.1.0"}, "signals": signals}
-    status, answer = post(address, secret, body, AUTOMATED if automated else report["user_agent"])
+    status, response = post(address, secret, body, AUTOMATED if automated else report["user_agent"])
     if status != http.HTTPStatus.OK:
-        raise CommandError(f"the sample report was refused: {answer['error']['message']}")
-    return answer
+        raise CommandError(f"the sample report was refused: {response['error']['message']}")
+    return response
 
 
 def post(address: str, secret: str, body: Any, user_agent: str) -> tuple[int, dict[str, Any]]:

@@ -14,7 +14,7 @@ _AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 _UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 
-class Timestamp(click.ParamType[int]):
+class TimestampType(click.ParamType[int]):
     """RFC 3339 with any offset, or `30m`, `24h`, `7d`, `2w` for so long before now -> Unix milliseconds."""
 
     name = "time"

@@ -31,7 +31,7 @@ class WebhookReceiver(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def secure(self, certificate: Path, key: Path) -> None:
-        """Speak TLS from now on, with these PEM files."""
+        """Speak TLS from now on, with these PEM files. Raises `OSError` (`ssl.SSLError`) for files that are none."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(certificate, key)
         # Each handshake in its connection's own thread: else one silent client would stop the others.

@@ -62,18 +62,22 @@ Done = dict[str, Any]
 
 
 def _identified(dev: DevService, _: Path, __: list[str], *, automated: bool) -> Done:
-    answer = identify_sample(dev.address, dev.keys.secret, "first_visit", automated=automated)
-    if automated and answer["suspect_level"] == "low":
+    response = identify_sample(dev.address, dev.keys.secret, "first_visit", automated=automated)
+    if automated and response["suspect_level"] == "low":
         raise CommandError(
-            f"the sample of an automated browser scored {answer['suspect_score']}, which is below the threshold of the "
-            "development organization: lower it, or raise the weights of bot signals"
+            f"the sample of an automated browser scored {response['suspect_score']}, which is below the threshold of "
+            "the development organization: lower it, or raise the weights of bot signals"
         )
-    return {"request_id": answer["request_id"], "visitor_id": answer["visitor_id"], "score": answer["suspect_score"]}
+    return {
+        "request_id": response["request_id"],
+        "visitor_id": response["visitor_id"],
+        "score": response["suspect_score"],
+    }
 
 
 def _refused(dev: DevService, _: Path, __: list[str]) -> Done:
-    status, answer = post(dev.address, dev.keys.secret, _REFUSED_BODY, "Mozilla/5.0")
-    return {"request_id": answer["request_id"], "status": status, "code": answer["error"]["code"]}
+    status, response = post(dev.address, dev.keys.secret, _REFUSED_BODY, "Mozilla/5.0")
+    return {"request_id": response["request_id"], "status": status, "code": response["error"]["code"]}
 
 
 def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:

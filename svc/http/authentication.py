@@ -72,25 +72,25 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def authenticate(
-    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
+    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
 ) -> Caller | Refusal:
     """Authenticate a request by its key, before anything else is looked at (decisions 1.8, 2.7-2.11). `401
     unauthorized` for any reason, `422 invalid_visitor_metadata` where a proxy or server forwarded malformed details.
     `kinds`: the key kinds that the route takes; `peer`: the address of the connection.
     """
-    found = _find(gate, snapshot, headers.get("x-api-key"), kinds, now_ms)
+    found = _find(policy, snapshot, headers.get("x-api-key"), kinds, now_ms)
     if isinstance(found, Refusal):
         return found
     key, key_digest = found
     if key.kind == "public":
-        return _browser(gate, snapshot, headers, peer, key, key_digest)
+        return _browser(policy, snapshot, headers, peer, key, key_digest)
     if key.kind == "management":
-        return _automation(gate, snapshot, headers, peer, key, key_digest)
+        return _automation(policy, snapshot, headers, peer, key, key_digest)
     if key.kind == "secret" and "origin" in headers and not _from_the_reference(key, headers):
         return _refused_place(
             "a secret key was sent with an Origin header", "Secret keys are for servers.", key, headers["origin"]
         )
-    return _server(gate, snapshot, headers, peer, key, key_digest, now_ms)
+    return _server(policy, snapshot, headers, peer, key, key_digest, now_ms)
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
@@ -124,20 +124,20 @@ def claimed_platform(headers: HeaderMap) -> str | None:
     return claimed if claimed and len(claimed) <= MAX_PLATFORM_LENGTH else None
 
 
-def sender(gate: AuthPolicy, headers: HeaderMap, peer: str) -> str:
+def sender(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str:
     """The address that a request came from: the peer's, or what a trusted proxy says (decisions 2.10)."""
-    return client_address(peer, headers.get("x-forwarded-for"), gate.trusted_proxies)
+    return client_address(peer, headers.get("x-forwarded-for"), policy.trusted_proxies)
 
 
 def find_management_key(
-    gate: AuthPolicy, snapshot: Snapshot, presented: str, now_ms: int
+    policy: AuthPolicy, snapshot: Snapshot, presented: str, now_ms: int
 ) -> tuple[ApiKey, bytes] | Refusal:
     """A valid management key by its secret, and the digest of that; `401 unauthorized` for any other text."""
-    return _find(gate, snapshot, presented, ("management",), now_ms, where="The console")
+    return _find(policy, snapshot, presented, ("management",), now_ms, where="The console")
 
 
 def _find(
-    gate: AuthPolicy,
+    policy: AuthPolicy,
     snapshot: Snapshot,
     presented: str | None,
     kinds: Sequence[KeyKind],
@@ -145,11 +145,11 @@ def _find(
     where: str = "This route",
 ) -> tuple[ApiKey, bytes] | Refusal:
     """`where` takes keys of these kinds: how the message begins."""
-    credential = _readable(gate, presented, kinds, where)
-    return credential if isinstance(credential, Refusal) else _look_up(gate, snapshot, credential, now_ms)
+    credential = _readable(policy, presented, kinds, where)
+    return credential if isinstance(credential, Refusal) else _look_up(policy, snapshot, credential, now_ms)
 
 
-def _readable(gate: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
+def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
     """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0075)."""
     if not presented:
         return _unauthorized("no key", told=f"{where} takes {_named(kinds)}, and none was sent. Send it as x-api-key.")
@@ -160,7 +160,7 @@ def _readable(gate: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind],
     if credential.kind not in kinds:
         told = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
         return _unauthorized(f"a {credential.kind} key is not for this route", told=told)
-    if credential.region != gate.region:
+    if credential.region != policy.region:
         told = f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
         return _unauthorized(f"the key is of region {credential.region}", told=told)
     return credential
@@ -172,9 +172,9 @@ def _named(kinds: Sequence[KeyKind]) -> str:
 
 
 def _look_up(
-    gate: AuthPolicy, snapshot: Snapshot, credential: Credential, now_ms: int
+    policy: AuthPolicy, snapshot: Snapshot, credential: Credential, now_ms: int
 ) -> tuple[ApiKey, bytes] | Refusal:
-    key_digest = digest(gate.pepper, credential.secret)
+    key_digest = digest(policy.pepper, credential.secret)
     key = views.find_key(snapshot, key_digest)
     if key is None:
         return _unauthorized("unknown key")
@@ -186,7 +186,7 @@ def _look_up(
 
 
 def _browser(
-    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
+    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     sent = headers.get("origin")
     origin = None if sent is None else normalise_origin(sent)
@@ -200,22 +200,22 @@ def _browser(
         applied_digest=key_digest,
         organization=views.organization(snapshot, key.organization),
         origin=origin,
-        facts=_own_facts(gate, headers, peer),
+        facts=_own_facts(policy, headers, peer),
         must_be_native=sent is None,
     )
 
 
 def _automation(
-    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
+    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
 ) -> Caller | Refusal:
     """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
     if "origin" in headers:
         return _unauthorized("a management key was sent with an Origin header", key)
-    return manager(gate, snapshot, headers, peer, key, key_digest)
+    return manager(policy, snapshot, headers, peer, key, key_digest)
 
 
 def manager(
-    gate: AuthPolicy,
+    policy: AuthPolicy,
     snapshot: Snapshot,
     headers: HeaderMap,
     peer: str,
@@ -231,27 +231,27 @@ def manager(
         applied_digest=key_digest,
         organization=views.organization(snapshot, key.organization),
         origin=None,
-        facts=_own_facts(gate, headers, peer),
+        facts=_own_facts(policy, headers, peer),
         must_be_native=False,
         session=session,
     )
 
 
 def _server(
-    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
+    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
 ) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
     applied, applied_digest = key, key_digest
     forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
-        found = _find(gate, snapshot, forwarded_key, ("public",), now_ms, where="The header x-svc-public-key")
+        found = _find(policy, snapshot, forwarded_key, ("public",), now_ms, where="The header x-svc-public-key")
         if isinstance(found, Refusal):
             return found
         applied, applied_digest = found
         if (applied.organization, applied.environment) != (key.organization, key.environment):
             return _unauthorized("the forwarded public key is of another organization or environment", key)
     if key.kind == "secret" and not any(name in headers for name in _VISITOR_HEADERS):
-        facts, sent, origin = _own_facts(gate, headers, peer), None, None
+        facts, sent, origin = _own_facts(policy, headers, peer), None, None
     else:
         forwarded = _forwarded_facts(key, headers)
         if isinstance(forwarded, Refusal):
@@ -292,20 +292,20 @@ def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusa
     return None
 
 
-def _own_facts(gate: AuthPolicy, headers: HeaderMap, peer: str) -> RequestFacts:
+def _own_facts(policy: AuthPolicy, headers: HeaderMap, peer: str) -> RequestFacts:
     return RequestFacts(
-        ip=sender(gate, headers, peer),
+        ip=sender(policy, headers, peer),
         user_agent=headers.get("user-agent"),
         accept_language=headers.get("accept-language"),
         hints=read_hints(headers),
-        connection_os=_connection_os(gate, headers, peer),
+        connection_os=_connection_os(policy, headers, peer),
     )
 
 
-def _connection_os(gate: AuthPolicy, headers: HeaderMap, peer: str) -> str | None:
+def _connection_os(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str | None:
     """Believed from trusted proxies alone: anybody may send a header."""
-    header = gate.connection_os_header
-    return headers.get(header) if header is not None and is_trusted(peer, gate.trusted_proxies) else None
+    header = policy.connection_os_header
+    return headers.get(header) if header is not None and is_trusted(peer, policy.trusted_proxies) else None
 
 
 def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:

@@ -74,15 +74,10 @@ async def _commit(
         return job(transaction)
 
     try:
-        (outcome,) = await services.store.write(
-            [noted_job], may_use_reserve=may_use_reserve, organizations=[caller.organization.number]
-        )
+        return await services.store.write_one(noted_job, caller.organization.number, may_use_reserve=may_use_reserve)
     except StoreFullError as error:
         log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
 
 
 async def touch_caller(services: Services, call: Call) -> Caller:

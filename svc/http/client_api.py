@@ -111,26 +111,26 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
 
 
 async def _render(
-    services: Services, call: Call, caller: Caller, answer: PipelineResult, to_sign: Submission | None
+    services: Services, call: Call, caller: Caller, result: PipelineResult, to_sign: Submission | None
 ) -> Outcome:
-    outcome = answer.outcome
+    outcome = result.outcome
     match outcome:
         case Identified():
             body = _identified(services, call, caller, outcome, to_sign)
-            return Outcome(body, headers=_headers(answer.admission, outcome.balance_micros))
+            return Outcome(body, headers=_headers(result.admission, outcome.balance_micros))
         case Duplicate():
             body = DuplicateAnswer(str(outcome.request_id))
-            headers = _headers(answer.admission, outcome.balance_micros)
+            headers = _headers(result.admission, outcome.balance_micros)
             return Outcome(body, headers={**headers, "X-Request-Id": body.request_id})
         case Refused():
-            return Outcome(outcome.refusal, headers=_headers(answer.admission, outcome.balance_micros))
+            return Outcome(outcome.refusal, headers=_headers(result.admission, outcome.balance_micros))
         case RateLimited():
             refusal = over_rate(outcome.reached, outcome.retry_after_s)
-            return Outcome(refusal, headers=_headers(answer.admission, await _balance(services, caller)))
+            return Outcome(refusal, headers=_headers(result.admission, await _balance(services, caller)))
         case Failed(unreachable=True):
             return unavailable()
         case Failed():
-            return Outcome(Refusal(outcome.code), headers=_headers(answer.admission, await _balance(services, caller)))
+            return Outcome(Refusal(outcome.code), headers=_headers(result.admission, await _balance(services, caller)))
 
 
 def _identified(

@@ -162,7 +162,7 @@ class Connection:
         self._pending.append(self._http.send_body(data))
 
     async def end_response(self) -> None:
-        """Write what is left of the response."""
+        """Write what is pending, and the end of the response. Raises `ResponseError` for a body cut short."""
         self._pending.append(self._http.send_end())
         await self.flush()
 

@@ -67,6 +67,23 @@ class Response(NamedTuple):
     """The receiver of one closes it: until then the request is in progress."""
 
 
+class _Arrived(NamedTuple):
+    """A request to a route, as it came."""
+
+    route: Route
+    match: RouteMatch
+    scope: HTTPScope
+    receive: ASGIReceiveCallable
+    headers: dict[str, str]
+    context: RequestContext
+
+    @property
+    def peer(self) -> str:
+        """The address of the connection; empty where the server does not know it."""
+        client = self.scope["client"]
+        return client[0] if client else ""
+
+
 class Exchange:
     """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
@@ -111,17 +128,17 @@ class Exchange:
         if found is None:
             context.refusal = Refusal("not_found")
             return render(context.request_id, _for_reader(Outcome(context.refusal), path, headers), None)
-        method, place = scope["method"], found.place
-        route = place.routes.get("GET" if method == "HEAD" else method)
-        origin = headers.get("origin") if place.from_browsers else None
-        if method == "OPTIONS" and place.from_browsers:
+        method, resource = scope["method"], found.resource
+        route = resource.routes.get("GET" if method == "HEAD" else method)
+        origin = headers.get("origin") if resource.from_browsers else None
+        if method == "OPTIONS" and resource.from_browsers:
             context.operation_id = PREFLIGHT
-            return _preflight(context.request_id, origin, place)
+            return _preflight(context.request_id, origin, resource)
         if route is None:
-            return _refused(context, Refusal("method_not_allowed"), origin, {"Allow": place.allow})
+            return _refused(context, Refusal("method_not_allowed"), origin, {"Allow": resource.allow})
         context.operation_id = route.operation_id
         try:
-            outcome = await self._run(route, found, scope, receive, context, headers)
+            outcome = await self._run(_Arrived(route, found, scope, receive, headers, context))
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
             outcome = unavailable()
@@ -135,47 +152,32 @@ class Exchange:
         if isinstance(outcome.body, Stream) and method == "HEAD":
             outcome.body.close()
             outcome = Outcome(File(b"", outcome.body.media_type), headers=outcome.headers)
-        may_not_be_kept = "x-api-key" in headers or place.is_console
+        may_not_be_kept = "x-api-key" in headers or resource.is_console
         return render(context.request_id, outcome, origin, has_key=may_not_be_kept)
 
-    async def _run(
-        self,
-        route: Route,
-        place: RouteMatch,
-        scope: HTTPScope,
-        receive: ASGIReceiveCallable,
-        context: RequestContext,
-        headers: dict[str, str],
-    ) -> Outcome:
-        request_id, at_ms = context.request_id, context.at_ms
-        site = (
-            read_site(self._services.gate, headers, scope["scheme"], _peer(scope)) if place.place.is_console else None
-        )
-        caller = await self._authenticate(route, scope, at_ms, headers, site) if route.kinds else None
+    async def _run(self, arrived: _Arrived) -> Outcome:
+        policy, route, context, headers = self._services.policy, arrived.route, arrived.context, arrived.headers
+        is_console = arrived.match.resource.is_console
+        site = read_site(policy, headers, arrived.scope["scheme"], arrived.peer) if is_console else None
+        caller = await self._authenticate(arrived, site) if route.kinds else None
         if isinstance(caller, Refusal):
             outcome, key = Outcome(caller), caller.key
-            origin, ip = caller.origin, sender(self._services.gate, headers, _peer(scope))
+            origin, ip = caller.origin, sender(policy, headers, arrived.peer)
         else:
             context.caller = caller
             over = None
             if caller is not None:
                 if caller.session is None:
                     self._keys.note(headers.get("x-api-key", ""), caller.organization.number)
-                over = None if route.use is None else self._services.limits.refusal(route.use, caller, at_ms)
-            outcome = (
-                Outcome(over)
-                if over is not None
-                else await self._handle(route, place, scope, receive, context, headers, site)
-            )
+                over = None if route.use is None else self._services.limits.refusal(route.use, caller, context.at_ms)
+            outcome = Outcome(over) if over is not None else await self._handle(arrived, site)
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)
         if route.operation_id == "identify" and key is not None and isinstance(outcome.body, Refusal):
-            self._note(key, outcome.body, request_id, at_ms, origin, ip)
+            self._note(key, outcome.body, context, origin, ip)
         return outcome
 
-    def _note(
-        self, key: ApiKey, refusal: Refusal, request_id: UUID, at_ms: int, origin: str | None, ip: str | None
-    ) -> None:
+    def _note(self, key: ApiKey, refusal: Refusal, context: RequestContext, origin: str | None, ip: str | None) -> None:
         """Count it for the subscribers of `identification.refused` (decisions 8.9)."""
         if refusal.status not in NOTIFIABLE or key.environment is None:
             return
@@ -185,28 +187,20 @@ class Exchange:
             code=refusal.code,
             status=refusal.status,
             environment=key.environment,
-            request_id=request_id.bytes,
-            occurred_at_ms=at_ms,
+            request_id=context.request_id.bytes,
+            occurred_at_ms=context.at_ms,
             origin=origin,
             ip_address=ip,
             reason=refusal.reason or None,
         )
         self._services.note_refusal(refused)
 
-    async def _handle(
-        self,
-        route: Route,
-        place: RouteMatch,
-        scope: HTTPScope,
-        receive: ASGIReceiveCallable,
-        context: RequestContext,
-        headers: dict[str, str],
-        site: Site | None,
-    ) -> Outcome:
+    async def _handle(self, arrived: _Arrived, site: Site | None) -> Outcome:
         """Everything after the key, in its order."""
+        route, match, scope, receive, headers, context = arrived
         caller = context.caller
         if caller is not None:
-            refusal = forbidden(caller, place.path.get("organization_id"), route.role)
+            refusal = forbidden(caller, match.path.get("organization_id"), route.role)
             if refusal is not None:
                 return Outcome(refusal)
         body: msgspec.Struct | Refusal | None
@@ -233,23 +227,21 @@ class Exchange:
             repeated=_repeated(scope, headers),
             caller=caller,
             platform=platform,
-            path=place.path,
+            path=match.path,
             query=query,
             body=body,
             site=site,
         )
         return await route.handler(self._services, call)
 
-    async def _authenticate(
-        self, route: Route, scope: HTTPScope, at_ms: int, headers: dict[str, str], site: Site | None
-    ) -> Caller | Refusal:
+    async def _authenticate(self, arrived: _Arrived, site: Site | None) -> Caller | Refusal:
         """By the key; on the paths of the console by the session, where no key is sent."""
-        gate, peer = self._services.gate, _peer(scope)
+        policy, route, headers, at_ms = self._services.policy, arrived.route, arrived.headers, arrived.context.at_ms
 
         def find(snapshot: Snapshot) -> Caller | Refusal:
             if site is not None and "x-api-key" not in headers:
-                return authenticate_session(gate, snapshot, headers, site, scope["method"], at_ms)
-            return authenticate(gate, snapshot, headers, peer, kinds=route.kinds, now_ms=at_ms)
+                return authenticate_session(policy, snapshot, headers, site, arrived.scope["method"], at_ms)
+            return authenticate(policy, snapshot, headers, arrived.peer, kinds=route.kinds, now_ms=at_ms)
 
         # A transaction looks at the key again; what only reads has no other look at it.
         return await self._services.store.query(find, recent=route.operation_id == "identify")
@@ -335,11 +327,6 @@ def _read_headers(scope: HTTPScope) -> dict[str, str]:
     return headers
 
 
-def _peer(scope: HTTPScope) -> str:
-    client = scope["client"]
-    return client[0] if client else ""
-
-
 def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
     fields = [name for name, _ in scope["headers"]]
     if len(fields) == len(headers):
@@ -358,9 +345,9 @@ def _refused(
     return render(context.request_id, Outcome(refusal, headers=headers), origin)
 
 
-def _preflight(request_id: UUID, origin: str | None, place: Resource) -> Response:
+def _preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:
     """Answered for any origin, without a key (decisions 3.11)."""
-    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": place.allow}
+    headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": resource.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
     return Response(204, _encode(headers), b"")

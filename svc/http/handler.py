@@ -46,7 +46,7 @@ class Services(NamedTuple):
     world: World
     store: Store
     admission: Mailbox[Identify]
-    gate: AuthPolicy
+    policy: AuthPolicy
     deferred_key: bytes
     """Signs deferred tokens."""
     verdict_key: bytes

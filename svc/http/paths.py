@@ -1,4 +1,4 @@
-"""Which place a path leads to, and which methods it takes there: the table of routes, arranged for finding."""
+"""Which resource a path leads to, and which methods it takes there: the table of routes, arranged for finding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Resource(msgspec.Struct, frozen=True):
 class RouteMatch(NamedTuple):
     """The resource that a path leads to, and the values of its variable segments by name, decoded."""
 
-    place: Resource
+    resource: Resource
     path: dict[str, str]
 
 
@@ -45,15 +45,15 @@ class Paths:
         self._fixed: dict[str, RouteMatch] = {}
         self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
         self._rest: list[tuple[str, str, Resource]] = []
-        for path, place in _by_path(routes).items():
+        for path, resource in _by_path(routes).items():
             if path.endswith(REST):
                 start, _, name = path.removesuffix(REST).partition("{")
-                self._rest.append((start, name, place))
+                self._rest.append((start, name, resource))
             elif "{" in path:
                 segments = tuple(path.split("/"))
-                self._variable.setdefault(len(segments), []).append((segments, place))
+                self._variable.setdefault(len(segments), []).append((segments, resource))
             else:
-                self._fixed[path] = RouteMatch(place, {})
+                self._fixed[path] = RouteMatch(resource, {})
 
     def find(self, path: str) -> RouteMatch | None:
         """The resource of a path as it stands in the request line, without the query; `None` where nothing is."""
@@ -61,13 +61,13 @@ class Paths:
         if found is not None:
             return found
         parts = path.split("/")
-        for segments, place in self._variable.get(len(parts), ()):
+        for segments, resource in self._variable.get(len(parts), ()):
             variables = _matched(segments, parts)
             if variables is not None:
-                return RouteMatch(place, variables)
-        for start, name, place in self._rest:
+                return RouteMatch(resource, variables)
+        for start, name, resource in self._rest:
             if path.startswith(start):
-                return RouteMatch(place, {name: unquote(path[len(start) :])})
+                return RouteMatch(resource, {name: unquote(path[len(start) :])})
         return None
 
 
@@ -88,10 +88,10 @@ def _by_path(routes: tuple[Route, ...]) -> dict[str, Resource]:
     for route in routes:
         for beginning in route.under:
             table.setdefault(beginning + route.path, {})[route.method] = route
-    return {path: _place(path, found) for path, found in table.items()}
+    return {path: _resource(path, found) for path, found in table.items()}
 
 
-def _place(path: str, routes: dict[str, Route]) -> Resource:
+def _resource(path: str, routes: dict[str, Route]) -> Resource:
     from_browsers = any(route.from_browsers for route in routes.values())
     taken: list[str] = [*routes]
     if "GET" in routes:

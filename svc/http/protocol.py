@@ -220,7 +220,9 @@ class HttpProtocol:
         return data
 
     def send_body(self, data: bytes) -> bytes:
-        """A part of the body, which is left out where the response may have none."""
+        """The bytes of a part of the body: chunked where its length was not said, none where the response has no body.
+        Raises `ResponseError` for more than its Content-Length.
+        """
         if not data or not self._has_body:
             return b""
         return self._send(h11.Data(data=data)) if self._response is None else self._response.body(data)

@@ -41,15 +41,15 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the connection."""
 
 
-def read_site(gate: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) -> Site:
+def read_site(policy: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) -> Site:
     """How the browser reached the service: `scheme` and `peer` are those of the connection. A trusted proxy that ended
     TLS says so with `X-Forwarded-Proto: https`, and passes `Host` on.
     """
     is_https = scheme == "https" or (
-        headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, gate.trusted_proxies)
+        headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, policy.trusted_proxies)
     )
     origin = normalise_origin(f"{'https' if is_https else 'http'}://{headers.get('host', '')}")
-    address = sender(gate, headers, peer)
+    address = sender(policy, headers, peer)
     is_local = origin is not None and is_loopback(origin) and _is_this_machine(peer) and _is_this_machine(address)
     return Site(
         transport="https" if is_https else "loopback" if is_local else "insecure",
@@ -65,7 +65,7 @@ def _is_this_machine(text: str) -> bool:
 
 
 def authenticate_session(
-    gate: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, site: Site, method: str, now_ms: int
+    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, site: Site, method: str, now_ms: int
 ) -> Caller | Refusal:
     """Authenticate a request by its session cookie. `403 cross_origin_request` where it did not come from a page of
     this service, `401 unauthorized` without a session that holds now.
@@ -76,23 +76,23 @@ def authenticate_session(
     refusal = cross_origin_refusal(headers, site, method)
     if refusal is not None:
         return refusal
-    place = session_place(gate, snapshot, token)
+    place = session_place(policy, snapshot, token)
     found = None if place is None else find_session(snapshot, *place, now_ms)
-    if place is None or found is None or found.key.region != gate.region:
+    if place is None or found is None or found.key.region != policy.region:
         return _signed_out("unknown session, or it has ended")
     if found.session.secure != (site.transport == "https"):
         return _signed_out("the session began over another kind of connection")
     used = UsedSession(place[1], found.session)
-    return manager(gate, snapshot, headers, site.peer, found.key, key_digest(snapshot, found.key), used)
+    return manager(policy, snapshot, headers, site.peer, found.key, key_digest(snapshot, found.key), used)
 
 
-def session_place(gate: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
+def session_place(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
     """Where the store has the session with this token: its organization's number and its digest. `None` for a text that
     is no session token, or names no organization.
     """
     organization_id = organization_of("session", token)
     account = None if organization_id is None else views.find_account(snapshot, organization_id)
-    return None if account is None else (account.organization.number, digest(gate.pepper, token))
+    return None if account is None else (account.organization.number, digest(policy.pepper, token))
 
 
 def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal | None:

@@ -207,7 +207,7 @@ class Engine(Protocol):
         """Whether ordinary writes are rejected for want of free space, or soon will be."""
         ...
 
-    def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
+    def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
         """Check the engine's own structure to this depth, not the rows. Raises `codec.CorruptionError`."""
         ...
 

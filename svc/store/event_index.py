@@ -52,8 +52,8 @@ class Scope(NamedTuple):
 
 
 def digest_of(name: str, value: str) -> int:
-    """By what a value of a facet, or a level or a visitor, stands in the index. Two values may share one, so that
-    events are looked at.
+    """64 bits that stand for a value in the index: of a facet, or of `level` or `visitor`, by `name`. Two values may
+    have the same, so what is found by one is compared with the event itself.
     """
     return int.from_bytes(blake2b(f"{name} {value}".encode(), digest_size=8).digest())
 
@@ -90,7 +90,7 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
     transaction.put(EVENT_TAIL, key, digests(event))
 
 
-def remove(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
     """Take an event out of the index: no digest of its values stays on its account. Nothing where it is not in it."""
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
     if transaction.delete(EVENT_TAIL, *scope, *here):

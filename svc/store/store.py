@@ -264,11 +264,11 @@ class Store:
         """
         self._full = False
 
-    def check_pages(self, reach: CheckDepth = CheckDepth.BRANCHES) -> None:
+    def check_pages(self, depth: CheckDepth = CheckDepth.BRANCHES) -> None:
         """Check, to this depth, that the engine's pages lead to the rows of the last commit. Raises `CorruptionError`;
         see `lmdb/pages.py`.
         """
-        self.engine.check(reach)
+        self.engine.check(depth)
 
     def reader_check(self) -> int:
         """Free the reader slots of processes that died; returns how many there were."""

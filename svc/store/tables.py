@@ -195,7 +195,7 @@ EVENT_TAIL: Table[Digests] = Table(
     Key(organization=U32, environment=_ENVIRONMENT, arrival=MOMENT, request_id=UUID_V7),
     Layout(Digests.pack, Digests.unpack),
     With("events"),
-    ErasedBy("remove"),
+    ErasedBy("unindex"),
     rules=("events",),
 )
 """Events that are in no segment yet, by what they are found by (ADR 63)."""
@@ -204,7 +204,7 @@ EVENT_SEGMENTS: Table[Segment] = Table(
     Key(organization=U32, environment=_ENVIRONMENT, part=U8, arrival=MOMENT, request_id=UUID_V7),
     Layout(Segment.pack, Segment.unpack),
     With("events"),
-    ErasedBy("remove"),
+    ErasedBy("unindex"),
     rules=("events",),
 )
 """All other events, each in one segment. The key ends with a position: a segment holds the events from there down to

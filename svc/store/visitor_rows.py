@@ -177,7 +177,7 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
-    "remove": rows_of,
+    "unindex": rows_of,
     "uncount": _counts,
     "purge_report": _memory_of_report,
     "erase_identification": _webhooks,

@@ -213,7 +213,7 @@ def next_delivery(
 
 
 def next_deliveries(snapshot: Snapshot, asked: Sequence[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
-    """`next_delivery` of each of these queues."""
+    """For each queue that is asked for, in that order, what `next_delivery` has of it at `now_ms` (Unix ms)."""
     return [next_delivery(snapshot, one.queue, now_ms, one.in_flight, backlogged=one.backlogged) for one in asked]
 
 

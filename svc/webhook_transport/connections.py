@@ -20,7 +20,7 @@ import trio
 from svc.domain.addresses import Address
 from svc.domain.webhooks.addresses import Target
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS
-from svc.webhook_transport.messages import read_plain_answer, write_request
+from svc.webhook_transport.messages import read_response, write_request
 
 MAX_BODY_BYTES = 16 * 1024
 """Of an answer."""
@@ -95,7 +95,7 @@ class PooledConnection:
         with suppress(httpcore.WriteError):  # it may have answered before it hung up
             await self._stream.write(request)
         data = await self._some()
-        plain = read_plain_answer(data)
+        plain = read_response(data)
         if plain is not None:
             self._size, self._left = plain.body_bytes, plain.head_bytes + plain.body_bytes - len(data)
             return WebhookResponse(plain.status, [])

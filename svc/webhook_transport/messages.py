@@ -20,7 +20,7 @@ _LENGTH = re.compile(rb"[0-9]{1,9}")
 _NO_CONTENT = 204
 
 
-class PlainAnswer(NamedTuple):
+class ReceivedResponse(NamedTuple):
     """A 200, 201, 202 or 204 whose length is known, after which the connection stays open."""
 
     status: int
@@ -37,7 +37,7 @@ def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
     return head.encode("ascii") + body
 
 
-def read_plain_answer(data: bytes) -> PlainAnswer | None:
+def read_response(data: bytes) -> ReceivedResponse | None:
     """The answer that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which may read it
     still.
 
@@ -58,5 +58,5 @@ def read_plain_answer(data: bytes) -> PlainAnswer | None:
             case _:
                 return None
     if status == _NO_CONTENT:
-        return None if length else PlainAnswer(status, found.end(), 0)
-    return None if length is None else PlainAnswer(status, found.end(), length)
+        return None if length else ReceivedResponse(status, found.end(), 0)
+    return None if length is None else ReceivedResponse(status, found.end(), length)

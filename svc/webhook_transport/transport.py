@@ -65,19 +65,19 @@ class WebhookTransport:
         deadline.
         """
         started = trio.current_time()
-        answer = _Answer()
+        response = _Response()
         error: TransportError | None = "timeout"
         with trio.move_on_after(self._deadline_s):
-            error = await self._attempt(url, body, headers, answer)
+            error = await self._attempt(url, body, headers, response)
         duration_ms = round((trio.current_time() - started) * 1000)
-        return Attempted(answer.status, error, duration_ms, answer.retry_after_s)
+        return Attempted(response.status, error, duration_ms, response.retry_after_s)
 
     async def aclose(self) -> None:
         """Close the idle connections. Attempts in progress must be cancelled by their callers."""
         await self._idle.aclose()
 
     async def _attempt(
-        self, url: str, body: bytes, headers: Mapping[str, str], answer: _Answer
+        self, url: str, body: bytes, headers: Mapping[str, str], response: _Response
     ) -> TransportError | None:
         target = _read_target(url)
         if target is None or not may_use(target.port, self._reach):  # stored when it was taken
@@ -90,24 +90,24 @@ class WebhookTransport:
             return "blocked_address"
         kept = await self._idle.take(url, addresses)
         if kept is not None:
-            error = await self._exchange(kept, body, headers, answer)
+            error = await self._exchange(kept, body, headers, response)
             if error != "connection_reset" or kept.received:
                 return error
             # It had died while it waited: the receiver saw nothing of this attempt.
         opened = await self._dialer.connect(url, target, addresses)
         if isinstance(opened, str):
             return opened
-        return await self._exchange(opened, body, headers, answer)
+        return await self._exchange(opened, body, headers, response)
 
     async def _exchange(
-        self, connection: PooledConnection, body: bytes, headers: Mapping[str, str], answer: _Answer
+        self, connection: PooledConnection, body: bytes, headers: Mapping[str, str], response: _Response
     ) -> TransportError | None:
         try:
-            answered = await connection.ask(body, headers)
-            answer.status = answered.status
-            if not 200 <= answered.status < 300:
-                answer.retry_after_s = retry_after_s(answered.headers, self._now_ms())
-                return "redirect" if 300 <= answered.status < 400 else "http_status"
+            received = await connection.ask(body, headers)
+            response.status = received.status
+            if not 200 <= received.status < 300:
+                response.retry_after_s = retry_after_s(received.headers, self._now_ms())
+                return "redirect" if 300 <= received.status < 400 else "http_status"
             size = await connection.read_to_end()
         except ResponseTooLargeError:
             return "response_too_large"
@@ -124,7 +124,7 @@ class WebhookTransport:
             await connection.aclose()
 
 
-class _Answer:
+class _Response:
     """What is known of the answer so far: a deadline may cut it short at any point."""
 
     status: int | None = None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from svc.webhook_transport.messages import PlainAnswer, read_plain_answer, write_request
+from svc.webhook_transport.messages import ReceivedResponse, read_response, write_request
 
 HEADERS = {"Host": "receiver.test", "Content-Length": "2", "Content-Type": "application/json"}
 LINES = st.sampled_from(
@@ -83,7 +83,7 @@ def as_h11_reads(data: bytes) -> tuple[int, int, bool] | None:
 @example(b"HTTP/1.1 204 No Content", [], b"\r\n", b"")
 def test_a_plain_response_is_read_as_by_h11(start: bytes, lines: list[bytes], ending: bytes, body: bytes):
     data = ending.join([start, *lines, b"", b""]) + body
-    plain = read_plain_answer(data)
+    plain = read_response(data)
     if plain is not None and plain.head_bytes + plain.body_bytes <= len(data):
         surplus = len(data) - plain.head_bytes - plain.body_bytes
         assert as_h11_reads(data) == (plain.status, plain.body_bytes, not surplus)
@@ -94,9 +94,9 @@ def test_a_plain_response_is_read_as_by_h11(start: bytes, lines: list[bytes], en
 @pytest.mark.parametrize(
     ("data", "plain"),
     [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", PlainAnswer(200, 38, 2)),
-        (b"HTTP/1.1 202\r\nContent-Length: 9\r\nConnection: keep-alive\r\n\r\n", PlainAnswer(202, 59, 9)),
-        (b"HTTP/1.1 204 No Content\r\nDate: today\r\n\r\n", PlainAnswer(204, 40, 0)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", ReceivedResponse(200, 38, 2)),
+        (b"HTTP/1.1 202\r\nContent-Length: 9\r\nConnection: keep-alive\r\n\r\n", ReceivedResponse(202, 59, 9)),
+        (b"HTTP/1.1 204 No Content\r\nDate: today\r\n\r\n", ReceivedResponse(204, 40, 0)),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", None),
         (b"HTTP/1.1 200 OK\r\n\r\n", None),
         (b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n", None),
@@ -106,8 +106,8 @@ def test_a_plain_response_is_read_as_by_h11(start: bytes, lines: list[bytes], en
         (b"", None),
     ],
 )  # fmt: skip
-def test_only_an_unambiguous_response_is_plain(data: bytes, plain: PlainAnswer | None):
-    assert read_plain_answer(data) == plain
+def test_only_an_unambiguous_response_is_plain(data: bytes, plain: ReceivedResponse | None):
+    assert read_response(data) == plain
 
 
 @given(st.text(st.sampled_from("abcXYZ/?&=%-"), max_size=30), st.binary(max_size=40))

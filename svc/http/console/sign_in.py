@@ -96,14 +96,14 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     )
     if refusal is not None:
         return Outcome(refusal)
-    gate = services.gate
-    found = await services.store.query(partial(_found, gate=gate, site=site, call=call))
+    policy = services.policy
+    found = await services.store.query(partial(_found, policy=policy, site=site, call=call))
     if isinstance(found, Refusal):
         return Outcome(found)
     asked, caller, replaced = found
     token = new_token("session", caller.organization.id, services.world.entropy(32))
     session = new_session(asked.key.id, call.at_ms, secure=site.transport == "https", owns_key=asked.owns_key)
-    token_digest = digest(gate.pepper, token)
+    token_digest = digest(policy.pepper, token)
 
     def job(transaction: Transaction) -> ApiKey | Refusal:
         key = usable_key(transaction, asked.number, asked.key.id, call.at_ms)
@@ -148,18 +148,18 @@ async def sign_out(services: Services, call: Call) -> Outcome:
 
 
 def _found(
-    snapshot: Snapshot, gate: AuthPolicy, site: Site, call: Call
+    snapshot: Snapshot, policy: AuthPolicy, site: Site, call: Call
 ) -> tuple[SignIn, Caller, tuple[int, bytes] | None] | Refusal:
     """What the body leads to now, who that is, and where the session is that the browser has."""
-    asked = _asked(gate, snapshot, call.body, call.at_ms)
+    asked = _asked(policy, snapshot, call.body, call.at_ms)
     if isinstance(asked, Refusal):
         return asked
-    caller = manager(gate, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
+    caller = manager(policy, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
     before = presented_token(call.headers, site)
-    return asked, caller, None if before is None else session_place(gate, snapshot, before)
+    return asked, caller, None if before is None else session_place(policy, snapshot, before)
 
 
-def _asked(gate: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) -> SignIn | Refusal:
+def _asked(policy: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) -> SignIn | Refusal:
     """What the body leads to now. Nothing is written for a token or a key that leads to nothing."""
     match body:
         case SignInBody(token=str(token), key=UnsetType()):
@@ -167,14 +167,14 @@ def _asked(gate: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) 
             account = None if organization_id is None else views.find_account(snapshot, organization_id)
             if account is None:
                 return _refused(LINK_REFUSED, "not a link of this service")
-            number, link_digest = account.organization.number, digest(gate.pepper, token)
+            number, link_digest = account.organization.number, digest(policy.pepper, token)
             link = find_link(snapshot, number, link_digest, now_ms)
             key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
-            if link is None or key is None or key.region != gate.region:
+            if link is None or key is None or key.region != policy.region:
                 return _refused(LINK_REFUSED, "unknown link, or it has expired")
             return SignIn(number, key, link_digest, link.owns_key)
         case SignInBody(token=UnsetType(), key=str(secret)):
-            found = find_management_key(gate, snapshot, secret.strip(), now_ms)
+            found = find_management_key(policy, snapshot, secret.strip(), now_ms)
             if isinstance(found, Refusal):
                 return _refused(found.explanation or KEY_REFUSED, found.reason)
             return SignIn(found[0].organization, found[0], None, owns_key=False)

@@ -230,14 +230,14 @@ async def _issue(
         kind=kind,
         name=body.name,
         environment=body.environment,
-        region=services.gate.region,
+        region=services.policy.region,
         entropy=services.world.entropy(32),
         now_ms=call.at_ms,
         platforms=platforms,
         allowed_origins=allowed_origins,
         expires_at_ms=expires_at_ms,
     )
-    hashed = digest(services.gate.pepper, secret)
+    hashed = digest(services.policy.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
     return await change(services, call, job), secret
 

@@ -187,9 +187,9 @@ class LmdbEngine:
         with self.environment.begin() as handle:
             return self._free_space.is_low(handle)
 
-    def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
+    def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
         """See `Engine.check`; what is read at which depth is in `pages.py`. Raises `CorruptionError`."""
-        check_pages(self.environment, reach, steps)
+        check_pages(self.environment, depth, steps)
 
     def clear_stale_readers(self) -> int:
         """See `Engine.clear_stale_readers`. A slot of a process that is alive is never freed, however old its

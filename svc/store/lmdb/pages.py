@@ -70,22 +70,22 @@ class _Node(NamedTuple):
 
 
 def check_pages(
-    environment: lmdb.Environment, reach: CheckDepth, steps: Steps = QUIET, pause: Callable[[float], None] = pause
+    environment: lmdb.Environment, depth: CheckDepth, steps: Steps = QUIET, pause: Callable[[float], None] = pause
 ) -> None:
-    """Read the pages of the last commit as far as `reach` says, and report each to `steps`.
+    """Read the pages of the last commit as far as `depth` says, and report each to `steps`.
 
     Raises `CorruptionError` where the last commit is not the last one, where a page is used twice, or used and free, or
     is not what leads to it says. Other processes may write to the store meanwhile. `pause` waits so many seconds for a
     commit of theirs to end.
     """
     with _last_commit(environment, pause) as found:
-        _Walk(found.file, found.page_bytes, found.meta, reach, steps).run()
+        _PageCheck(found.file, found.page_bytes, found.meta, depth, steps).run()
     for wait_s in (*PAUSES_S, None):
         # The meta page of the commit before the last is where the next commit is written to, without a lock that a
         # reader could take: what is half old and half new at this moment is whole in the next one. Corruption stays.
         try:
             with _last_commit(environment, pause) as found:
-                _Walk(found.file, found.page_bytes, found.other_meta, CheckDepth.COMMIT, steps).run()
+                _PageCheck(found.file, found.page_bytes, found.other_meta, CheckDepth.COMMIT, steps).run()
         except CorruptionError:
             if wait_s is None or not environment.flags()["lock"]:
                 raise
@@ -137,15 +137,15 @@ def _commit_of(meta: bytes) -> int:
     return _NUMBER.unpack_from(meta, _META_COMMIT)[0]
 
 
-class _Walk:
+class _PageCheck:
     """Through the state of one commit, whose pages nobody writes to meanwhile."""
 
-    def __init__(self, file: int, page_bytes: int, meta: bytes, reach: CheckDepth, steps: Steps) -> None:
+    def __init__(self, file: int, page_bytes: int, meta: bytes, depth: CheckDepth, steps: Steps) -> None:
         self._file = file
         self._page_bytes = page_bytes
         self._meta = meta
         self._steps = steps
-        self._reach = reach
+        self._depth = depth
         last, self._commit = struct.unpack_from("=QQ", meta, _META_COMMIT - 8)
         if os.fstat(file).st_size < (last + 1) * page_bytes:
             raise CorruptionError(f"the store is cut short: it names {last + 1} pages of {page_bytes} bytes")
@@ -156,7 +156,7 @@ class _Walk:
         free, main = (_META_DATABASES + number * _DATABASE.size for number in range(2))
         try:
             self._free_pages(_Table(*_DATABASE.unpack_from(self._meta, free)))
-            if self._reach > CheckDepth.COMMIT:
+            if self._depth > CheckDepth.COMMIT:
                 self._tables(_Table(*_DATABASE.unpack_from(self._meta, main)))
         except struct.error as error:
             raise CorruptionError(f"a page of the store cannot be read: {error}") from error
@@ -187,7 +187,7 @@ class _Walk:
             table = _Table(*_DATABASE.unpack(node.value))
             if not table.leaf_pages <= table.rows <= table.leaf_pages * self._page_bytes:
                 raise CorruptionError(f"{name} says that it has {table.rows} rows in {table.leaf_pages} pages")
-            is_read = self._reach is CheckDepth.EVERYTHING or table.depth == 1
+            is_read = self._depth is CheckDepth.EVERYTHING or table.depth == 1
             leaves = self._leaves(name, table, read=is_read)
             if is_read:
                 counts = [self._large_values(number, name) for number in leaves]

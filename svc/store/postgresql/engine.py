@@ -137,7 +137,7 @@ class PostgresqlEngine:
         """See `Engine.is_low`: never; a database whose disk is full says so when it is written to."""
         return False
 
-    def check(self, reach: CheckDepth, steps: Steps = QUIET) -> None:
+    def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
         """See `Engine.check`: nothing. A database checks its own pages (`data_checksums`, `pg_amcheck`)."""
 
     def clear_stale_readers(self) -> int:

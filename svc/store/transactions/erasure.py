@@ -36,7 +36,7 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.store.codec import CorruptionError
-from svc.store.event_index import Scope, Search, digest_of, remove
+from svc.store.event_index import Scope, Search, digest_of, unindex
 from svc.store.hours import uncount
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
@@ -68,7 +68,7 @@ from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks import erase_identification
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
-    "remove": (EVENT_TAIL, EVENT_SEGMENTS),
+    "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
     "uncount": (HOURS,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
@@ -149,7 +149,7 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
     if event is not None:
         release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
         uncount(transaction, number, event)
-        remove(transaction, number, request_id, event)
+        unindex(transaction, number, request_id, event)
     for table in ERASED_BY_KEY["request_id"]:
         transaction.delete(table, number, request_id)
 

@@ -341,7 +341,9 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         try:
             settings.update(tomllib.loads(file.read_text()))
         except OSError as error:
-            raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+            raise ConfigError(
+                f"cannot read the settings in {file}: {error.strerror}; name another file with --config or SVC_CONFIG"
+            ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{file} is not TOML: {error}") from error
         _refuse_unknown(settings, str(file))
@@ -416,7 +418,16 @@ def _refuse_unknown(settings: Mapping[str, Any], where: str, *, upper: bool = Fa
 def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> str:
     message, _, path = str(error).partition(" - at `$.")
     setting = re.split(r"[`\[.]", path, maxsplit=1)[0]
+    message = re.sub(r"`([a-z]+(?: [|] [a-z]+)*)`", lambda found: _in_words(found[1]), message)
     return f"{named(setting)}: {message}" if setting else message
+
+
+_TYPES = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "a text", "array": "a list"}
+"""How a message names the types of settings."""
+
+
+def _in_words(types: str) -> str:
+    return " or ".join(_TYPES.get(name, name) for name in types.split(" | "))
 
 
 def as_toml(config: Config) -> str:

@@ -4,7 +4,7 @@ import { SvcProvider, useVisitor } from "svc-visitor-id-react";
 
 function Checkout() {
   // `immediate: false` identifies on the action. The provider has collected the report by then.
-  const { identify, isLoading, error } = useVisitor({ tag: "checkout", immediate: false });
+  const { identify, forget, isLoading, error } = useVisitor({ tag: "checkout", immediate: false });
   const [ordered, setOrdered] = useState(null);
 
   async function order(event) {
@@ -18,6 +18,8 @@ function Checkout() {
     <form onSubmit={order}>
       <h1>Checkout</h1>
       <button disabled={isLoading}>Pay</button>
+      {/* Where consent is withdrawn: removes the token, and stores nothing any more. */}
+      <button type="button" onClick={() => forget().then(() => setOrdered(null))}>Forget this browser</button>
       {ordered && <p role="status">The server gets the request id <code>{ordered}</code>.</p>}
       {error && <p role="alert">{error.code}: {error.message}</p>}
     </form>

@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 
 import svc
 from svc.cli.examples import examples
+from svc.cli.mistakes import clearer
 from svc.domain.errors import OperatorError
 
 
@@ -149,7 +150,7 @@ def main() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
-        error.show()
+        clearer(error).show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -93,7 +93,9 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
     if follow and (keep or as_json):
         raise click.UsageError("--follow goes without --keep and --json; run `svc backup DEST --keep N` beside it")
     if folder.resolve().is_relative_to(directory.resolve()):
-        raise CommandError(f"{folder} is inside the data directory: what takes that away would take both")
+        raise CommandError(
+            f"{folder} is inside the data directory, whose loss would take both; name a folder elsewhere"
+        )
     config = settings()
     if follow:
         _follow(directory, folder, config, limit_mib << 20, Verification(verification), with_pepper=with_pepper)
@@ -242,7 +244,7 @@ def restore(source: Path, to_ms: int | None, verification: str, directory: Path,
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     config, world = settings(), World.real()
     if not source.is_dir():
-        raise CommandError(f"{source} is no folder of backups")
+        raise CommandError(f"{source} is no folder of backups; name one that `svc backup` wrote to")
     with progress() as steps:
         restored = restore_store(
             source,

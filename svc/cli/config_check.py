@@ -20,6 +20,7 @@ from msgspec import inspect as types
 
 from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, json_option, show
 from svc.config import LISTS, NOT_SETTINGS, PREFIX, Config, ConfigError, checked, read_variables
 from svc.domain.addresses import read_bind
@@ -39,7 +40,7 @@ class Mistake(msgspec.Struct, frozen=True, omit_defaults=True):
     """What to write instead; empty where no example helps."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def config() -> None:
     """Check the settings before the service starts."""
 

@@ -12,6 +12,7 @@ from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
 from svc.cli.keys import fresh_key, store_issued
 from svc.cli.listen_address import local_url
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, account, data_option, json_option, opened, settings, show
 from svc.domain.credentials import ROLES, ApiKey, Role, digest
 from svc.domain.origins import is_loopback, normalise_origin
@@ -36,7 +37,7 @@ class IssuedLink(NamedTuple):
     expires_at_ms: int
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def console() -> None:
     """Create links that sign in to the console."""
 

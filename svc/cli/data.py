@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.network_in_use import network_in_use
 from svc.cli.output import (
     CommandError,
@@ -60,7 +61,7 @@ network_data_option = directory_option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def data() -> None:
     """Show, install and update network data."""
 

@@ -14,6 +14,7 @@ import msgspec
 from svc.cli import event_text
 from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, Readable, data_option, json_option, show_json
 from svc.domain.event_row import event_row
 from svc.domain.identification import inflate
@@ -34,7 +35,7 @@ POLL_S = 0.5
 _encoder = msgspec.json.Encoder()
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def events() -> None:
     """List, explain and follow stored identifications."""
 

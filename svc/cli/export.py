@@ -31,6 +31,7 @@ from svc.cli.event_source import (
 )
 from svc.cli.events import Archived, Archives
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, data_option, standard_output
 from svc.cli.progress import progress
 from svc.cli.visitor_export import visitor_export
@@ -68,7 +69,7 @@ output_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def export() -> None:
     """Export events or a visitor to a file."""
 

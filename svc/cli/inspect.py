@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     ShownTable,
@@ -89,7 +90,7 @@ def _store_of(directory: Path | None) -> Path:
     return directory / "store"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
 

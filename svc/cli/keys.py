@@ -10,6 +10,7 @@ import click
 
 from svc.cli.changes import Change, apply, commit
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     account,
@@ -35,7 +36,7 @@ from svc.store.transactions import keys
 from svc.world import World, twenty_characters
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def key() -> None:
     """Issue, list and revoke API keys. A secret is shown once and never stored."""
 
@@ -185,6 +186,8 @@ def revoke_key(found: Opened, world: World, key_id: str) -> ApiKey:
 
     def job(transaction: Transaction) -> ApiKey:
         revoked = keys.revoke_key(transaction, key_id, now_ms)
+        if revoked == "unknown" and key_id.startswith("svc_"):
+            raise CommandError("a key is revoked by its id (key_...), not by its secret; `svc key list ORG` shows it")
         if revoked == "unknown":
             raise CommandError(f"there is no key {key_id!r}; `svc key list ORG` shows them")
         if revoked == "revoked_before":

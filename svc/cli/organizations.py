@@ -16,6 +16,7 @@ import click
 
 from svc.cli.changes import Change, commit, operator
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     ShownTable,
@@ -81,7 +82,7 @@ class Dollars(click.ParamType[int]):
         return int(micros)
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def org() -> None:
     """Manage organizations: create, list, limits, credit, billing status."""
 

@@ -10,6 +10,7 @@ import click
 from svc.cli.changes import Change, commit
 from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.config import Config
 from svc.store import views
@@ -23,7 +24,7 @@ from svc.store.transactions.keys import revoke_all_keys
 from svc.world import World
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def pepper() -> None:
     """Manage the pepper, the secret behind all key hashes."""
 

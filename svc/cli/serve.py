@@ -27,6 +27,8 @@ class WorkerCount(click.ParamType[int | Literal["auto"]]):
         """As of the setting `workers`. Fails with click's usage error."""
         if value == "auto":
             return "auto"
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a number of processes nor `auto`.", param, ctx)
         return click.IntRange(1, MAX_WORKERS).convert(value, param, ctx)
 
 

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import data_option, file_option, json_option, opened, settings, show
 from svc.cli.progress import progress
 from svc.cli.store_move import move
@@ -20,7 +21,7 @@ from svc.store.serve_lock import sole_process
 from svc.world import World
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def store() -> None:
     """Compact the store's file, rebuild its indexes, or move it to PostgreSQL."""
 

@@ -21,6 +21,7 @@ from svc.cli.event_source import (
 )
 from svc.cli.examples import examples
 from svc.cli.export import export_visitor
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, account, confirmed, data_option, json_option, opened, show_table, yes_option
 from svc.domain.bodies import named
 from svc.domain.event_row import event_row
@@ -41,7 +42,7 @@ _OF_TAGS = ("tag", "first_seen", "last_seen", "events")
 _OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "first_seen", "last_seen", "events")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def visitor() -> None:
     """Show, list, export and erase visitors."""
 
@@ -161,7 +162,7 @@ def erase(organization_id: str, visitor_id: str, sure: bool, directory: Path, as
         def begin(transaction: Transaction) -> bool:
             ended = erase_visitor(transaction, number, visitor_id, now_ms)
             if isinstance(ended, Refusal):
-                raise CommandError(f"{organization_id} has no visitor {visitor_id!r}")
+                raise CommandError(f"{organization_id} has no visitor {visitor_id!r}; `svc visitor list` shows them")
             return ended
 
         ended = commit(found, world, begin, lambda _: Change(number, visitor_id))

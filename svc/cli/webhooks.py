@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from svc.cli.dev_service import dev_data_option, service_option
 from svc.cli.examples import examples
 from svc.cli.loopback_certificate import loopback_certificate
+from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, json_option, show
 from svc.cli.recovery import recover
 from svc.cli.webhook_forwarding import forward
@@ -41,7 +42,7 @@ _ALONE = ("bind", "secrets", "tls_folder", "plain", "answer")
 """Options of a receiver that forwards nothing."""
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def webhook() -> None:
     """Receive and verify webhooks during development, and recover failed deliveries."""
 

@@ -152,7 +152,8 @@ def _find(
 def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
     """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0075)."""
     if not presented:
-        return _unauthorized("no key", told=f"{where} takes {_named(kinds)}, and none was sent. Send it as x-api-key.")
+        told = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
+        return _unauthorized("no key", told=told)
     credential = parse(presented)
     if credential is None:
         told = "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
@@ -167,8 +168,10 @@ def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind
 
 
 def _named(kinds: Sequence[KeyKind]) -> str:
-    """Such as `a public key (svc_pk_...) or a secret key (svc_sk_...)`."""
-    return " or ".join(f"a {kind} key ({beginning(kind)}...)" for kind in kinds)
+    """Such as `a public (svc_pk_...), secret (svc_sk_...) or proxy key (svc_px_...)`."""
+    *others, last = (f"{kind} ({beginning(kind)}...)" for kind in kinds)
+    last = last.replace(" ", " key ", 1)
+    return f"a {' or '.join(filter(None, (', '.join(others), last)))}"
 
 
 def _look_up(

@@ -52,6 +52,38 @@ def test_every_command_is_in_one_section_of_the_help(run: Run):
     assert not [line for line in text.splitlines() if len(line) > 100]
 
 
+@pytest.mark.parametrize(
+    "group", [name for name, command in program.commands.items() if isinstance(command, click.Group)]
+)
+def test_the_help_of_a_group_cuts_no_summary(run: Run, group: str):
+    _, heading, commands = run(group, "--help").out.partition("\nCommands:\n")
+    assert heading
+    assert not [line for line in commands.splitlines() if line.endswith("...") or len(line) > 100]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("org list", "set SVC_DATA once for all commands"),
+        ("--data D org list", "Options go behind the command: `svc COMMAND ... --data`."),
+        ("org --json list", "Options go behind the command: `svc org COMMAND ... --json`."),
+        ("org --hel", "Did you mean '--help'?"),
+        ("serve --port 8080", "No such option '--port'. Here it is --bind."),
+        ("serve --nothing", "No such option '--nothing'."),
+        ("org list --port 8080", "No such option '--port'."),
+        ("start", "No such command 'start'. Here it is `svc serve`."),
+        ("serv", "Did you mean 'serve'?"),
+        ("serve --workers many", "'many' is neither a number of processes nor `auto`."),
+        ("serve --workers 0", "0 is not in the range"),
+    ],
+)
+def test_wrong_usage_says_what_to_do_next(run: Run, monkeypatch: pytest.MonkeyPatch, line: str, says: str):
+    monkeypatch.delenv("SVC_DATA", raising=False)
+    ran = run(*line.split())
+    ran.assert_usage()
+    assert says in ran.err.splitlines()[-1]
+
+
 @pytest.mark.parametrize("path", LEAVES)
 def test_every_command_has_valid_examples(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Parsed to the end, without the command being run. Names of files exist here; ORG and the like are any text."""

@@ -148,7 +148,7 @@ async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_is
     _, secret = live.issue("secret")
     _, abroad = live.issue(region="eu")
     _, proxy = live.issue("proxy")
-    taken = "takes a public key (svc_pk_...) or a secret key (svc_sk_...) or a proxy key (svc_px_...)"
+    taken = "takes a public (svc_pk_...), secret (svc_sk_...) or proxy key (svc_px_...)"
     with nothing_stored(live):
         for sent in ("x", "svc_pk_us_development_", mistyped(valid), valid.lower(), valid + "A", valid[:-1],
                      f"Bearer {valid}", valid.replace("_us_", "_eu_"), valid.replace("_pk_", "_sk_"),

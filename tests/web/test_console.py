@@ -207,6 +207,11 @@ def test_a_screen_has_no_serious_axe_finding_and_fits_its_window(looks: dict[str
     assert found["overflows"] == []
 
 
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_screen_fits_on_paper_without_its_buttons(looks: dict[str, Any], screen: str):
+    assert looks["screens"][screen]["print"] == {"overflows": [], "buttons": 0}
+
+
 def test_the_console_follows_the_dark_color_scheme_of_the_browser(looks: dict[str, Any]):
     for found in looks["screens"].values():
         assert found["dark"]["background"] != found["light"]["background"]

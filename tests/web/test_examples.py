@@ -137,11 +137,14 @@ def copied(name: str, folder: Path) -> Path:
     return folder / "examples" / name
 
 
-def used(example: Example, expected: str = "") -> str:
-    """The request id that the page shows after a person has used it. `expected`: an error that its console may show."""
+def used(example: Example, expected: str = "", *, forgets: bool = False) -> str:
+    """The request id that the page shows after a person has used it. `expected`: an error that its console may show;
+    `forgets`: whether it has a button that removes the token, from the cookie and from localStorage.
+    """
     seen = json.loads(browser().run("examples.mjs", example.url))
     problems = [problem for problem in seen["problems"] if not expected or expected not in problem]
     assert problems == [], example.log
+    assert seen.get("stored") == ([2, 0] if forgets else None)
     found = REQUEST_ID.search(" ".join(seen["shown"]))
     assert found, (seen, example.log)
     return found[0]
@@ -162,7 +165,7 @@ def test_a_react_page_identifies(service: Service, tmp_path: Path, name: str, ta
     with running([*node.npm, "start"], folder, tmp_path / "log", **node.environment, **service.settings) as example:
         page = httpx.get(example.url).text
         assert ("<h1>Rendered on the server</h1><p>Hello!</p>" in page) == (name == "ssr")
-        assert service.event(used(example))["tag"] == tag
+        assert service.event(used(example, forgets=name == "react"))["tag"] == tag
         assert "not_a_browser" not in example.log
 
 

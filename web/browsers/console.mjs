@@ -265,6 +265,11 @@ async function look() {
       found.attacked ??= await page.evaluate(() => window.attacked);
       found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules), background };
     }
+    if (shots) continue;
+    await page.emulateMediaType("print");
+    await page.setViewport({ width: 794, height: 1123 }); // A4
+    found.screens[name].print = { overflows: await overflows(page), buttons: await page.$$eval("button", (all) => all.filter((one) => one.checkVisibility()).length) };
+    await page.emulateMediaType("screen");
   }
 }
 

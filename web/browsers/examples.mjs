@@ -1,6 +1,7 @@
 /**
  * Uses the page of an example as a person would: fills in the form, presses its button, and waits for a request id.
- * node examples.mjs URL. Prints {"shown": text of the page, "problems": what its console and its scripts complained of}.
+ * node examples.mjs URL. Prints {"shown": text of the page, "problems": what its console and its scripts complained of}, and
+ * {"stored": [before, after]} where a second button forgets the browser: how many cookies and entries there were.
  */
 import { launch } from "./launch.mjs";
 
@@ -21,7 +22,15 @@ try {
   if (button) await button.click();
   await page.waitForSelector(SHOWN, { timeout: 60_000 });
   const shown = await page.$$eval(SHOWN, (found) => found.map((one) => one.textContent));
-  console.log(JSON.stringify({ shown, problems }));
+  const [, forget] = await page.$$("button");
+  const kept = () => page.evaluate(() => (document.cookie ? document.cookie.split("; ").length : 0) + localStorage.length);
+  const stored = forget && [await kept()];
+  if (forget) {
+    await forget.click();
+    await page.waitForFunction((selector) => document.querySelector(selector) === null, {}, SHOWN);
+    stored.push(await kept());
+  }
+  console.log(JSON.stringify({ shown, problems, stored }));
 } finally {
   await browser.close();
 }

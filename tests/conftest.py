@@ -116,13 +116,13 @@ def _seconds(items: list[pytest.Item]) -> float:
 def crash_seed(request: pytest.FixtureRequest) -> int:
     """When services are killed and how their receivers fail. It is printed, and so shown where a test fails."""
     given = request.config.getoption("--crash-seed")
-    seed = _seed_of_the_commit() if given is None else given
+    seed = seed_of_the_commit() if given is None else given
     print(f"repeat with --crash-seed {seed}")  # noqa: T201
     return seed
 
 
 @cache
-def _seed_of_the_commit() -> int:
+def seed_of_the_commit() -> int:
     """1 where there is no commit to tell."""
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -13,13 +13,15 @@ from tests.support.killed_nodes import KilledNodes, Outcome, Victim
 from tests.support.postgresql import MISSING, Cluster, programs
 from tests.support.standby import Pair
 
+PAUSE_S = 0.15
+"""Of each client after an answer: what is sent between two deaths shows nothing, and takes a core."""
 needs_postgresql = pytest.mark.skipif(programs() is None, reason=MISSING)
 
 
 async def killed(directory: Path, seed: int, server: Cluster | Pair, *victims: Victim, **how: Any) -> Outcome:
     try:
         with server.database() as database:
-            run = KilledNodes(directory, server, database, seed, print, victims=victims, **how)
+            run = KilledNodes(directory, server, database, seed, print, victims=victims, pause_s=PAUSE_S, **how)
             try:
                 outcome = await run.run(len(victims))
             finally:

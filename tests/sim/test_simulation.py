@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from svc.store.tables import IDEMPOTENCY
-from tests.sim.plan import SCALES, SHORT, TINY, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
+from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register, Restart, Shop, make_plan
 from tests.sim.shrink import as_test, shrink
-from tests.sim.simulation import Outcome, simulate
+from tests.sim.simulation import Outcome, run_seed, simulate
 from tests.sim.test_mutations import losing
 from tests.support.effort import effort
 
@@ -23,11 +23,16 @@ SEEDS_OF_TWO_WORKERS = range(effort(2, 6))
 ROOT = Path(__file__).parents[2]
 
 
+@cache
+def ran(seed: int) -> Outcome:
+    """Of the short plan with one worker, which several tests look at."""
+    return run_seed(seed, SHORT)[1]
+
+
 @pytest.mark.slow(5)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_is_lost_duplicated_or_leaked_whatever_goes_wrong(seed: int, tmp_path: Path):
-    plan = make_plan(seed, SHORT)
-    outcome = simulate(plan, tmp_path)
+def test_nothing_is_lost_duplicated_or_leaked_whatever_goes_wrong(seed: int):
+    outcome = ran(seed)
     assert outcome.violations == [], f"python -m tests.sim --scale short --first {seed} --seeds 1 makes it small"
     assert something_happened(outcome)
 
@@ -53,10 +58,10 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, 
     """Names are hashed by another seed in each process: that of this one is drawn at its start."""
     program = (
         "import sys; from pathlib import Path; from tests.sim import plan, simulation as run; "
-        "made = plan.make_plan(7, plan.SCALES[sys.argv[2]], int(sys.argv[3])); "
+        "made = plan.make_plan(0, plan.SCALES[sys.argv[2]], int(sys.argv[3])); "
         "print(run.simulate(made, Path(sys.argv[1])).trace)"
     )
-    here = simulate(make_plan(7, SCALES[scale], workers), tmp_path / "here").trace
+    here = (ran(0) if workers == 1 else run_seed(0, SCALES[scale], workers)[1]).trace
     elsewhere = [
         subprocess.run(
             [sys.executable, "-c", program, str(tmp_path / seed), scale, str(workers)],
@@ -72,9 +77,8 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, 
 
 
 @pytest.mark.slow
-def test_another_seed_gives_another_trace(tmp_path: Path):
-    one, other = (simulate(make_plan(seed, TINY), tmp_path / str(seed)).trace for seed in (7, 8))
-    assert one != other
+def test_another_seed_gives_another_trace():
+    assert ran(0).trace != ran(1).trace
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """What the tests of the contract begin with: a running service, or the program on an empty directory; on both engines.
 
 Every test that opens a store runs once on each engine. One that can only be true of one of them says so, and why:
-`@pytest.mark.only_on("lmdb", "a database has its own backups")`.
+`@pytest.mark.only_on("lmdb", "a database has its own backups")`. Of the cases of a test PostgreSQL gets one, another
+with each commit, but for `every_case`, whose cases differ in what they ask of the store; tests whose subject no store
+can change are marked `any_store`. `make test-long` tries all on both.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import inspect
 import logging
 import os
 import sys
+import zlib
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from pathlib import Path
 from types import CodeType
@@ -18,6 +21,7 @@ from typing import Any
 import pytest
 import structlog
 
+from tests.conftest import seed_of_the_commit
 from tests.spec.commands import Run, runner
 from tests.support import live as live_services
 from tests.support.effort import LONG
@@ -43,21 +47,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test whose cases are decided before the store is asked, one is tried on PostgreSQL."""
-    tried = set[str]()
-
-    def is_repeated(item: pytest.Item) -> bool:
-        if not item.get_closest_marker("before_the_store") or _engine_of(item) != "postgresql":
-            return False
-        name = item.nodeid.partition("[")[0]
-        is_tried = name in tried
-        tried.add(name)
-        return is_tried
-
-    repeated = [] if LONG else [item for item in items if is_repeated(item)]
-    config.hook.pytest_deselected(items=repeated)
-    left_out = set(repeated)
-    items[:] = [item for item in items if item not in left_out]
+    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if _engine_of(item) == "postgresql" and not any(map(item.get_closest_marker, ("every_case", "only_on"))):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out: list[pytest.Item] = []
+    for name, some in cases.items():
+        if some[0].get_closest_marker("any_store"):
+            left_out += some
+        else:
+            tried = some[zlib.crc32(f"{seed_of_the_commit()} {name}".encode()) % len(some)]
+            left_out += [item for item in some if item is not tried]
+    if left_out and not LONG:
+        config.hook.pytest_deselected(items=left_out)
+        rest = set(left_out)
+        items[:] = [item for item in items if item not in rest]
 
 
 def _engine_of(item: pytest.Item) -> str | None:

@@ -10,6 +10,8 @@ from svc.http.route import Route
 from svc.http.routes import ROUTES
 from tests.support.live import ORIGIN, Live
 
+pytestmark = pytest.mark.any_store
+
 KEYED = [route for route in ROUTES if route.kinds and not route.media_type]
 """But for the stream, which has no end: `test_console_stream.py`."""
 OPEN = [route for route in ROUTES if not route.kinds]
@@ -21,7 +23,6 @@ def path_of(route: Route, live: Live) -> str:
 
 
 @pytest.mark.parametrize("route", KEYED, ids=lambda route: route.operation_id)
-@pytest.mark.before_the_store
 async def test_responses_of_a_route_that_takes_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: successes, refused bodies, unknown resources, wrong methods, other keys and none."""
     _, secret = live.issue(route.kinds[0], "production")
@@ -45,7 +46,6 @@ async def test_responses_of_a_route_that_takes_a_key_are_not_cached(live: Live, 
 
 
 @pytest.mark.parametrize("route", OPEN, ids=lambda route: route.operation_id)
-@pytest.mark.before_the_store
 async def test_responses_to_a_request_with_a_key_are_not_cached(live: Live, route: Route):
     """Decisions 9.3: also where nobody asked for it, and where nothing is."""
     _, secret = live.issue()

@@ -44,7 +44,6 @@ def issue(run: Run, *arguments: object) -> dict[str, Any]:
      "console", "console link", "key", "key issue", "key list", "key revoke", "data", "data status", "data check",
      "check", "backup", "restore"],
 )  # fmt: skip
-@pytest.mark.before_the_store
 def test_every_command_has_help(run: Run, command: str):
     """Decisions 10: `svc` is the one program, and these are its commands."""
     ran = run(*command.split(), "--help")
@@ -110,7 +109,6 @@ def test_credit_is_granted_and_withdrawn(run: Run):
 
 
 @pytest.mark.parametrize("amount", ["", "much", "1e999", "nan", "inf", "0.0000001"])
-@pytest.mark.before_the_store
 def test_an_invalid_amount_is_a_usage_error(run: Run, amount: str):
     """Decisions 10: exit status 2, and nothing changed."""
     org = organization(run)
@@ -138,6 +136,7 @@ def test_a_credit_limit_is_set(run: Run):
 
 
 @pytest.mark.parametrize("before", BILLING_STATUSES)
+@pytest.mark.every_case
 def test_a_billing_status_changes_only_by_its_transition_table(run: Run, before: str):
     """Decisions 5.3: every pair of statuses; `blocked_reason` is `operator` while blocked, else `null`."""
     for after in BILLING_STATUSES:
@@ -198,7 +197,6 @@ def test_an_unknown_organization_or_key_is_reported_in_one_line(run: Run):
     ],
     ids=" ".join,
 )
-@pytest.mark.before_the_store
 def test_a_usage_error_exits_with_status_2(run: Run, command: tuple[str, ...]):
     """Decisions 10."""
     run(*command).assert_usage()
@@ -223,6 +221,7 @@ def test_a_public_key_is_issued_with_its_record_and_its_secret(run: Run):
 
 
 @pytest.mark.parametrize(("kind", "mark"), [("public", "pk"), ("secret", "sk"), ("proxy", "px"), ("management", "mk")])
+@pytest.mark.every_case
 def test_every_kind_of_key_is_issued(run: Run, kind: str, mark: str):
     """Interface 5, decisions 2.4, 10."""
     org = organization(run)

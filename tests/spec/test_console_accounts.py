@@ -182,6 +182,7 @@ async def test_operator_changes_are_listed_without_the_machine_name(live: Live):
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 200])
+@pytest.mark.every_case
 async def test_pages_contain_every_change_once_newest_first(live: Live, limit: int):
     ids = await changed(Automation(live), 7)
     found = await pages(Console(live), limit=limit, action="issueSdkKey")

@@ -65,7 +65,6 @@ def test_unused_links_take_only_their_part_of_the_key_limit(run: Run, shop: str)
         (("--role", "owner"), 2, "--role"),
     ],
 )
-@pytest.mark.before_the_store
 def test_an_unusable_link_is_not_created(run: Run, shop: str, arguments: tuple[str, ...], status: int, told: str):
     ran = run("console", "link", shop, *arguments)
     assert ran.status == status

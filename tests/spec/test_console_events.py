@@ -112,6 +112,7 @@ def without_places(counts: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", ["hour", "day"])
+@pytest.mark.every_case
 async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
     console = Console(live)
     live.clock.advance(hours=20)

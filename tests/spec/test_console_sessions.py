@@ -308,7 +308,6 @@ async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
         ((), {"host": "other.example"}),
     ],
 )
-@pytest.mark.before_the_store
 async def test_no_other_site_can_change_anything_with_a_session(
     live: Live, without: tuple[str, ...], changed: dict[str, str]
 ):
@@ -338,7 +337,6 @@ async def test_no_other_site_can_change_anything_with_a_session(
         ({"origin": "https://svc.example"}, 200),
     ],
 )
-@pytest.mark.before_the_store
 async def test_no_other_site_can_read_with_a_session(live: Live, changed: dict[str, str], status: int):
     browser = await signed_in(live, https=True)
     assert (await browser("GET", SESSION, **changed)).status_code == status

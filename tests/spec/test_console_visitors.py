@@ -36,6 +36,7 @@ async def pages(console: Console, **query: Any) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 200])
+@pytest.mark.every_case
 async def test_visitors_are_listed_newest_first(live: Live, limit: int):
     """Of every environment where none is named: a visitor is the organization's (decisions 3.5)."""
     ids = [
@@ -74,6 +75,7 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
 
 
 @pytest.mark.parametrize("limit", [1, 3, 200])
+@pytest.mark.every_case
 async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
     """In one environment; what is said of them is about the tag or the address."""
     console, (_, public) = Console(live), live.issue(environment="production")

@@ -28,6 +28,8 @@ from tests.spec.responses import (
 )
 from tests.support.live import ORIGIN, Live, live_service, report
 
+pytestmark = pytest.mark.any_store
+
 
 async def test_request_ids_are_uuids_of_version_7_and_sort_by_time(live: Live):
     """Interface 2, decisions 1.1."""
@@ -97,7 +99,6 @@ async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live,
     "content_type",
     ["text/plain", "application/json+patch", "application/x-json", "application/x-www-form-urlencoded", "json", "*/*"],
 )
-@pytest.mark.before_the_store
 async def test_another_media_type_is_refused(live: Live, content_type: str):
     """Decisions 1.4: `415`, whether the body would be readable or not."""
     _, secret = live.issue()
@@ -166,7 +167,6 @@ async def test_two_media_types_are_refused(live: Live, types: tuple[str, str]):
         b'{"sdk": {}, "signals": {"a" 1}}',
     ],
 )
-@pytest.mark.before_the_store
 async def test_lenient_json_is_malformed(live: Live, content: bytes):
     """Decisions 1.4: `422 validation_error`, never `400` and never `500`."""
     _, secret = live.issue()
@@ -248,7 +248,6 @@ async def test_a_body_has_at_most_20_000_values(live: Live):
         (b'{"sdk": {}, "signals": {}, "tag": null}', "tag", "wrong_type"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_invalid_body_names_the_field_and_the_reason(live: Live, content: bytes, field: str, issue: str):
     """Interface 2 (unknown request fields are rejected), 2.1; decisions 1.4, 1.5."""
     _, secret = live.issue()
@@ -299,7 +298,6 @@ async def test_unknown_query_parameters_are_refused(live: Live):
         "/docs.php",
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_unknown_path_returns_404(live: Live, path: str):
     """Decisions 1.7; interface 9.1: the version is in the path."""
     for method in ("GET", "POST", "DELETE"):
@@ -317,7 +315,6 @@ async def test_an_unknown_path_returns_404(live: Live, path: str):
         "/%64ocs",
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live, path: str):
     """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
     _, secret = live.issue("management")
@@ -343,7 +340,6 @@ MEBIBYTE = 1 << 20
     [("POST", "/api/v1/attestation/challenge", 200), ("GET", "/api/v1/healthz", 200), ("GET", "/docs", 200)],
 )
 @pytest.mark.parametrize("is_streamed", [False, True])
-@pytest.mark.before_the_store
 async def test_an_unexpected_body_is_ignored_up_to_one_mebibyte(
     live: Live, method: str, path: str, status: int, is_streamed: bool
 ):

@@ -8,6 +8,8 @@ import pytest
 from tests.spec.responses import IDENTIFY, assert_error, assert_request_id, body_of, nothing_stored, post, visit
 from tests.support.live import ORIGIN, Live
 
+pytestmark = pytest.mark.any_store
+
 ASKED = {"access-control-request-method": "POST", "access-control-request-headers": "x-api-key,content-type"}
 CORS = "access-control-"
 

@@ -19,6 +19,8 @@ from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
 from tests.support.browser import Page, browser_page
 from tests.support.live import Live
 
+pytestmark = pytest.mark.any_store
+
 DOCUMENTS = ("/api/v1/openapi.json", "/api/v1/collection.json")
 
 
@@ -133,11 +135,7 @@ async def identify_from(live: Live, secret: str, origin: str, **headers: str):
 # The page in a browser
 
 
-in_a_browser = pytest.mark.only_on("lmdb", "what a page does does not follow from the store")
-
-
 @pytest.mark.slow
-@in_a_browser
 async def test_the_panel_identifies_and_lists_events_with_a_development_key(live: Live, tmp_path: Path):
     """Nothing is asked of another host, and the content security policy stops nothing that the page does."""
     _, secret = live.issue("secret")
@@ -154,7 +152,6 @@ async def test_the_panel_identifies_and_lists_events_with_a_development_key(live
 
 
 @pytest.mark.slow
-@in_a_browser
 async def test_the_panel_sends_only_development_keys(live: Live, tmp_path: Path):
     """Browsers send no `Origin` with a `GET` to where the page is from, so that the page itself must hold it back."""
     _, secret = live.issue("secret", "production")
@@ -170,7 +167,6 @@ async def test_the_panel_sends_only_development_keys(live: Live, tmp_path: Path)
 
 
 @pytest.mark.slow
-@in_a_browser
 @pytest.mark.parametrize("dark", [False, True])
 async def test_the_page_follows_the_color_scheme_of_the_system_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
     async with browser_page(tmp_path / "browser", width=390, height=844, dark=dark) as page:

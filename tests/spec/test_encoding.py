@@ -11,6 +11,8 @@ import pytest
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, assert_invalid, body_of, nothing_stored, post
 from tests.support.live import ORIGIN, Live
 
+pytestmark = pytest.mark.any_store
+
 MIB = 1 << 20
 
 
@@ -39,7 +41,6 @@ async def test_identity_is_accepted(live: Live):
 @pytest.mark.parametrize(
     "encoding", ["br", "deflate", "x-gzip", "zstd", "gzip, gzip", "gzip, identity", "gzip;q=1", "*"]
 )
-@pytest.mark.before_the_store
 async def test_another_encoding_is_refused(live: Live, encoding: str):
     """Decisions 1.9: "anything else `415`"."""
     _, secret = live.issue()
@@ -78,7 +79,6 @@ async def test_a_repeated_encoding_is_refused(live: Live):
     ],
     ids=["empty", "start", "plain", "cut", "no-trailer", "nul", "garbage", "two", "split", "wrong-sum", "zlib"],
 )
-@pytest.mark.before_the_store
 async def test_broken_or_trailing_gzip_is_malformed(live: Live, content: bytes):
     """Decisions 1.9: `422` (`malformed_encoding`)."""
     _, secret = live.issue()

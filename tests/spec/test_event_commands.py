@@ -174,6 +174,7 @@ def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
         ("--environment", "development", []),
     ],
 )
+@pytest.mark.every_case
 def test_each_filter_shows_its_matching_events(run: Run, shop: Shop, option: str, value: str, places: list[int]):
     found = run("events", "list", shop.organization, option, value, "--json").json["events"]
     assert ids(found) == shop.rows_with(*places)
@@ -205,7 +206,6 @@ def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
         ("--limit", "0"),
     ],
 )
-@pytest.mark.before_the_store
 def test_an_invalid_query_is_a_usage_error(run: Run, shop: Shop, arguments: tuple[str, ...]):
     run("events", "list", shop.organization, *arguments).assert_usage()
 

@@ -399,7 +399,6 @@ async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live
         ({"page": 2**70}, "page", "out_of_range"),
     ],
 )  # fmt: skip
-@pytest.mark.before_the_store
 async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
     live: Live, query: dict[str, Any], wrong: str, issue: str
 ):
@@ -424,7 +423,6 @@ async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
         ({"start": "2026-01-01T00:00:00Z"}, "start", "unknown_field"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(
     live: Live, query: dict[str, Any], wrong: str, issue: str
 ):

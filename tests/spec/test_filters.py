@@ -113,6 +113,7 @@ async def follow(live: Live, secret: str, **query: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 7])
+@pytest.mark.every_case
 async def test_a_search_finds_the_same_however_few_keys_it_scans_per_turn(
     live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
 ):

@@ -9,6 +9,8 @@ import pytest
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service
 
+pytestmark = pytest.mark.any_store
+
 VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
 EVERYTHING = {**VISITOR, "x-svc-visitor-origin": ORIGIN, "x-svc-visitor-user-agent": USER_AGENT}
 
@@ -43,7 +45,6 @@ async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live, se
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
 @pytest.mark.parametrize("address", ["10.0.0.1", "192.0.2.1", "2001:db8::1", "127.0.0.1", "::ffff:10.0.0.1", "fe80::1"])
-@pytest.mark.before_the_store
 async def test_in_production_a_forwarded_address_is_public(live: Live, kind: str, address: str):
     """Decisions 2.9: nobody forwards a visitor's private address, and what has one would be free."""
     not_public = ("x-svc-visitor-ip", "not_public_address", "header")
@@ -80,7 +81,6 @@ async def test_forwarding_without_the_visitor_address_is_refused(live: Live, kin
         "localhost",
     ],
 )  # fmt: skip
-@pytest.mark.before_the_store
 async def test_a_malformed_address_is_refused(live: Live, kind: str, address: str):
     """Interface 7, decisions 2.9."""
     _, secret = live.issue(kind)
@@ -227,7 +227,6 @@ async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_pa
         ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(tmp_path: Path, forwarded_for: str, address: str):
     """Decisions 2.10: "never the left-most", which anybody can write."""
     async with live_service(tmp_path, trusted_proxies=("127.0.0.1/32", "10.0.0.0/8")) as live:

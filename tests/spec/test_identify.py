@@ -106,7 +106,6 @@ async def test_a_tag_has_at_most_1024_characters_and_is_kept_as_sent(live: Live)
         ("ios-flutter", "web"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_the_scoring_profile_follows_from_the_platform(live: Live, platform: str, profile: str):
     """Interface 2.3, decisions 3.1: natives, bridges that end in their name, all else `web`; the SDK's name is kept."""
     _, secret = live.issue()
@@ -204,7 +203,6 @@ async def test_a_deferred_report_is_refused_by_identify(live: Live):
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "2001:db8::1", "::ffff:10.0.0.1"],
 )  # fmt: skip
-@pytest.mark.before_the_store
 async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live, address: str):
     """Interface 2.2, decisions 3.4: loopback, private, link-local or otherwise not public."""
     _, secret = live.issue("proxy")

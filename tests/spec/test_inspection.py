@@ -120,6 +120,7 @@ def tables_of(ran: Ran) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table", MADE_AT_ONCE, ids=lambda table: table.name)
+@pytest.mark.every_case
 def test_every_row_of_every_table_is_shown_and_found_by_its_shown_key(run: Run, toured: Toured, table: Table[Any]):
     """What is shown of a key leads back to its bytes; but for a secret, of which not all is shown."""
     keys = keys_in(toured.directory, table)

@@ -90,7 +90,6 @@ async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live,
         ("secret", {}, {"origin": ORIGIN}, f"a secret key was sent with an Origin header: '{ORIGIN}'"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_only_a_development_key_gets_the_reason_why_its_origin_or_platform_is_refused(
     live: Live, kind: str, fields: dict[str, Any], sent: dict[str, Any], says: str
 ):
@@ -271,7 +270,6 @@ async def test_the_last_use_is_written_once_by_overlapping_requests(tmp_path: Pa
         ("https://[2001:db8::1]", "https://[2001:DB8:0::1]"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: str, origin: str):
     """Decisions 2.6, 2.7; in production, where nothing else is let in."""
     _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
@@ -304,7 +302,6 @@ async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: s
         ("capacitor://localhost", "ionic://localhost"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):
     """Decisions 2.6, 2.7; `Origin: null` too."""
     _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
@@ -374,7 +371,6 @@ async def test_a_request_without_origin_is_accepted_with_a_native_platform_of_th
         (("web",), {}, "ios"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_a_request_without_origin_is_refused_for_the_web_and_other_platforms(
     live: Live, platforms: tuple[str, ...], sdk: dict[str, str], header: str | None
 ):

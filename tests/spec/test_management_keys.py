@@ -324,7 +324,6 @@ async def test_a_key_may_have_an_expiry_time(live: Live, path: str):
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "out_of_range"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str, change: Any, field: str, issue: str):
     """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
     automation = Automation(live)
@@ -346,7 +345,6 @@ async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str, ch
         ({"allowed_origins": ORIGIN}, "allowed_origins", "wrong_type"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(
     live: Live, change: dict[str, Any], field: str, issue: str
 ):

@@ -16,6 +16,8 @@ from tests.network_data.servers import Page, Publisher
 from tests.spec.commands import Run, run_beside, runner
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 
+pytestmark = pytest.mark.any_store
+
 ADDRESS = int.from_bytes(map(int, PUBLIC_ADDRESS.split(".")))
 
 

@@ -198,7 +198,6 @@ async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Liv
         ([], "", "wrong_type"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, body: Any, field: str, issue: str):
     """Decisions 1.4, 6.1, 6.3; `rooted` exists on Android alone."""
     admin = Automation(live)

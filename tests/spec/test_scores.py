@@ -31,7 +31,6 @@ TRIGGERS_OF = [
     [row[1:] for row in TRIGGERS_OF],
     ids=[row[0] for row in TRIGGERS_OF],
 )
-@pytest.mark.before_the_store
 async def test_the_score_is_the_sum_of_its_triggers_and_determines_the_level(
     live: Live, changes: dict[str, Any], headers: dict[str, str], signals: list[str], score: int, level: str
 ):

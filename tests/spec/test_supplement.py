@@ -258,7 +258,6 @@ async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, tier: 
         ({"tag": "x"}, "tag", "unknown_field"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_invalid_body_is_a_validation_error(live: Live, members: dict[str, Any], wrong: str, issue: str):
     """Decisions 1.4, 1.5."""
     _, key = live.issue()

@@ -466,7 +466,6 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
         ("?cursor=019b76da-a800-7000-8000-000000000000", "cursor", "invalid_cursor"),
     ],
 )
-@pytest.mark.before_the_store
 async def test_an_invalid_query_parameter_is_named(hooks: Subscriber, query: str, field: str, issue: str):
     """Decisions 1.6 and 8.6."""
     assert_invalid(await hooks("GET", DELIVERIES + query), field, issue, "query")

@@ -152,6 +152,7 @@ async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_
         ({}, "billing_blocked"),
     ],
 )
+@pytest.mark.every_case
 async def test_each_kind_of_refusal_is_notified(tmp_path: Path, sent: dict[str, Any], code: str):
     receiver = Receiver()
     async with live_service(tmp_path, transport=receiver) as live:

@@ -188,7 +188,6 @@ def know_hosts(hooks: Subscriber) -> None:
 
 
 @pytest.mark.parametrize(("fields", "field", "issue"), FAULTS)
-@pytest.mark.before_the_store
 async def test_an_invalid_field_is_named_and_changes_nothing(
     hooks: Subscriber, fields: dict[str, Any], field: str, issue: str
 ):

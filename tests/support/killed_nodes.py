@@ -43,7 +43,7 @@ VICTIMS: tuple[Victim, ...] = ("node", "keeper", "database")
 AGAIN_S = 0.02
 """Before a client sends again what was refused or cut off."""
 PAUSE_S = 0.03
-"""Of each client after an answer."""
+"""Of each client after an answer, unless a run says otherwise."""
 BEHIND, PAUSE_BEHIND_S = 400, 1.0
 """So many webhooks that have not arrived, and the pause meanwhile: a keeper sends fewer than clients can cause."""
 FORGOTTEN_S = 60
@@ -126,8 +126,11 @@ class KilledNodes:
         victims: Sequence[Victim] = VICTIMS,
         stop_s: float = 60,
         clock_off_s: int = 0,
+        pause_s: float = PAUSE_S,
     ) -> None:
-        """`victims` die in turn. `clock_off_s` is how far the clock of the first node is ahead."""
+        """`victims` die in turn. `clock_off_s` is how far the clock of the first node is ahead. Each client waits for
+        `pause_s` after an answer.
+        """
         self._directory = directory
         self._server = server
         self._database = database
@@ -137,6 +140,7 @@ class KilledNodes:
         self._stop_s = stop_s
         self._clock_off_s = clock_off_s
         self._is_clock_off = clock_off_s != 0
+        self._pause_s = pause_s
         self._journal = Journal()
         self._fickle = Fickle(seed, failing_arrivals=0)
         self._nodes: list[Served] = []
@@ -357,7 +361,7 @@ class KilledNodes:
                         await trio.sleep(AGAIN_S)
                 self._last_began_s = max(self._last_began_s, began_s)
                 self._told_of_webhooks += number % 2 == 0
-                await trio.sleep(PAUSE_BEHIND_S if self._is_behind() else PAUSE_S)
+                await trio.sleep(PAUSE_BEHIND_S if self._is_behind() else self._pause_s)
 
     async def _has_response(
         self, client: httpx.AsyncClient, api_key: str, key: str, device: int, chance: random.Random

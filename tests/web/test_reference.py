@@ -22,6 +22,7 @@ from tests.support.process import ENVIRONMENT, read_until, start
 
 pytestmark = pytest.mark.slow(60)
 
+LOOKS = ("signed out", "light", "dark", "phone")
 LANGUAGES = {"curl", "JavaScript", "Python"}
 MADE_UP = {"request_id", "proxy_credential_id", "key_id", "webhook_id", "visitor_id"}
 """Parameters whose value in a sample is an example, of which the service knows nothing."""
@@ -88,14 +89,14 @@ def test_every_webhook_is_shown(used: dict[str, Any]):
     assert len(used["webhooks"]) == 6
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
-def test_opened_operations_have_no_serious_axe_finding(used: dict[str, Any], look: str):
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_page_and_opened_operations_have_no_serious_axe_finding(used: dict[str, Any], look: str):
     found = used["looks"][look]
     serious = {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] in ("serious", "critical")}
     assert (serious, found["overflows"]) == ({}, [])
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_the_page_shows_every_operation(used: dict[str, Any], look: str):
     """None is hidden or below the end of the page: the renderer has elements of its own, which our styles may meet."""
     found = used["looks"][look]

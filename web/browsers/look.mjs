@@ -11,11 +11,11 @@ const [service, ...rest] = process.argv.slice(2);
 const shots = rest[0] === "--shots" ? rest.splice(0, 2)[1] : undefined;
 const LOOKS = {
   light: { width: 1000, height: 1000, scheme: "light" },
-  dark: { width: 1000, height: 1000, scheme: "dark" },
+  dark: { width: 1000, height: 1000, scheme: "dark", rules: ["color-contrast"] },
   phone: { width: 390, height: 844, scheme: "light" },
 };
 
-async function look(browser, path, { width, height, scheme }, shot) {
+async function look(browser, path, { width, height, scheme, rules }, shot) {
   const page = await browser.newPage();
   const found = await watch(page, service);
   await page.setViewport({ width, height });
@@ -24,7 +24,7 @@ async function look(browser, path, { width, height, scheme }, shot) {
   await page.goto(service + path, { waitUntil: "networkidle0" });
   if (shot !== undefined) await page.screenshot({ path: shot });
   found.overflows = await overflows(page);
-  found.axe = await findings(page);
+  found.axe = await findings(page, rules);
   await page.close();
   return found;
 }

@@ -11,11 +11,13 @@ const [service] = process.argv.slice(2);
 const { SVC_MANAGEMENT_KEY, SVC_PUBLIC_KEY } = process.env;
 const browser = await launch();
 
-async function opened() {
+/** `signedOut` is what is done before a key is entered. */
+async function opened(signedOut = async () => {}) {
   const page = await browser.newPage();
   const found = await watch(page, service);
   await page.setViewport({ width: 1200, height: 900 });
   await page.goto(`${service}/docs/api`, { waitUntil: "networkidle0" });
+  await signedOut(page);
   await page.focus("#management");
   await page.keyboard.type(SVC_MANAGEMENT_KEY);
   await page.keyboard.press("Enter");
@@ -98,24 +100,31 @@ found.withKey = await page.waitForSelector(`${block("identify")} .samples pre`).
 found.webhooks = await page.$$eval(".webhooks .opblock-summary-path", (paths) => paths.map((path) => path.textContent.replaceAll("\u200b", "")));
 await page.close();
 
+async function looked(page, rules) {
+  const unseen = await page.$$eval(".opblock", (blocks) => blocks.filter((one) => one.getClientRects().length === 0).map(({ id }) => id));
+  const clipped = await page.evaluate(() => {
+    const blocks = document.querySelectorAll(".opblock");
+    return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
+  });
+  return { axe: await findings(page, rules), overflows: await overflows(page), unseen, clipped };
+}
+
 found.looks = {};
-const look = await opened();
+const look = await opened(async (before) => {
+  found.looks["signed out"] = await looked(before);
+});
 await show(look.page, "Management: keys", "listSdkKeys");
 await show(look.page, "Client API", "identify");
 await show(look.page, "webhooks", "visitor.suspect");
 await look.page.waitForSelector(`${block("identify")} .samples`);
-for (const [name, { scheme = "light", width = 1200 }] of Object.entries({ light: {}, dark: { scheme: "dark" }, phone: { width: 390 } })) {
+const LOOKS = { light: {}, dark: { scheme: "dark", rules: ["color-contrast"] }, phone: { width: 390 } };
+for (const [name, { scheme = "light", width = 1200, rules }] of Object.entries(LOOKS)) {
   await look.page.setViewport({ width, height: 900 });
   await look.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await settled(look.page);
   await drawn(look.page);
   if (process.env.SHOTS) await look.page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
-  const unseen = await look.page.$$eval(".opblock", (blocks) => blocks.filter((one) => one.getClientRects().length === 0).map(({ id }) => id));
-  const clipped = await look.page.evaluate(() => {
-    const blocks = document.querySelectorAll(".opblock");
-    return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
-  });
-  found.looks[name] = { axe: await findings(look.page), overflows: await overflows(look.page), unseen, clipped };
+  found.looks[name] = await looked(look.page, rules);
 }
 await browser.close();
 console.log(JSON.stringify(found));

@@ -24,7 +24,8 @@ import trio
 
 from bench.reports import device_report
 from bench.retention import EPOCH_MS, Everywhere
-from svc.domain.identification import Submission, assess, deflate
+from svc.domain.archive import deflate
+from svc.domain.identification import Submission, assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
@@ -41,7 +42,7 @@ from svc.store.transactions.supplement import supplement
 from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.webhooks import AttemptRecord, log_attempt
 from svc.store.webhook_views import NoWork, next_delivery
-from svc.world import World, twenty_characters
+from svc.world import World, visitor_id
 
 BATCH = 64
 DEFERRED_SHARE = 0.05
@@ -161,7 +162,7 @@ class Growth:
         signals["userAgent"] = signals["userAgent"].replace("137", str(self._versions[number]))
         return Submission(
             request_id=self._world.request_id(at_ms),
-            new_visitor_id=twenty_characters(self._world.entropy),
+            new_visitor_id=visitor_id(self._world.entropy, at_ms),
             at_ms=at_ms,
             organization=1,
             key_id="key_x",

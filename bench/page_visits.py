@@ -34,7 +34,7 @@ from svc.store.tables import VISITOR_COUNTS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import step
-from svc.world import World, twenty_characters
+from svc.world import World, visitor_id
 
 GIB = 1 << 30
 MODELS = 10_000
@@ -185,7 +185,7 @@ class Visits:
         key = self._id_text(at_ms)
         return Submission(
             request_id=self._world.request_id(at_ms),
-            new_visitor_id=twenty_characters(self._world.entropy),
+            new_visitor_id=visitor_id(self._world.entropy, at_ms),
             at_ms=at_ms,
             organization=1,
             key_id="key_0123456789abcdefGHIJ",

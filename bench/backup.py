@@ -37,8 +37,8 @@ from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 from svc.cli.organizations import create_organization
+from svc.domain.archive import deflate
 from svc.domain.billing import LedgerEntry
-from svc.domain.identification import deflate
 from svc.domain.matching import Visitor
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.records import WeightsSnapshot

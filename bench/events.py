@@ -28,9 +28,9 @@ from bench.measures import quantile
 from bench.reports import device_report
 from svc.cli.keys import issue_key
 from svc.cli.organizations import create_organization
+from svc.domain.archive import deflate
 from svc.domain.counting import NOTHING
 from svc.domain.countries import COUNTRY_NAMES
-from svc.domain.identification import deflate
 from svc.domain.model import ENVIRONMENTS, Level
 from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring import default_weights

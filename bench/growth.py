@@ -23,7 +23,8 @@ import trio
 
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
-from svc.domain.identification import Submission, assess, deflate
+from svc.domain.archive import deflate
+from svc.domain.identification import Submission, assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts

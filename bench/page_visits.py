@@ -19,7 +19,7 @@ import lmdb
 
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
-from bench.reports import device_report, submitted
+from bench.reports import device_report, sdk_report, submitted
 from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.ids import DAY_MS, ordered_digest
 from svc.domain.matching import Features, Statistics
@@ -63,12 +63,23 @@ class Counted(Transaction):
 class Visits:
     """Visits of one organization to a store of a given size, of which `devices` may be returns."""
 
-    def __init__(self, directory: Path, visitors: int, events: int, devices: int, *, seed: int, in_time: bool) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        visitors: int,
+        events: int,
+        devices: int,
+        *,
+        seed: int,
+        in_time: bool,
+        web_sdk: bool = False,
+    ) -> None:
         self.chance = random.Random(seed)
         """Of what is in the store."""
         self._visiting = random.Random(seed)
         """The same draws for a store of any size."""
         self._in_time = in_time
+        self._web_sdk = web_sdk
         self._world = World(lambda: EPOCH_MS, self.chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
@@ -176,7 +187,7 @@ class Visits:
         """A visit of a device: the same report and address each time."""
         chance = random.Random(device)
         signals = {
-            **device_report(device),
+            **(sdk_report(device)[0] if self._web_sdk else device_report(device)),
             "client_token": f"{device:032x}",
             "nonce": self._id_text(at_ms),
             "collected_at": at_ms,

@@ -150,7 +150,9 @@ def fill(directory: Path, visitors: int, events: int, options: argparse.Namespac
     devices = round(
         1.1 * options.returning * sum(size * (groups_of(size, options) + WARM_UP) for size in options.group)
     )
-    visits = Visits(directory, visitors, events, devices, seed=options.seed, in_time=not options.random_ids)
+    visits = Visits(
+        directory, visitors, events, devices, seed=options.seed, in_time=not options.random_ids, web_sdk=options.web_sdk
+    )
     print(f"{visitors:,} visitors and {events:,} events made in {time.perf_counter() - began:.0f} s", flush=True)
     return visits
 
@@ -240,6 +242,7 @@ def main() -> None:
     parser.add_argument("--group", type=int, nargs="+", default=[20], help="sizes of a group, one after another")
     parser.add_argument("--returning", type=float, default=0.7)
     parser.add_argument("--random-ids", action="store_true", help="nonces and idempotency keys are no UUIDv7")
+    parser.add_argument("--web-sdk", action="store_true", help="reports of 20 kB, as the web SDK sends them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scratch", type=Path, default=None, help="a folder on the disk that is meant")
     parser.add_argument("--json", type=Path, default=None, help="where the figures go")

@@ -15,7 +15,7 @@ import msgspec
 
 from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
-from svc.world import World, twenty_characters
+from svc.world import World, visitor_id
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-upgrades.jsonl.gz"
 
@@ -99,7 +99,7 @@ def submitted(world: World, signals: dict[str, Any], facts: RequestFacts, **give
         fields["signals_json"] = msgspec.json.encode(signals)
     return Submission(
         request_id=world.request_id(fields["at_ms"]),
-        new_visitor_id=twenty_characters(world.entropy),
+        new_visitor_id=visitor_id(world.entropy, fields["at_ms"]),
         facts=facts,
         signals=signals,
         **fields,

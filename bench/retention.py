@@ -24,8 +24,9 @@ import structlog
 import trio
 
 from bench.reports import device_report, submitted
-from svc.actors.retention import PASS_INTERVAL_MS, sweep
-from svc.domain.identification import Submission, assess, deflate
+from svc.actors.retention import sweep
+from svc.domain.archive import deflate
+from svc.domain.identification import Submission, assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
@@ -36,6 +37,7 @@ from svc.store.tables import EVENTS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.retention import PASS_INTERVAL_MS
 from svc.store.transactions.supplement import supplement
 from svc.world import World
 from tests.support.worlds import Everywhere

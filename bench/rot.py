@@ -33,7 +33,7 @@ import trio
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
 from svc.cli.keys import issue_key
-from svc.domain.identification import deflate
+from svc.domain.archive import deflate
 from svc.domain.ids import DAY_MS
 from svc.domain.listing import LEVELS, Filters, Listing
 from svc.store import events

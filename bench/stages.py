@@ -42,11 +42,12 @@ from svc.cli.logs import set_up_logging
 from svc.cli.organizations import create_organization
 from svc.config import Config
 from svc.domain import deferred
+from svc.domain.archive import deflate
 from svc.domain.attestation.claim import read_attestation
 from svc.domain.attestation.trust import published_trust
 from svc.domain.detection import detect
 from svc.domain.history import trace
-from svc.domain.identification import Assessment, Identified, Submission, deflate
+from svc.domain.identification import Assessment, Identified, Submission
 from svc.domain.matching import extract
 from svc.domain.model import RequestFacts
 from svc.domain.network import read_network

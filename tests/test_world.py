@@ -9,8 +9,9 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.world import LETTERS_AND_DIGITS, RequestIds, Undisturbed, World, twenty_characters
-from tests.support.worlds import seeded_entropy
+from svc.domain.ids import is_visitor_id
+from svc.world import LETTERS_AND_DIGITS, RequestIds, Undisturbed, World, twenty_characters, visitor_id
+from tests.support.worlds import EPOCH_MS, seeded_entropy
 
 
 @given(st.lists(st.integers(0, 2**47), min_size=1, max_size=200), st.integers())
@@ -33,6 +34,17 @@ def test_a_request_id_is_a_version_7_uuid_with_its_time(now_ms: int, seed: int):
     assert (made.version, made.variant) == (7, "specified in RFC 4122")
     assert made.int >> 80 == now_ms
     assert UUID(str(made)) == made
+
+
+def test_visitor_ids_are_in_the_order_of_their_seconds():
+    """Also of years; those of one second differ, and have the form of a visitor id."""
+    entropy = seeded_entropy(1)
+    times_ms = [0, 999, 1000, 61_999, 62_000, EPOCH_MS, EPOCH_MS + 1000, EPOCH_MS + 10**12, 10**3 * 365 * 86_400_000]
+    made = [visitor_id(entropy, at_ms) for at_ms in times_ms]
+    assert all(is_visitor_id(one) for one in (*made, visitor_id(entropy, -1)))
+    assert sorted(made[1:]) == made[1:]
+    assert made[0][:6] == made[1][:6] < made[2][:6]
+    assert len({visitor_id(entropy, EPOCH_MS)[6:] for _ in range(1000)}) == 1000
 
 
 def test_twenty_characters_are_letters_and_digits():

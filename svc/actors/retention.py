@@ -22,8 +22,15 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
 from svc.store.transactions.removal import continue_removal, pending_removals
-from svc.store.transactions.retention import CleanupTask, expired_by_key, full_scans, stale_blocks
-from svc.store.views import organizations
+from svc.store.transactions.retention import (
+    CleanupTask,
+    end_pass,
+    expired_by_key,
+    is_pass_due,
+    last_passes,
+    passes,
+    stale_blocks,
+)
 from svc.world import World
 
 log = structlog.get_logger()
@@ -31,9 +38,6 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 INTERVAL_S = 60.0
-PASS_INTERVAL_MS = 6 * 3600 * 1000
-"""Between two passes over the tables whose keys do not say the age of a row; by the wall clock, so that after a jump
-ahead the idempotency keys go before the events that they were answered with."""
 REST = 9.0
 
 
@@ -66,42 +70,42 @@ class Progress:
 async def run(
     store: Store, world: World, visitor_days: int, progress: Progress | None = None, interval_s: float = INTERVAL_S
 ) -> None:
-    """Sweep every `interval_s` seconds until cancelled, with full scans every `PASS_INTERVAL_MS` and in the first
-    sweep. `visitor_days`: days without a visit after which a visitor is deleted.
+    """Sweep every `interval_s` seconds until cancelled. `visitor_days`: days without a visit after which a visitor is
+    deleted.
     """
     progress = progress or Progress()
-    passed_at_ms: int | None = None
     while True:
         await trio.sleep(interval_s)
-        now_ms = world.now_ms()
-        with_passes = passed_at_ms is None or abs(now_ms - passed_at_ms) >= PASS_INTERVAL_MS
-        await sweep(store, now_ms, visitor_days, progress, with_passes=with_passes)
+        await sweep(store, world.now_ms(), visitor_days, progress)
         progress.swept_at_ms = world.now_ms()
-        if with_passes:
-            passed_at_ms = now_ms
 
 
 async def sweep(
-    store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool
+    store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool | None = None
 ) -> None:
     """Delete what has expired at `now_ms`, in every organization, and finish interrupted erasures and removals.
-    `with_passes`: also by full scans of the tables whose keys do not say the age of a row. Failures are logged and
-    counted, never raised.
+    `with_passes`: also from the tables whose keys do not say the age of a row; without it, in organizations where a
+    pass is due. Failures are logged and counted, never raised.
     """
     progress = progress or Progress()
     for number, raw_id in await store.query(pending_erasures):
         await _erase(store, progress, number, raw_id)
     for number in await store.query(pending_removals):
         await _remove(store, progress, number)
-    for number in await store.query(organizations):
-        if with_passes:
-            for task in full_scans(number, now_ms, visitor_days):
+    for number, made in (await store.query(last_passes)).items():
+        wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
+        if made is not None and wanted:
+            for task in passes(number, now_ms, visitor_days, made):
                 await _do(store, progress, number, task)
         tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
-        if with_passes and (blocks := await store.query(partial(stale_blocks, number=number))) is not None:
-            tasks.append(blocks)
+        if wanted:
+            find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
+            tasks += filter(None, [await store.query(find)])
         for task in tasks:
             await _do(store, progress, number, task)
+        if wanted:
+            note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
+            await _write(store, progress, number, "pass", note)
         await trio.lowlevel.checkpoint()
 
 

@@ -16,8 +16,8 @@ from svc.cli.event_source import Wanted, filter_options, newest_first, number_of
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, Readable, data_option, json_option, show_json
+from svc.domain.archive import inflate
 from svc.domain.event_row import event_row
-from svc.domain.identification import inflate
 from svc.domain.listing import Filters
 from svc.domain.records import RETENTION_MS, DeferredReport, Document
 from svc.domain.request_headers import RequestHeaders, read_headers

@@ -8,13 +8,12 @@ store; the outcome is known only once it is on disk.
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from isal import isal_zlib
 
+from svc.domain.archive import deflate
 from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
@@ -179,13 +178,3 @@ def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, re
         linkage=recognition.outcome,
         signals=fired,
     )
-
-
-def deflate(document: bytes) -> bytes:
-    """Compress a document in zlib's format, at level 1 of ISA-L (ADR 58): a report shrinks to a third or less."""
-    return isal_zlib.compress(document, 1)  # pyright: ignore[reportUnknownMemberType]  its stub leaves the bytes untyped
-
-
-def inflate(archive: bytes) -> bytes:
-    """The bytes given to `deflate`. Raises `zlib.error` for anything else."""
-    return zlib.decompress(archive)

@@ -134,6 +134,31 @@ class Idempotency(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
 
 
+class RetentionPass(msgspec.Struct, frozen=True, array_like=True):
+    """When retention last looked at the rows of an organization whose keys do not say their age. 0 = never."""
+
+    began_at_ms: int = 0
+    blocks_at_ms: int = 0
+    """When deleted visitors were last taken out of all blocks."""
+    visitor_days: int = 0
+    """Days without a visit after which the last pass deleted a visitor."""
+
+
+class LastLook(msgspec.Struct, frozen=True, array_like=True):
+    """What retention found when it last looked at a range of visitors."""
+
+    seen_s: int
+    """When the one of them was last seen who was so least recently; with nobody there, the time of the look."""
+    looked_s: int
+    """When it looked."""
+
+    def is_due(self, now_s: int, unseen_s: int) -> bool:
+        """Whether one of the range may be unseen for `unseen_s` now; also where the clock was set back since the look,
+        so that whoever came afterwards may have an earlier time.
+        """
+        return now_s < self.looked_s or now_s - self.seen_s >= unseen_s
+
+
 RETENTION_MS = 30 * 24 * 3600 * 1000
 """How long after its arrival an event is readable (interface 8). After that it does not exist, deleted yet or not."""
 IDEMPOTENCY_MS = 24 * 3600 * 1000

@@ -27,7 +27,7 @@ from svc.http.route import Route
 from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store import views
 from svc.store.transactions.keys import touch_is_due
-from svc.world import twenty_characters
+from svc.world import visitor_id
 
 MAX_IDEMPOTENCY_KEY = 255
 
@@ -80,7 +80,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     assert caller.key.environment is not None
     return Submission(
         request_id=call.request_id,
-        new_visitor_id=twenty_characters(services.world.entropy),
+        new_visitor_id=visitor_id(services.world.entropy, call.at_ms),
         at_ms=call.at_ms,
         organization=caller.organization.number,
         key_id=caller.applied.id,

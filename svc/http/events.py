@@ -16,9 +16,9 @@ import trio
 from msgspec import UNSET
 
 from svc.domain import deferred
+from svc.domain.archive import deflate, inflate
 from svc.domain.bodies import sent
 from svc.domain.event_row import EventBody, event_row
-from svc.domain.identification import deflate, inflate
 from svc.domain.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS, DeferredReport, Event

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from svc.domain.archive import inflate
 from svc.domain.audit import WITHHELD, asked
-from svc.domain.identification import inflate
 from svc.domain.operations import unpack_batch
 from svc.domain.request_headers import read_headers
 from svc.domain.webhooks.records import DeliveryKey

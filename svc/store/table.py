@@ -37,7 +37,7 @@ class LastTwoPeriods:
 
 @dataclass(frozen=True)
 class Swept:
-    """The key does not say the age: retention looks at every row. `why` says when it deletes one."""
+    """The key does not say the age: retention makes passes over the rows. `why` says when it deletes one."""
 
     why: str
 

@@ -25,7 +25,9 @@ from svc.domain.records import (
     Document,
     Event,
     Idempotency,
+    LastLook,
     Organization,
+    RetentionPass,
     WeightsSnapshot,
 )
 from svc.domain.weights import StoredWeights
@@ -255,6 +257,17 @@ VISITOR_COUNTS: Table[int] = Table(
 )
 """The highest visitor number that was taken: given to a visitor, or kept by a worker for its next ones. None is given
 twice."""
+LAST_LOOKS: Table[LastLook] = Table(
+    "last_looks",
+    Key(organization=U32, first=U32),
+    Record(LastLook),
+    Until("the organization is removed"),
+    NotPersonal("a time of one of up to 512 visitors, and nothing of whom"),
+)
+"""By the first number of 512 visitors, which is divisible by 512: what retention found there (ADR 72)."""
+RETENTION_PASSES: Table[RetentionPass] = Table(
+    "retention_passes", _ORGANIZATION, Record(RetentionPass), Until("the organization is removed"), NOT_PERSONAL
+)
 VISITOR_IDS: Table[int] = Table(
     "visitor_ids",
     Key(organization=U32, visitor_id=VISITOR_ID),

@@ -8,8 +8,9 @@ import msgspec
 from hypothesis import strategies as st
 
 from bench.detection.hostile import BOTD, SECTION_KEYS
+from svc.domain.archive import inflate
 from svc.domain.explanations import EVIDENCE
-from svc.domain.identification import Assessment, Submission, assess, inflate
+from svc.domain.identification import Assessment, Submission, assess
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs, fpscanner, native, plain, thumbmark
 from svc.domain.signals import CATALOGUE

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from svc.domain import deferred
-from svc.domain.identification import inflate
+from svc.domain.archive import inflate
 from svc.store import views
 from svc.store.tables import VISITOR_IDS
 from tests.spec.responses import (

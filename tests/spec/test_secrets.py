@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.domain.identification import inflate
+from svc.domain.archive import inflate
 from svc.store.tables import DOCUMENTS, TABLES
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, opened, options_of, report, settings_of
 from tests.support.process import PROGRAM, Served, run, run_json

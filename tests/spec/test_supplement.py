@@ -17,7 +17,7 @@ import trio
 import trio.testing
 
 from svc.domain import deferred
-from svc.domain.identification import inflate
+from svc.domain.archive import inflate
 from svc.store import views
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError

@@ -20,6 +20,7 @@ import trio
 import trio.testing
 
 import svc
+from svc.actors.retention import sweep
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.tables import TABLES
@@ -84,6 +85,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
         events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]
+        await sweep(live.found.store, live.clock.now_ms, 365)
         return {
             "organization": live.organization.id,
             "public_key": subscriber.production,

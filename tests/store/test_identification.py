@@ -11,10 +11,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from svc.domain.archive import inflate
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.claim import Attestation
 from svc.domain.credentials import ApiKey
-from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess, inflate
+from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
 from svc.domain.matching.blocks import token_key

@@ -26,8 +26,8 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.archive import inflate
 from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, HistoryEvidence, address_id, trace
-from svc.domain.identification import inflate
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key

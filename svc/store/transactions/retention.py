@@ -1,22 +1,25 @@
 """Retention: the bounded transactions that delete what is over. What is kept for how long is said in `tables`.
 
-Where the key says the age, the rows that are over are one range, and nothing else is read. Where it does not, a pass
-looks at all rows, some at a time; it comes round every few hours, so that each row is looked at a few times in its
-life. Everything is decided by the age of the row now: a clock that jumps ahead by an hour deletes what that hour ends,
-and one that is set back deletes nothing.
+Where the key says the age, the rows that are over are one range, and nothing else is read. Where it does not, passes
+look at the rows, some at a time, every few hours; when the last pass began is noted, so that a start begins none. They
+leave out what cannot be over: visitors by `LAST_LOOKS`, idempotency keys whose first bytes are a time of today.
+Everything is decided by the age of the row now: a clock that jumps ahead by an hour deletes what that hour ends, and
+one that is set back deletes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
+
+import msgspec
 
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
-from svc.domain.records import IDEMPOTENCY_MS, Idempotency
+from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
 from svc.domain.sessions import ConsoleLink, Session
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import KeptFor, LastTwoPeriods
@@ -30,9 +33,13 @@ from svc.store.tables import (
     EVENTS,
     IDEMPOTENCY,
     KEYS,
+    LAST_LOOKS,
     ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    RETENTION_PASSES,
     SESSIONS,
     TABLES,
+    VISITOR_COUNTS,
     VISITORS,
     WEBHOOK_EVENTS,
     Table,
@@ -47,7 +54,12 @@ from svc.store.webhook_views import attempt_index_keys
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
 LOOKS_A_STEP = 512
-"""Rows that one step of a pass looks at."""
+"""Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
+PASS_INTERVAL_MS = 6 * 3600 * 1000
+"""Between two passes over an organization; by the wall clock, so that after a jump ahead the idempotency keys go before
+the events that they were answered with."""
+BLOCKS_INTERVAL_MS = DAY_MS
+"""Between two passes over its blocks, which are many, and in which the number of who is gone leads nowhere."""
 ASKED_A_STEP = 16
 """Visitors of which one step asks whether they have events: that is a look into every segment."""
 ENDED_KEY_MS = 400 * DAY_MS
@@ -97,17 +109,49 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
     return tasks
 
 
-def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask, ...]:
-    """Tasks that look at every row of an organization: idempotency keys, visitors and attested keys of devices unseen
-    for `visitor_days`, ended keys, sessions and links.
+def last_passes(snapshot: Snapshot) -> dict[int, RetentionPass | None]:
+    """Organization -> when passes over it were made, of which one that was interrupted is none; `None` for one that is
+    removed, whose rows go in another way. Oldest first.
+    """
+    noted = {number: made for (number,), made in snapshot.scan(RETENTION_PASSES)}
+    return {
+        number: noted.get(number, RetentionPass()) if found.removed_at_ms is None else None
+        for (number,), found in snapshot.scan(ORGANIZATIONS)
+    }
+
+
+def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
+    """Whether the next pass over an organization is to begin: also where the clock was set back since the last, or
+    where that was made with other `visitor_days`.
+    """
+    return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
+
+
+def end_pass(transaction: Transaction, number: int, began_at_ms: int, visitor_days: int) -> None:
+    """Note that a pass, which began then, has come to its end."""
+    _note(transaction, number, began_at_ms=began_at_ms, visitor_days=visitor_days)
+
+
+def _noted(snapshot: Snapshot, number: int) -> RetentionPass:
+    return snapshot.get(RETENTION_PASSES, number) or RetentionPass()
+
+
+def _note(transaction: Transaction, number: int, **fields: int) -> None:
+    noted = msgspec.structs.replace(_noted(transaction, number), **fields)
+    transaction.put(RETENTION_PASSES, (number,), noted)
+
+
+def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> tuple[CleanupTask, ...]:
+    """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
+    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links. `made`: the last passes.
     """
 
     def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
         return CleanupTask(name or table.name, partial(_look, table, act), (number,))
 
     return (
-        each_row(IDEMPOTENCY, partial(_delete_idempotency, now_ms)),
-        CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number,)),
+        CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms, made), (number,)),
+        CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number, 0)),
         each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
         each_row(SESSIONS, partial(_delete_session, now_ms)),
         each_row(CONSOLE_LINKS, partial(_delete_link, now_ms)),
@@ -115,10 +159,14 @@ def full_scans(number: int, now_ms: int, visitor_days: int) -> tuple[CleanupTask
     )
 
 
-def stale_blocks(snapshot: Snapshot, number: int) -> CleanupTask | None:
-    """The task that takes deleted visitors out of the organization's blocks; `None` where none was deleted."""
+def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
+    """The task that takes deleted visitors out of the organization's blocks; `None` where none was deleted, and for
+    `BLOCKS_INTERVAL_MS` after the last, but for `at_once`.
+    """
+    if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:
+        return None
     deleted = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DELETED_A_PASS))
-    return CleanupTask(BLOCKS.name, partial(_pass_blocks, deleted), (number,)) if deleted else None
+    return CleanupTask(BLOCKS.name, partial(_pass_blocks, deleted, now_ms), (number,)) if deleted else None
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
@@ -159,20 +207,62 @@ def _delete_idempotency(now_ms: int, transaction: Transaction, key: tuple[Any, .
     return now_ms - row.at_ms >= IDEMPOTENCY_MS and transaction.delete(IDEMPOTENCY, *key)
 
 
+def _pass_idempotency(
+    now_ms: int, made: RetentionPass, start: tuple[Any, ...], transaction: Transaction
+) -> CleanupStep:
+    """A digest that begins with a time (`ids.ordered_digest`) of the last 24 hours is left out: its row is not over,
+    unless its caller's clock is ahead, and then earlier passes have deleted it or one of the next 24 hours will. Where
+    there was no such pass, nothing is left out.
+    """
+    number, *rest = start
+    young = ahead = b""
+    if 0 <= now_ms - made.began_at_ms < IDEMPOTENCY_MS:
+        young, ahead = ((at_ms).to_bytes(6) for at_ms in (max(now_ms - IDEMPOTENCY_MS, 0), now_ms + 1))
+    beyond = (number, max([ahead.ljust(16, b"\0"), *rest]))
+    before = takewhile(lambda row: row[0][1] < young, transaction.scan(IDEMPOTENCY, number, start=start))
+    rows = chain(before, transaction.scan(IDEMPOTENCY, number, start=beyond))
+    return _act(partial(_delete_idempotency, now_ms), transaction, rows)
+
+
 def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    unseen_ms = visitor_days * DAY_MS
-    rows = list(islice(transaction.scan(VISITORS, start[0], start=start), LOOKS_A_STEP + 1))
+    """Find the next range of visitors of whom one may be over, and look at it: at its visitors from the third part of
+    `start` on, where that is given; the fourth is when the earlier ones were seen.
+    """
+    unseen_s = max(visitor_days * DAY_MS, RETENTION_MS) // 1000  # younger ones have the event of their last visit
+    now_s = now_ms // 1000
+    number, first, *rest = start
+    if not rest:
+        beyond = (transaction.get(VISITOR_COUNTS, number) or -1) + 1
+        end = min(beyond, first + LOOKS_A_STEP * LOOKS_A_STEP)
+        noted = transaction.scan(LAST_LOOKS, number, start=(number, first))
+        looks = {of: look for (_, of), look in islice(noted, LOOKS_A_STEP)}
+        of_due = (
+            one for one in range(first, end, LOOKS_A_STEP) if one not in looks or looks[one].is_due(now_s, unseen_s)
+        )
+        found = next(of_due, None)
+        if found is None:
+            return CleanupStep(0, (number, end) if end < beyond else None)
+        first, rest = found, [found, now_s]
+    return _look_at_range(transaction, (number, first, *rest), now_ms, unseen_s)
+
+
+def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int, unseen_s: int) -> CleanupStep:
+    number, first, visitor_number, seen_s = start
+    now_s, end = now_ms // 1000, first + LOOKS_A_STEP
+    visitors = transaction.scan(VISITORS, number, start=(number, visitor_number))
     asked = deleted = 0
-    for (number, visitor_number), visitor in rows[:LOOKS_A_STEP]:
-        if now_ms - visitor.last_seen_s * 1000 < unseen_ms:
-            continue
-        if asked == ASKED_A_STEP:
-            return CleanupStep(deleted, (number, visitor_number))
-        asked += 1
-        if not has_events(transaction, number, visitor.visitor_id.encode()):  # only visits that are sure move the last
-            purge_visitor(transaction, number, visitor_number, now_ms)
-            deleted += 1
-    return CleanupStep(deleted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)
+    for (_, visitor_number), visitor in takewhile(lambda row: row[0][1] < end, visitors):
+        if now_s - visitor.last_seen_s >= unseen_s:
+            if asked == ASKED_A_STEP:
+                return CleanupStep(deleted, (number, first, visitor_number, seen_s))
+            asked += 1
+            if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last
+                purge_visitor(transaction, number, visitor_number, now_ms)
+                deleted += 1
+                continue
+        seen_s = min(seen_s, visitor.last_seen_s)
+    transaction.put(LAST_LOOKS, (number, first), LastLook(seen_s, now_s))
+    return CleanupStep(deleted, (number, end))
 
 
 def _delete_attested_key(
@@ -207,11 +297,13 @@ def _delete_link(now_ms: int, transaction: Transaction, key: tuple[int, bytes], 
     return not holds
 
 
-def _pass_blocks(deleted: frozenset[int], start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+def _pass_blocks(deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     step = _look(BLOCKS, partial(_leave, deleted), start, transaction)
     if step.resume is None:
+        number, *_ = start
         for visitor_number in deleted:
-            transaction.delete(DELETED_VISITORS, start[0], visitor_number)
+            transaction.delete(DELETED_VISITORS, number, visitor_number)
+        _note(transaction, number, blocks_at_ms=now_ms)
     return step
 
 
@@ -231,6 +323,11 @@ _Act = Callable[[Transaction, Any, Any], bool]
 
 def _look(table: Table[Any], act: _Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     """Act upon the next rows of the organization's table."""
-    rows = list(islice(transaction.scan(table, start[0], start=start), LOOKS_A_STEP + 1))
+    return _act(act, transaction, transaction.scan(table, start[0], start=start))
+
+
+def _act(act: _Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
+    """Act upon the first of these rows."""
+    rows = list(islice(of, LOOKS_A_STEP + 1))
     acted = sum(act(transaction, key, value) for key, value in rows[:LOOKS_A_STEP])
     return CleanupStep(acted, rows[LOOKS_A_STEP][0] if len(rows) > LOOKS_A_STEP else None)

@@ -68,6 +68,14 @@ def test_a_page_has_no_serious_axe_finding_and_fits_its_window(looks: dict[str, 
     assert looks[page][look]["overflows"] == []
 
 
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("page", PAGES)
+def test_the_focus_is_seen_on_every_control_that_the_keyboard_reaches(
+    looks: dict[str, dict[str, Any]], page: str, look: str
+):
+    assert looks[page][look]["unseen"] == []
+
+
 def test_try_works_by_keyboard_and_recognizes_the_browser_until_erased(service: str):
     """web.md 3: the same id after a reload, after the storage is cleared and in a private window; and erasure."""
     found = json.loads(browser().run("try.mjs", service))

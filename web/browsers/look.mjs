@@ -1,9 +1,11 @@
 /**
  * Opens pages of a running service and prints what a careful person would look for, as JSON by page:
- * violations of the content security policy, errors of the console, failed requests, findings of axe, and what overflows.
+ * violations of the content security policy, errors of the console, failed requests, findings of axe, what overflows, and controls
+ * whose focus nobody sees.
  *
  *     node look.mjs http://127.0.0.1:8080 [--shots DIR] /try /docs ...
  */
+import { unseen } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 import { findings, overflows, watch } from "./watch.mjs";
 
@@ -25,6 +27,7 @@ async function look(browser, path, { width, height, scheme, rules }, shot) {
   if (shot !== undefined) await page.screenshot({ path: shot });
   found.overflows = await overflows(page);
   found.axe = await findings(page, rules);
+  found.unseen = await unseen(page);
   await page.close();
   return found;
 }

@@ -2,7 +2,7 @@
 
 What may live here: decisions over headers and a snapshot; a `Caller` or a `Refusal` comes out. Every refusal of a key
 is `401 unauthorized`. Its message says what the request itself shows (no key, a mistyped one, one of another kind or
-region), whether or not such a key exists (docs/adr/0075). What only the store knows is for the log and for
+region), whether or not such a key exists (docs/adr/0076). What only the store knows is for the log and for
 `identification.refused`; of that, only a development key that is otherwise valid is told the reason. Sources: interface
 5, decisions 2.
 """
@@ -150,7 +150,7 @@ def _find(
 
 
 def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
-    """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0075)."""
+    """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0076)."""
     if not presented:
         told = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
         return _unauthorized("no key", told=told)

@@ -141,7 +141,7 @@ def never_issued(secret: str) -> str:
 
 
 async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_issued(live: Live):
-    """Docs/adr/0075: no key, a mistyped one, one of another kind or region is said before any look-up."""
+    """Docs/adr/0076: no key, a mistyped one, one of another kind or region is said before any look-up."""
     _, valid = live.issue()
     _, management = live.issue("management")
     _, secret = live.issue("secret")

@@ -24,10 +24,9 @@ from svc.http.openapi import emit
 from svc.http.routes import API
 from tests.spec.automation import Automation
 from tests.spec.subscriber import Names
-from tests.support import live as live_services
 from tests.support import schemathesis_hooks
 from tests.support.conformance import find
-from tests.support.effort import LONG, effort
+from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
@@ -42,9 +41,6 @@ CHECKS = (
 """Whether a request is refused or taken is the business of the tests of its operation."""
 EXAMPLES = effort(4, 10)
 """Random requests per operation, and of chains as many."""
-PHASES = "examples,coverage,fuzzing,stateful"
-ON_ANOTHER_ENGINE = PHASES if LONG else "examples,stateful"
-"""Boundary values and random ones are refused, nearly all, before a store is asked: they are sent to LMDB alone."""
 LIMIT_S = 300
 SHOP = "shop.example"
 """The host that the examples of the document name."""
@@ -80,7 +76,7 @@ async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
     done = await run(
         tmp_path,
         *("--config-file", str(settings), "run", str(document), "--url", live.url),
-        *("--phases", PHASES if live_services.ENGINE == "lmdb" else ON_ANOTHER_ENGINE, "--checks", ",".join(CHECKS)),
+        *("--phases", "examples,coverage,fuzzing,stateful", "--checks", ",".join(CHECKS)),
         *("--max-examples", str(EXAMPLES), "--generation-deterministic", "--no-shrink", "--warnings", "off"),
         *("--report", "har", "--report-har-path", str(sent)),
     )

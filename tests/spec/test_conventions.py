@@ -407,6 +407,7 @@ async def test_invalid_http_gets_the_error_body_too(live: Live):
     assert_error(await live.raw(large), 431, "header_fields_too_large")
 
 
+@pytest.mark.every_case
 async def test_an_internal_error_reveals_nothing(live: Live):
     """Decisions 1.7: `500 internal_error`. Here the organization of a valid key is gone from the store."""
     _, secret = live.issue()

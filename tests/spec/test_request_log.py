@@ -17,8 +17,6 @@ from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
 
-pytestmark = pytest.mark.any_store
-
 
 @pytest.fixture
 def logged() -> Generator[list[Any]]:

@@ -64,6 +64,7 @@ class Chance:
         self._log_version = math.log(statistics.version_share(features))
         self._counts = counts
         self._known: dict[tuple[int, bool, bool], float] = {}
+        self._summed: dict[int, float] = {}
 
     def distinct(self) -> bool:
         """Whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected to
@@ -94,18 +95,26 @@ class Chance:
             expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
         covering = _EXACT_COVERS if exact else _COVERED_BITS
         at_least: float | None = None
+        log_agreement = self._singly(agreement)
         for kind, covered in covering:
             if agreement & covered == covered and kind in self._counts:
                 seen = max(self._counts[kind] - 1.0, 0.0)
                 expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
                 # Of those that the block shows, as many as agree on what it does not cover, too.
-                agreeing = math.log(seen) + self._singly(agreement & ~covered) if seen > 0.0 else -math.inf
+                agreeing = math.log(seen) + log_agreement - self._singly(covered) if seen > 0.0 else -math.inf
                 at_least = agreeing if at_least is None else min(at_least, agreeing)
         return expected if at_least is None else max(expected, at_least)
 
     def _singly(self, agreement: int) -> float:
-        logs = self._logs
-        return sum(weight * logs[attribute] for bit, attribute, weight in _SINGLY[0][0] if agreement & bit)
+        known = self._summed.get(agreement)
+        if known is None:
+            logs = self._logs
+            known = 0.0
+            for bit, attribute, weight in _SINGLY[0][0]:
+                if agreement & bit:
+                    known += weight * logs[attribute]
+            self._summed[agreement] = known
+        return known
 
     def _by_frequency(self, agreement: int) -> float:
         logs = self._logs

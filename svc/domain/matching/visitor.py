@@ -80,7 +80,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def has_near_network(self, near_network: int) -> bool:
         """Whether it used this network before; never where the network is not known (0)."""
-        return near_network != 0 and any(near == near_network for near, _ in self.networks)
+        if near_network:
+            for near, _ in self.networks:
+                if near == near_network:
+                    return True
+        return False
 
     @property
     def was_hidden(self) -> bool:

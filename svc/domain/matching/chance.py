@@ -95,13 +95,14 @@ class Chance:
             expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
         covering = _EXACT_COVERS if exact else _COVERED_BITS
         at_least: float | None = None
-        log_agreement = self._singly(agreement)
         for kind, covered in covering:
             if agreement & covered == covered and kind in self._counts:
                 seen = max(self._counts[kind] - 1.0, 0.0)
                 expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
                 # Of those that the block shows, as many as agree on what it does not cover, too.
-                agreeing = math.log(seen) + log_agreement - self._singly(covered) if seen > 0.0 else -math.inf
+                agreeing = -math.inf
+                if seen > 0.0:
+                    agreeing = math.log(seen) + self._singly(agreement) - self._singly(covered)
                 at_least = agreeing if at_least is None else min(at_least, agreeing)
         return expected if at_least is None else max(expected, at_least)
 

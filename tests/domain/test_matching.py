@@ -386,10 +386,14 @@ def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("ip", "token", "keeps_tokens", "alike", "least"),
     [
-        ("81.2.69.9", None, False, 1.0, parameters.LINK_AT_HOME),
-        ("81.2.69.9", None, False, 4.0, parameters.LINK_AT_HOME),
+        ("81.2.69.142", None, False, 1.0, parameters.LINK_AT_HOME),
+        ("81.2.69.142", None, False, 4.0, parameters.LINK_AT_HOME),
+        ("81.2.69.9", None, False, 1.0, parameters.LINK_ELSEWHERE),
         ("81.2.99.3", None, False, 1.0, parameters.LINK_ELSEWHERE),
         ("203.0.113.9", None, False, 1.0, parameters.LINK_ELSEWHERE),
+        ("81.2.69.142", "another-token-0123456789", False, 1.0, parameters.LINK_WITH_TOKEN_NEARBY),
+        ("81.2.99.3", "another-token-0123456789", True, 1.0, parameters.LINK_WITH_TOKEN_NEARBY),
+        ("81.2.99.3", "another-token-0123456789", True, 4.0, parameters.LINK_WITH_TOKEN[1]),
         ("203.0.113.9", "another-token-0123456789", False, 1.0, parameters.LINK_WITH_TOKEN[0]),
         ("203.0.113.9", "another-token-0123456789", True, 4.0, parameters.LINK_WITH_TOKEN[1]),
         ("203.0.113.9", None, True, 1.0, parameters.LINK_PRIVATE[0]),

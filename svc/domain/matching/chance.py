@@ -64,6 +64,7 @@ class Chance:
         self._log_version = math.log(statistics.version_share(features))
         self._counts = counts
         self._known: dict[tuple[int, bool, bool], float] = {}
+        self._summed: dict[int, float] = {}
 
     def distinct(self) -> bool:
         """Whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected to
@@ -99,13 +100,22 @@ class Chance:
                 seen = max(self._counts[kind] - 1.0, 0.0)
                 expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
                 # Of those that the block shows, as many as agree on what it does not cover, too.
-                agreeing = math.log(seen) + self._singly(agreement & ~covered) if seen > 0.0 else -math.inf
+                agreeing = -math.inf
+                if seen > 0.0:
+                    agreeing = math.log(seen) + self._singly(agreement) - self._singly(covered)
                 at_least = agreeing if at_least is None else min(at_least, agreeing)
         return expected if at_least is None else max(expected, at_least)
 
     def _singly(self, agreement: int) -> float:
-        logs = self._logs
-        return sum(weight * logs[attribute] for bit, attribute, weight in _SINGLY[0][0] if agreement & bit)
+        known = self._summed.get(agreement)
+        if known is None:
+            logs = self._logs
+            known = 0.0
+            for bit, attribute, weight in _SINGLY[0][0]:
+                if agreement & bit:
+                    known += weight * logs[attribute]
+            self._summed[agreement] = known
+        return known
 
     def _by_frequency(self, agreement: int) -> float:
         logs = self._logs

@@ -23,7 +23,7 @@ from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import TABLE_OF_RELEASES, releases_between
-from svc.domain.matching.visitor import CAME_BACK
+from svc.domain.matching.visitor import CAME_BACK, STRANGERS, VARIES
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class _Judge:
             return 0.0, 0.0, far_clones, HIDDEN
         same_wide = False
         for place, (known_near, known_wide) in enumerate(visitor.networks):
-            if known_near == near:
+            if known_near == near and visitor.addresses[place] in (0, VARIES, self.features.address):
                 log_same = math.log(self.same_network[place > 0])
                 network_context = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
                 return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, network_context
@@ -286,8 +286,10 @@ class _Judge:
         features = self.features
         if not features.token:
             return 0.0
-        if any(token & ~CAME_BACK == features.token for token in visitor.tokens):
-            return 0.0  # one on probation: it proves nothing here, and is nobody else's
+        for token, left in zip(visitor.tokens, visitor.probation, strict=True):
+            if token & ~CAME_BACK == features.token:
+                # One on probation proves nothing here, and is nobody else's.
+                return parameters.LOG_STRANGERS_TOKEN if left == STRANGERS else 0.0
         if features.token_is_new:
             forgets = features.forgetful and gap_days > parameters.FORGETFUL_DAYS
             usual = parameters.FORGETFUL_COMES_WITHOUT_TOKEN if forgets else parameters.COMES_WITHOUT_TOKEN
@@ -365,11 +367,12 @@ def decide(
 def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float]) -> float:
     """The calibrated probability from which on the report is linked to this candidate."""
     alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
+    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
     if features.token:
-        return parameters.LINK_WITH_TOKEN[alike]
+        nearby = at_home or best.network_context == WIDE
+        return parameters.LINK_WITH_TOKEN_NEARBY if nearby and not alike else parameters.LINK_WITH_TOKEN[alike]
     if best.visitor.keeps_tokens:
         return parameters.LINK_PRIVATE[alike]
-    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
     return parameters.LINK_AT_HOME if at_home else parameters.LINK_ELSEWHERE
 
 

@@ -266,6 +266,9 @@ FORGETFUL_DAYS: Final = 7
 LOG_OTHER_LIVE_TOKEN: Final = -11.5
 """It brings a stored token that we do not know, while this visitor has a living one."""
 
+LOG_STRANGERS_TOKEN: Final = -40.0
+"""It brings the token of another device that once passed for this visitor."""
+
 RETURN_RATE_WITH_TOKEN: Final = (0.23, 0.03, 0.97)
 RETURN_RATE_WITHOUT_TOKEN: Final = (0.8, 0.5, 0.97)
 RETURN_RATE_VISITS: Final = 40.0
@@ -338,12 +341,14 @@ CROWDED_DEVICES: Final = 1.5
 LINK_AT_HOME: Final = 0.87
 LINK_ELSEWHERE: Final = 0.93
 LINK_WITH_TOKEN: Final = (0.8, 0.97)
-LINK_PRIVATE: Final = (0.75, 0.92)
+LINK_WITH_TOKEN_NEARBY: Final = 0.5
+LINK_PRIVATE: Final = (0.75, 0.8)
 """Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
 token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; and
 anywhere else, where nothing but likeness speaks, and where equal devices stand that nobody has seen yet. With a token
 that is not known, and without one for a visitor whose tokens come back: where no other device is known to report what
-this one does, and where one is. The curves are cautious for the former of each pair, and not for the latter."""
+this one does, and where one is. With an unknown token and without such another device, there or in the same wide
+network: what is likelier than not, since a token that joined in doubt is given back when the older one returns."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""

@@ -13,7 +13,7 @@ enough for that is easily made by anybody who copied one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -32,7 +32,7 @@ from svc.domain.matching.decision import (
     token_standing,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.visitor import CAME_BACK, Visitor, first_record
+from svc.domain.matching.visitor import CAME_BACK, IN_DOUBT, STRANGERS, Visitor, first_record
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -191,7 +191,7 @@ def _trials(
     weights: tuple[float, float],
 ) -> tuple[CalibrationSample, ...]:
     """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
-    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
+    candidates = _records(index, _numbers(read, parameters.RECORDS_READ - 1))
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
     as_return = decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics)
     parents = {number: visitor.parent for number, visitor in candidates}
@@ -271,10 +271,13 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
 
 
 def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
-    """The judgement on all that stand near this report in any block."""
+    """The judgement on all that stand near this report in any block, and on the visitor of a token on probation."""
     read = _blocks(index, features)
-    # The token's record, when there was one, is among the records that may be read.
-    candidates = _candidates(index, read, parameters.RECORDS_READ - 1)
+    numbers = _numbers(read, parameters.RECORDS_READ - 1)
+    for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
+        if number not in numbers:
+            numbers.append(number)
+    candidates = _records(index, numbers)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
     return Found(decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
 
@@ -288,9 +291,9 @@ def _counts(read: dict[int, Block]) -> dict[int, float]:
     return {kind: block.count for kind, block in read.items()}
 
 
-def _candidates(index: Index, read: dict[int, Block], most: int) -> list[tuple[int, Visitor]]:
-    """The visitors to compare with."""
-    found = ((number, index.visitor(number)) for number in _numbers(read, most))
+def _records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visitor]]:
+    """Of the visitors that were not deleted."""
+    found = ((number, index.visitor(number)) for number in numbers)
     return [(number, visitor) for number, visitor in found if visitor is not None]
 
 
@@ -357,7 +360,7 @@ def _linked(
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
             dropped = (token_key(visitor.tokens[0]),)
-            visitor = visitor.without_newest_token()
+            visitor = visitor.disowning_newest_token()
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, judgement))
         if dropped or _differs(after, before):
             postings = tuple((key, 1.0) for key in _keys_to_add(features, before))
@@ -366,8 +369,11 @@ def _linked(
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
         # Not that of a private window: seen again with a stranger's token, it would make that token this visitor's.
         after = visitor.counted(features, remembered=not private)
-        if not private and features.exact not in visitor.exact_hashes:
-            postings = ((blocks.exact_key(features.exact), 1.0),)
+        added = [] if private or features.exact in visitor.exact_hashes else [blocks.exact_key(features.exact)]
+        if features.token and not visitor.has_token(features.token):
+            added.append(token_key(features.token))
+        if added:
+            postings = tuple((key, 1.0) for key in added)
             changed = after
     if changed is None and gap_s > _COUNTED_AFTER_S:
         changed = after
@@ -394,8 +400,16 @@ def _is_proven(features: Features, visitor: Visitor, judgement: LinkDecision) ->
 
 
 def _shared_by_two(features: Features, visitor: Visitor) -> bool:
-    """Two stored tokens alternate, and with them the network or the report: not one browser on two sites."""
-    if not visitor.tokens or not visitor.tokens[0] & CAME_BACK or visitor.tokens[0] & ~CAME_BACK == features.token:
+    """Whether the newest token is another device's, now that an older one came back: who had lost that would not bring
+    it again. One that joined in doubt is. Others are where network or report alternates with the tokens: else it is one
+    browser on two sites.
+    """
+    if not visitor.tokens or visitor.tokens[0] & ~CAME_BACK == features.token:
+        return False
+    left = visitor.probation[0]
+    if left in (STRANGERS, IN_DOUBT):
+        return left == IN_DOUBT
+    if left < visitor.token_probation(features.token) or not (left or visitor.tokens[0] & CAME_BACK):
         return False
     last = visitor.networks[0][0] if visitor.networks else 0
     moved = bool(features.near_network) and last not in (0, features.near_network)

@@ -33,6 +33,12 @@ _FORMER: Final = struct.Struct("<BI")
 
 CAME_BACK: Final = 1
 """Lowest bit of a token in a record: it was read back from the browser's storage at least once."""
+IN_DOUBT: Final = PROBATION_DAYS + 1
+"""Days of probation of a token that joined by a link which was not sure enough to change the template."""
+STRANGERS: Final = 255
+"""In place of days of probation: the token of another device that passed for this visitor."""
+VARIES: Final = 1
+"""In place of an address: proven visits came from several addresses of that network."""
 _DAY_S: Final = 86_400
 
 
@@ -74,7 +80,11 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def has_near_network(self, near_network: int) -> bool:
         """Whether it used this network before; never where the network is not known (0)."""
-        return near_network != 0 and any(near == near_network for near, _ in self.networks)
+        if near_network:
+            for near, _ in self.networks:
+                if near == near_network:
+                    return True
+        return False
 
     @property
     def was_hidden(self) -> bool:
@@ -88,8 +98,12 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Whether it came before from an address that tells where it is."""
         return any(near for near, _ in self.networks)
 
-    def without_newest_token(self) -> Visitor:
-        """The record as it was before its newest token joined, to judge a visit as if it had come without."""
+    def disowning_newest_token(self) -> Visitor:
+        """The record after its newest token showed to be another device's. One that joined by likeness is remembered
+        as that; one that was proven may be this visitor's after all.
+        """
+        if self.probation[0]:
+            return msgspec.structs.replace(self, probation=(STRANGERS, *self.probation[1:]))
         return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
 
     def is_proven_address(self, features: Features) -> bool:
@@ -100,6 +114,10 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def keeps_tokens(self) -> bool:
         """Whether a token of this visitor ever came back: its browser stores them, private windows apart."""
         return any(token & CAME_BACK for token in self.tokens)
+
+    def has_token(self, token: int) -> bool:
+        """Whether it brought this token before."""
+        return any(known & ~CAME_BACK == token for known in self.tokens)
 
     def token_probation(self, token: int) -> int:
         """Days of probation that are left to this token; those of a token that would join now, where it is unknown."""
@@ -113,10 +131,16 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         The time of the template stays with it: changes are judged by how long it has had to age.
         """
+        tokens, probation = self.tokens, self.probation
+        if features.token and not self.has_token(features.token):
+            tokens = (features.token | (not features.token_is_new), *tokens)[:TOKENS]
+            probation = (IN_DOUBT, *probation)[:TOKENS]
         return msgspec.structs.replace(
             self,
             visits=min(self.visits + 1, _MOST_VISITS),
             visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
+            tokens=tokens,
+            probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES) if remembered else self.exact_hashes,
         )
 
@@ -133,7 +157,10 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         network = (features.near_network, features.wide_network)
         known = dict(zip(networks, addresses, strict=True))
         networks = _first(network, networks, NETWORKS)
-        known[network] = features.address if proven else known.get(network, 0)
+        address = known.get(network, 0)
+        if proven:
+            address = features.address if address in (0, features.address) else VARIES
+        known[network] = address
         addresses = tuple(known[each] for each in networks)
         tokens, probation = self.tokens, self.probation
         if features.token:
@@ -167,9 +194,9 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def _probation_after(self, features: Features, now_ms: int) -> int:
         """What is left to the report's token after this visit: one day less on each new day on a known network."""
-        left = self.token_probation(features.token)
+        left = min(self.token_probation(features.token), PROBATION_DAYS)
         is_new_day = now_ms // 1000 // _DAY_S > self.last_seen_s // _DAY_S
-        joined = any(token & ~CAME_BACK == features.token for token in self.tokens)
+        joined = self.has_token(features.token)
         counts = left and joined and is_new_day and self.has_near_network(features.near_network)
         return left - bool(counts)
 

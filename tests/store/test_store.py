@@ -53,6 +53,21 @@ async def test_a_later_job_sees_the_changes_of_earlier_ones_in_the_batch(tmp_pat
     store.close()
 
 
+def test_rows_behind_all_others_fill_their_pages(tmp_path: Path):
+    """As those in the order of time are: three to a page, and not two. A row among the others is found, too."""
+    store = Store.open(tmp_path, inline, durable=False)
+    put_large = lambda number: lambda transaction: transaction.put(STATISTICS, (number, 0, 0), bytes(1300))  # noqa: E731
+    numbers = [number for number in range(200) if number != 77]
+    for first in range(0, len(numbers), 4):
+        store.write_now([put_large(number) for number in numbers[first : first + 4]])
+    with store.read() as snapshot:
+        assert snapshot.size(STATISTICS) <= (200 // 3 + 3) * 4096
+    store.write_now([put_large(number) for number in (77, 200)])
+    with store.read() as snapshot:
+        assert [key[0] for key, _ in snapshot.scan(STATISTICS)] == list(range(201))
+    store.close()
+
+
 async def test_a_snapshot_does_not_change_while_it_is_read(tmp_path: Path):
     store = Store.open(tmp_path, inline)
     store.write_now([partial(put, number=1, balance=1)])

@@ -44,7 +44,7 @@ _OWN = re.compile(rb"[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}-[0-9A-Fa-f-]{27}")
 def captured() -> dict[tuple[str, str], dict[str, Any]]:
     """(device or tag, major version) -> signals, of the web SDK's captures."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for name in ("sdk-ladder", "automation"):
+    for name in ("sdk-upgrades", "automation"):
         for line in gzip.decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()).splitlines():
             visit = json.loads(line)
             signals = visit["signals"]

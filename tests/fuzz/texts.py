@@ -249,7 +249,7 @@ KNOWN_PATHS = [
 
 def check_path(path: str, found: RouteMatch | None) -> None:
     if found is not None:
-        assert set(found.place.routes)
+        assert set(found.resource.routes)
         assert all(value and value in unquote(path) for value in found.path.values())
 
 

@@ -498,4 +498,4 @@ def test_a_visitor_is_exported_under_both_names(run: Run, shop: Shop, tmp_path: 
 
 
 def test_a_table_erased_by_a_function_without_a_reader_is_detected():
-    assert unread({"forget_report": (), "forget_more": ()}) == {"forget_more"}
+    assert unread({"purge_report": (), "purge_more": ()}) == {"purge_more"}

@@ -27,6 +27,7 @@ from svc.store.store import Store
 from svc.store.tables import (
     BLOCKS,
     CHALLENGES,
+    DELETED_VISITORS,
     DUE,
     ERASURES,
     KEYS,
@@ -85,6 +86,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Toured:
         put(SETTLEMENTS, 1, 20454, value=Settlement(1, 2, 3, 4, 5, 6)),
         put(ERASURES, 1, b"A" * 20, value=0),
         put(REMOVED_ENDPOINTS, 1, 2, value=b""),
+        put(DELETED_VISITORS, 1, 9, value=1_767_225_600_000),
         put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),
         put(MANUAL, 1, 2, value=DeliveryKey(NOBODY.bytes, "test")),
         put(REFUSALS, 1, "key_x/invalid_signals", value=refusals),

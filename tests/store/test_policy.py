@@ -99,7 +99,7 @@ def test_tables_are_collected_in_order_and_invalid_references_are_rejected():
         declared({"A": EVENTS, "B": notes, "C": replace(notes)})
 
 
-@pytest.mark.parametrize("function", ["nobody", "forget_report"])
+@pytest.mark.parametrize("function", ["nobody", "purge_report"])
 def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str):
     notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
     with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):

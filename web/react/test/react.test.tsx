@@ -14,6 +14,8 @@ let root: Root | undefined;
 let state: VisitorState | undefined;
 
 beforeEach(() => {
+  localStorage.clear();
+  sessionStorage.clear();
   vi.stubGlobal("IS_REACT_ACT_ENVIRONMENT", true);
   sdk.identify.mockReset().mockResolvedValue(FOUND);
   sdk.forget.mockReset().mockResolvedValue(undefined);

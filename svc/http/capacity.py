@@ -64,7 +64,8 @@ class EdgeState:
     departures: Departures = field(default_factory=Departures)
     lean: bool = True
     """Whether plain requests take the lean path."""
-    connections: set[OpenConnection] = field(default_factory=set[OpenConnection])
+    connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
+    """Those that are open, in the order in which they came: they are drained, and evicted of the same age, in it."""
     accepted: int = 0
     over_cap: int = 0
     evicted: int = 0

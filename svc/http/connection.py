@@ -77,13 +77,13 @@ class Connection:
 
     async def run(self) -> None:
         """Serve requests until the connection ends; the socket is closed in any case."""
-        self.shared.connections.add(self)
+        self.shared.connections[self] = None
         try:
             with self._life:
                 if not self.shared.draining and await self._open():
                     await self._serve()
         finally:
-            self.shared.connections.discard(self)
+            self.shared.connections.pop(self, None)
             if self._is_cut:
                 # Without the reset the kernel would go on offering the unread answer for minutes.
                 with suppress(OSError):
@@ -109,7 +109,7 @@ class Connection:
 
     def evict(self) -> None:
         """End at once. A request that has begun gets a 503 if that takes no waiting."""
-        self.shared.connections.discard(self)
+        self.shared.connections.pop(self, None)
         if self._http.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
             with suppress(OSError):
                 os.write(self._socket.fileno(), self.shared.refusal(503))

@@ -185,7 +185,7 @@ class Simulation:
         with self.machine.store.read() as snapshot:
             for table in TABLES:
                 for row in snapshot.scan(table):
-                    self.digest.update(f"{table.name} {row}\n".encode())
+                    self.trace(f"{table.name} {row}")
         self.machine.store.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.store.codec import CorruptionError
 from svc.store.directory import open_directory
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.migrations import MIGRATIONS
 from svc.store.store import Store
 from tests.support.worlds import inline
 
@@ -40,13 +43,19 @@ def opened(tmp_path: Path) -> Iterator[CountingStore]:
     found.close()
 
 
+def begun(directory: Path) -> EarlyIntegrityCheck:
+    check = EarlyIntegrityCheck.begin(directory)
+    assert check is not None
+    return check
+
+
 def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: CountingStore):
-    EarlyIntegrityCheck.begin(data).finish(opened)
+    begun(data).finish(opened)
     assert opened.checks == 0
 
 
 def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: CountingStore):
-    check = EarlyIntegrityCheck.begin(data)
+    check = begun(data)
     store = open_directory(data, inline, os.urandom).store
     check.finish(opened)
     store.close()
@@ -60,17 +69,25 @@ def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened
         pages[place] ^= 64
     file.write_bytes(pages)
     with pytest.raises(CorruptionError, match="page"):
-        EarlyIntegrityCheck.begin(data).finish(opened)
+        begun(data).finish(opened)
     assert opened.checks == 0
 
 
 def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: CountingStore):
-    EarlyIntegrityCheck.begin(tmp_path / "nothing").finish(opened)
+    begun(tmp_path / "nothing").finish(opened)
     assert opened.checks == 1
 
 
 def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
-    check = EarlyIntegrityCheck.begin(data)
+    check = begun(data)
     check.finish(opened)
     with pytest.raises(ChildProcessError):
         os.waitpid(check._process, os.WNOHANG)
+
+
+def test_an_older_store_is_not_checked_while_it_is_upgraded(data: Path, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as later:
+        later.setattr("svc.cli.early_integrity_check.MIGRATIONS", (*MIGRATIONS, lambda _: None))
+        assert EarlyIntegrityCheck.begin(data) is None
+    with closing(LmdbEngine.open(data / "store")):  # nothing has it open any more
+        pass

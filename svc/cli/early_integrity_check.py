@@ -7,13 +7,15 @@ together for stores of up to some six gigabytes (ADR 44).
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from enum import IntEnum
 from pathlib import Path
 
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckDepth
+from svc.store.engine import CheckDepth, EngineError
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.store import Store
+from svc.store.migrations import MIGRATIONS
+from svc.store.store import Store, version_of
 
 
 class _Status(IntEnum):
@@ -34,10 +36,13 @@ class EarlyIntegrityCheck:
         self._said = said
 
     @classmethod
-    def begin(cls, directory: Path) -> EarlyIntegrityCheck:
+    def begin(cls, directory: Path) -> EarlyIntegrityCheck | None:
         """Check the store of this data directory, as `Store.check_pages` does. To be called before there are threads,
-        and while this process has no store open.
+        and while this process has no store open. `None` for an older store: it is upgraded first, and an upgrade is
+        refused while another process has the store open.
         """
+        if _is_older(directory / "store"):
+            return None
         said, tell = os.pipe()
         process = os.fork()
         if process == 0:
@@ -63,6 +68,15 @@ class EarlyIntegrityCheck:
                 raise CorruptionError(problem)
             case _:
                 store.check_pages()
+
+
+def _is_older(store: Path) -> bool:
+    """Whether an upgrade comes first. A store that cannot be read is none: the check says what is wrong with it."""
+    try:
+        with closing(LmdbEngine.open_read_only(store, live=True)) as engine:
+            return 0 < version_of(engine) < len(MIGRATIONS)
+    except (CorruptionError, EngineError):
+        return False
 
 
 def _check(store: Path, tell: int) -> _Status:

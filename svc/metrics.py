@@ -33,6 +33,7 @@ from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
 from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
+from svc.domain.history import LOOKALIKES
 from svc.domain.quotas import Quotas
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.records import EndpointStatus
@@ -113,6 +114,12 @@ QUOTA_REACHED = Metric(
     ("quota",),
 )
 DUPLICATES = Metric("svc_duplicates", "counter", "Duplicates of an earlier one with the same Idempotency-Key.")
+FLOODING = Metric(
+    "svc_flooding_identifications",
+    "counter",
+    f"Identifications from addresses that flood: {LOOKALIKES} new visitors of the organization sent others' reports "
+    "from there that day.",
+)
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
 LOOKUPS = Metric(
@@ -381,6 +388,7 @@ def _identifications(counters: IdentificationStatistics) -> Figures:
     yield IDENTIFICATIONS, counters.matched.items()
     yield QUOTA_REACHED, by(counters.quotas)
     yield DUPLICATES, one(counters.duplicates)
+    yield FLOODING, one(counters.flooding)
     yield LEVELS, by(counters.levels)
     yield SIGNALS, by(counters.signals)
     yield LOOKUPS, counters.networks.items()

@@ -14,7 +14,7 @@ import msgspec
 
 from bench.linkage.judge import Answer
 from bench.linkage.streams import Request, Stream, client_token
-from svc.domain.history import ADDRESS_LESSONS, VISITOR_LESSONS
+from svc.domain.history import ADDRESS_LESSONS, LOOKALIKES, VISITOR_LESSONS
 from svc.domain.matching import Features, extract, match_visitor
 from svc.domain.matching.features import hash64
 from svc.domain.matching.recognition import likeliest_visitor
@@ -77,12 +77,15 @@ def answers(
     organization = Organization()
     tokens: set[str] = set()
     lessons: Counter[tuple[int, int | str]] = Counter()
+    lookalikes: Counter[tuple[int, str]] = Counter()
     for request, visit in zip(stream.requests, stream.visits, strict=True):
         features = extraction.features(request)
         if with_tokens and request.storage_id:
             features = with_token(features, client_token(request.storage_id), seen=tokens)
         at_ms = round(visit.at_s * 1000)
-        recognition = match_visitor(organization, organization.statistics, features, at_ms)
+        day = at_ms // DAY_MS
+        flooding = lookalikes[day, request.ip] >= LOOKALIKES
+        recognition = match_visitor(organization, organization.statistics, features, at_ms, flooding=flooding)
         if watch is not None and recognition.outcome not in _NOT_JUDGED:
             unproven = features.without_token() if recognition.token_conflict else features
             judgement = likeliest_visitor(organization, organization.statistics, unproven, at_ms).judgement
@@ -92,8 +95,8 @@ def answers(
             organization.last_number += 1
             yield Answer(organization.last_number)
             continue
+        lookalikes[day, request.ip] += recognition.lookalike
         number = organization.apply(recognition)
-        day = at_ms // DAY_MS
         of_visitor, of_address = (day, number), (day, request.ip)
         if lessons[of_visitor] < VISITOR_LESSONS and lessons[of_address] < ADDRESS_LESSONS:
             lessons[of_visitor] += 1

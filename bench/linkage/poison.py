@@ -77,6 +77,7 @@ CASES: dict[str, tuple[Attack | None, int, bool]] = {
     "copies with fresh tokens, 2000": (copies_with_fresh_tokens, 2000, False),
     "copies with fresh tokens, 20000": (copies_with_fresh_tokens, 20000, False),
     "devices that never return, 2000": (devices_that_never_return, 2000, False),
+    "devices that never return, 20000": (devices_that_never_return, 20000, False),
     "one report, ten networks, 2000": (one_report_ten_networks, 2000, False),
     "none, tokens": (None, 0, True),
     "one token for ten devices, 20000, tokens": (one_token_for_ten_devices, 20000, True),

@@ -30,6 +30,8 @@ class IdentificationStatistics(msgspec.Struct, frozen=True):
     """By state of the network facts, and the reason where there are none."""
     duplicates: int
     """Answered from an earlier one with the same `Idempotency-Key`."""
+    flooding: int
+    """From an address that floods (`history.is_flooding`)."""
     quotas: dict[Quota, int]
     """Identifications that met a quota of their organization, by quota."""
 
@@ -43,6 +45,7 @@ class IdentificationCounters:
         self._signals: Counter[str] = Counter()
         self._networks: Counter[tuple[str, str]] = Counter()
         self._duplicates = 0
+        self._flooding = 0
         self._quotas: Counter[Quota] = Counter(dict.fromkeys(QUOTAS, 0))
         self._told_at: dict[int, float] = {}
 
@@ -61,6 +64,7 @@ class IdentificationCounters:
         self._levels[verdict.suspect_level or NOT_SCORED] += 1
         for fired in verdict.signals or ():
             self._signals[fired.signal] += 1
+        self._flooding += recorded.flooding
 
     def is_news(self, organization: int, now_s: float) -> bool:
         """Whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
@@ -82,6 +86,7 @@ class IdentificationCounters:
             signals=dict(self._signals),
             networks=dict(self._networks),
             duplicates=self._duplicates,
+            flooding=self._flooding,
             quotas=dict(self._quotas),
         )
 

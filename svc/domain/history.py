@@ -4,8 +4,9 @@ What may live here: what is remembered of visitors, addresses and reports, how i
 it shows. Pure: records in, records and observations out; the identification's transaction reads and writes them.
 
 Everything remembered is short, whatever a visitor or an address does: a visitor's record has at most 6 counts, 6
-addresses and 3 countries, an address's at most 16 visitors, and a full one is written no more that day. What lies
-outside its window is ignored, on either side, so that a clock that jumps brings nothing to life and keeps nothing.
+addresses and 3 countries, an address's at most 16 visitors, and one that is full and floods is written no more that
+day. What lies outside its window is ignored, on either side, so that a clock that jumps brings nothing to life and
+keeps nothing.
 
 Thresholds are set so that what people do every day stays silent: they move between Wi-Fi and mobile data, share the
 address of an office or of a carrier, send a report again after a failure, and own uncommon hardware.
@@ -67,6 +68,10 @@ the simulated streams of `docs/internals/accuracy.md` 1 visit of 10,000 comes af
 ADDRESS_LESSONS: Final = 16
 """Visits from one address (an IPv6 /64) that matching learns from in a UTC day. In the streams no address has more than
 9; behind a large one, an office or a carrier, the first visitors of the day are a sample of the others."""
+LOOKALIKES: Final = 32
+"""New visitors from one public address (an IPv6 /64) in a UTC day whose very report others sent before. From then on it
+floods: what comes from it is matched as usual and changes little (`match_visitor`). Honest lookalikes, such as phones
+of one model behind a carrier, are known again by token and network and hardly by their reports."""
 
 _Key = TypeVar("_Key", int, str)
 
@@ -93,6 +98,8 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     """The country that each one's clock is set to, in the same order."""
     lessons: int = 0
     """Visits of this day that matching learned from, up to `ADDRESS_LESSONS`."""
+    lookalikes: int = 0
+    """New visitors of this day whose very report others sent before, up to `LOOKALIKES`."""
 
 
 class ReportFingerprint(msgspec.Struct, frozen=True, array_like=True):
@@ -118,6 +125,8 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     at_s: int
     address: int
     """64-bit id, of the /64 where the address is an IPv6 one."""
+    is_public: bool
+    """`False` where the address may stand for everybody, as that of a reverse proxy that is not declared."""
     counts_address: bool
     """`False` where addresses change by themselves: Tor and privacy relays pick another exit as they like."""
     country: str | None
@@ -138,6 +147,7 @@ def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms:
     return HistoryEvidence(
         at_s=at_ms // 1000,
         address=address_id(ip),
+        is_public=network.state == "enriched",
         counts_address=not wanders,
         country=None if wanders or network.vpn else network.country_code,
         homeland=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
@@ -218,7 +228,23 @@ def met(before: AddressHistory, visitor: int, homeland: str) -> AddressHistory:
     """
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
-    return AddressHistory((*before.visitors, visitor), (*before.homelands, homeland), before.lessons)
+    return msgspec.structs.replace(
+        before, visitors=(*before.visitors, visitor), homelands=(*before.homelands, homeland)
+    )
+
+
+def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHistory:
+    """The day of an address with a new visitor whose very report others sent before; the same object where the address
+    is not public, or floods.
+    """
+    if not seen.is_public or before.lookalikes >= LOOKALIKES:
+        return before
+    return msgspec.structs.replace(before, lookalikes=before.lookalikes + 1)
+
+
+def is_flooding(address: AddressHistory) -> bool:
+    """Whether so many new visitors with known reports came from the address today that most may be copies."""
+    return address.lookalikes >= LOOKALIKES
 
 
 def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:

@@ -307,6 +307,7 @@ async def test_an_identification_that_fails_in_its_transaction_fails_alone(found
     assert sum(counters.statistics().matched.values()) == 2
 
 
+@pytest.mark.slow
 async def test_no_organization_waits_for_another_of_its_batch(cluster: Cluster, tmp_path: Path):
     """The database lets nobody write for the first one."""
     opened, held = open_served(tmp_path, World.real()), await Wire.connect(url_of(tmp_path))

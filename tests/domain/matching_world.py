@@ -93,9 +93,9 @@ class Organization:
         self.blocks_read.clear()
         self.visitors_read.clear()
 
-    def visit(self, features: Features, now_ms: int = START_MS) -> Seen:
+    def visit(self, features: Features, now_ms: int = START_MS, *, flooding: bool = False) -> Seen:
         self.forget_reads()
-        recognition = match_visitor(self, self.statistics, features, now_ms)
+        recognition = match_visitor(self, self.statistics, features, now_ms, flooding=flooding)
         self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))

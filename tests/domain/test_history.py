@@ -14,6 +14,7 @@ from svc.domain.history import (
     DAY_S,
     ENOUGH_DEVICES,
     HOUR_S,
+    LOOKALIKES,
     MANY_ADDRESSES,
     MANY_COUNTRIES,
     MANY_HOMELANDS,
@@ -28,6 +29,7 @@ from svc.domain.history import (
     VisitorHistory,
     address_id,
     is_crossroads,
+    is_flooding,
     is_remembered,
     met,
     rare_device,
@@ -36,6 +38,7 @@ from svc.domain.history import (
     velocity,
     visited,
     with_crossroads,
+    with_lookalike,
 )
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.model import Attribute, Claims, Network, Observation, Report
@@ -347,6 +350,24 @@ def test_an_address_with_a_complete_sample_no_longer_changes():
     full = day_of(*WORLD * 2)
     assert len(full.visitors) == SAMPLED_VISITORS
     assert met(full, 999, "FR") is full
+
+
+def test_an_address_floods_after_so_many_lookalikes_and_then_no_longer_changes():
+    history = day_of(*WORLD)
+    for _ in range(LOOKALIKES):
+        assert not is_flooding(history)
+        history = with_lookalike(history, seen())
+    assert is_flooding(history)
+    assert with_lookalike(history, seen()) is history
+    assert history.visitors == day_of(*WORLD).visitors
+
+
+def test_an_address_that_may_stand_for_everybody_never_floods():
+    hidden = seen(network=Network(state="unavailable", reason="private_address"))
+    history = AddressHistory()
+    assert with_lookalike(history, hidden) is history
+    tor = seen(network=Network(state="enriched", tor=True))
+    assert with_lookalike(history, tor).lookalikes == 1
 
 
 @pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "proxy", "hosting"])

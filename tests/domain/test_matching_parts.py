@@ -50,6 +50,7 @@ visitors = st.tuples(st.integers(0, TOKENS), st.integers(0, NETWORKS)).flatmap(
         tokens=st.tuples(*[u64] * sizes[0]),
         probation=st.tuples(*[u8] * sizes[0]),
         exact_hashes=st.lists(u64, max_size=EXACT_HASHES).map(tuple),
+        listed=st.booleans(),
     )
 )
 
@@ -225,7 +226,7 @@ def test_a_record_of_the_first_format_has_tokens_without_probation() -> None:
     assert Visitor.unpack(old) == msgspec.structs.replace(visitor, addresses=(0,), probation=(0,))
 
 
-@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x03" + bytes(300)])
+@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x04" + bytes(300)])
 def test_bytes_of_another_format_are_rejected(raw: bytes) -> None:
     with pytest.raises(ValueError, match="not a visitor record"):
         Visitor.unpack(raw)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from svc.domain.history import MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
+from svc.domain.history import LOOKALIKES, MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
 from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
 from tests.spec.responses import TOO_LITTLE, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
 from tests.support.worlds import EPOCH_MS
 
-ELSEWHERE = "195.99.4.20"
+ELSEWHERE, HOME, FLOOD = "195.99.4.20", "81.2.69.9", "151.101.3.10"
 NONCE = {"nonce": "3f1c9a0e5b7d42aa"}
 
 
@@ -198,6 +198,43 @@ async def test_visitors_behind_an_exit_or_a_private_address_fire_nothing(live: L
         assert "residential_proxy_behavior" not in fired
     with live.found.store.read() as snapshot:
         assert not any(history.visitors for _, history in snapshot.scan(ADDRESS_HISTORY))
+
+
+def listed(live: Live) -> list[bool]:
+    """Of each visitor, in the order of their numbers, whether it stands in the block of its report."""
+    return [visitor.listed for _, visitor in live.contents()["visitors"]]
+
+
+async def copies(live: Live, secret: str, ip: str) -> None:
+    """Reports that others have sent, each with a token of its own."""
+    for number in range(LOOKALIKES + 2):
+        copy = report(number, client_token=f"{ip} {number:032x}", client_token_is_new=True)
+        answer = await visit(live, secret, copy, headers=from_address(ip))
+        assert (answer.status_code, answer.json()["visitor_is_new"]) == (200, True)
+
+
+async def test_an_address_that_repeats_reports_of_others_stops_changing_what_matching_knows(live: Live):
+    """Everybody is answered as usual. Another address, and the same one tomorrow, change as much as ever."""
+    _, secret = live.issue()
+    for number in range(LOOKALIKES + 3):
+        await visit(live, secret, report(number), headers=from_address(HOME))
+    assert all(listed(live)), "new visitors with reports of their own"
+    await copies(live, secret, FLOOD)
+    assert listed(live)[-LOOKALIKES - 2 :] == [True] * LOOKALIKES + [False] * 2
+    await visit(live, secret, report(0), headers=from_address(ELSEWHERE))
+    live.clock.advance(hours=24)
+    await visit(live, secret, report(LOOKALIKES + 2), headers=from_address(FLOOD))
+    assert listed(live)[-2:] == [True, True]
+    assert live.service.pipeline.counters.statistics().flooding == 2
+
+
+async def test_a_private_address_never_floods(live: Live):
+    """Behind a reverse proxy that is not declared, all visitors come from it."""
+    _, secret = live.issue()
+    for number in range(LOOKALIKES + 2):
+        await visit(live, secret, report(number), headers=from_address(HOME))
+    await copies(live, secret, "10.1.2.3")
+    assert all(listed(live))
 
 
 async def test_an_office_is_not_a_proxy(live: Live):

@@ -179,6 +179,7 @@ async def test_requests_refused_at_admission_are_counted(tmp_path: Path):
     assert found("svc_http_requests_in_flight") == 0
 
 
+@pytest.mark.slow
 async def test_a_client_disconnect_is_counted_as_such(tmp_path: Path):
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads, metrics=True) as live:

@@ -79,7 +79,10 @@ HISTORY = [
         VisitorHistory(((2_945_448, 3),), ((5, 1_767_268_800),), (("GB", 1_767_268_800),)),
         "8481821a002cf1a8038182051a695661c081826247421a695661c000",
     ),
-    (AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo")), "8382071bffffffffffffffff826247426a417369612f546f6b796f00"),
+    (
+        AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo"), 1, 2),
+        "8482071bffffffffffffffff826247426a417369612f546f6b796f0102",
+    ),
     (ReportFingerprint(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
     (
         StoredWeights(
@@ -100,6 +103,11 @@ def test_the_bytes_of_history_and_weights_are_pinned(value: Any, body: str):
     record = Record(type(value))
     assert record.encode(value).hex() == body
     assert record.decode(record.encode(value)) == value
+
+
+def test_the_history_of_an_address_before_lookalikes_were_counted_can_be_read():
+    former = bytes.fromhex("8382071bffffffffffffffff826247426a417369612f546f6b796f01")
+    assert Record(AddressHistory).decode(former) == AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo"), 1)
 
 
 ROWS: list[tuple[Table[Any], tuple[Any, ...], Any]] = [

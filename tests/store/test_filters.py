@@ -181,6 +181,7 @@ RARE: dict[str, Any] = {
 ASKED = {"tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor"}
 
 
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("name", FACETS)
 def test_one_filter_reads_the_events_of_its_page_and_few_segments(tmp_path: Path, name: str):
     """Two large segments, one small one, and a tail of 44."""

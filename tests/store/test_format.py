@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from svc.domain.listing import LEVELS
 from svc.domain.matching import Visitor
+from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
 from svc.store.lmdb.engine import LmdbEngine
@@ -28,6 +29,7 @@ from svc.store.serve_lock import sole_process
 from svc.store.tables import BLOCKS, KEYS, META, TABLES, VISITORS
 from svc.store.upgrade import upgrade
 from svc.world import World
+from tests.domain.matching_world import START_MS, features_of
 from tests.store.format_page import PAGE, written
 from tests.store.release import RELEASED, Released, populate, unpack
 from tests.store.test_events import event, filled_store, uuid
@@ -91,7 +93,7 @@ def visitor_of(raw: bytes) -> dict[str, Any]:
         at += struct.calcsize(f"<{count}{code}")
         return found
 
-    assert numbers(1, "B") == [2]
+    listed = {2: True, 3: False}[raw[0]]
     visitor_id = raw[1:21].rstrip(b"\0").decode("ascii")
     at = 21
     family, collector, first_seen_s, last_seen_s = numbers(4, "I")
@@ -127,6 +129,11 @@ def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
 
 def test_the_generated_parts_of_the_page_are_up_to_date():
     assert written(TEXT) == TEXT, "write it anew: python -m tests.store.format_page"
+
+
+def test_a_visitor_that_is_not_listed_can_be_read_by_the_documented_format():
+    visitor = first_record(features_of(), START_MS, listed=False)
+    assert visitor_of(visitor.pack()) == msgspec.structs.asdict(visitor)
 
 
 async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):

@@ -49,6 +49,7 @@ def filled(directory: Path, size: int, map_bytes: int = 2 * MIB) -> tuple[Store,
     return store, until_full(lambda number: store.write_now([put(number, size)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 3_000, 50_000])
 def test_a_full_store_can_be_emptied_row_by_row_whatever_filled_it(tmp_path: Path, size: int):
     store, fitted = filled(tmp_path, size)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.history import SAMPLED_VISITORS
+from svc.domain.history import LOOKALIKES, SAMPLED_VISITORS
 from svc.domain.identification import Identified, Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
@@ -191,8 +191,9 @@ def test_the_history_of_a_new_visitor_is_not_read(tmp_path: Path):
     assert read == [0, 1, 1]
 
 
-def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
-    """Once its day is sampled it is read and never written; a known report is read and never written."""
+@pytest.mark.parametrize(("copied", "writes"), [(False, SAMPLED_VISITORS), (True, LOOKALIKES)])
+def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path, copied: bool, writes: int):
+    """Once its day is sampled, or it floods with reports that others sent before, it is read and never written."""
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
     chance, statistics = random.Random(5), Statistics()
@@ -205,13 +206,14 @@ def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
         written.append(counted.written[ADDRESS_HISTORY.name])
         read.update(counted.read)
 
-    for number in range(120):
-        signals = {**report(number), "client_token": f"{number:032x}"}
+    addresses = [f"81.3.{place}.1" for place in range(120 if copied else 0)] + ["81.2.69.160"] * 120
+    for number, ip in enumerate(addresses):
+        signals = {**report(number % 120), "client_token": f"{number:032x}", "client_token_is_new": copied}
         given = msgspec.structs.replace(
             submission(number, chance),
             at_ms=1_767_225_600_000 + number,
             environment="development",
-            facts=RequestFacts(ip="81.2.69.160"),
+            facts=RequestFacts(ip=ip),
             signals=signals,
             signals_json=msgspec.json.encode(signals),
         )
@@ -219,9 +221,9 @@ def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path):
     with found.store.read() as snapshot:
         rows = list(snapshot.scan(ADDRESS_HISTORY))
     found.store.close()
-    assert written == [1] * SAMPLED_VISITORS + [0] * (120 - SAMPLED_VISITORS)
-    assert read[ADDRESS_HISTORY.name] == 120
-    ((_, history),) = rows
+    assert written[-120:] == [1] * writes + [0] * (120 - writes)
+    assert read[ADDRESS_HISTORY.name] == len(addresses)
+    (history,) = (history for _, history in rows if len(history.visitors) > 1)
     assert len(history.visitors) == SAMPLED_VISITORS
     assert len(ADDRESS_HISTORY.value.encode(history)) < 400
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import msgspec
+import pytest
 import trio
 import trio.testing
 from hypothesis import settings
@@ -283,5 +284,5 @@ class Retained(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-TestRetained = Retained.TestCase
+TestRetained = pytest.mark.slow(Retained.TestCase)
 TestRetained.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

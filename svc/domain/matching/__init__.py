@@ -1,15 +1,16 @@
 """Matching: whose report is this? Pure: features and what the store holds in, a recognition with its writes out.
 
-Read `recognition` first (the procedure and its bounds), then `decision` (the judgement) and `chance` (how many others
-look alike), `features`, `blocks` and `visitor` (what is compared, how it is found, what is kept), `statistics` (what is
-learned), `calibration` (how sure is sure), `parameters` (the numbers and their sources) and `changes` (what differs, in
-words).
+Read `recognition` first (the procedure and its bounds), then `candidates` (what is read), `decision` (the judgement)
+and `chance` (how many others look alike), `features`, `blocks` and `visitor` (what is compared, how it is found, what
+is kept), `statistics` (what is learned), `calibration` (how sure is sure), `parameters` (the numbers and their sources)
+and `changes` (what differs, in words).
 """
 
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys
+from svc.domain.matching.candidates import Index, likely_visitors
 from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
-from svc.domain.matching.recognition import Index, Recognition, likely_visitors, match_visitor
+from svc.domain.matching.recognition import Recognition, match_visitor
 from svc.domain.matching.statistics import Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import Visitor
 

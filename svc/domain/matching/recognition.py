@@ -1,6 +1,6 @@
 """Recognition: the bounded procedure that reads what might match, decides, and says what to write.
 
-What may live here: the order of reads, and the writes of one identification as data. The caller runs it inside its
+What may live here: the procedure, and the writes of one identification as data. The caller runs it inside its
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
@@ -13,14 +13,15 @@ enough for that is easily made by anybody who copied one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
 from svc.domain.matching.calibration import CalibrationSample
+from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
 from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
@@ -39,20 +40,8 @@ if TYPE_CHECKING:
 
 _COUNTED_AFTER_S: Final = DAY_S // 4
 """A visit that changes nothing is written down when the last one is longer ago than this."""
-_ALWAYS_LISTED: Final = (blocks.EXACT, blocks.NETWORK)
-"""Kinds whose newest visitors are worth reading however long the block is."""
-
-
-class Index(Protocol):
-    """What the store offers inside a transaction, bound to one organization. What was read once costs nothing again."""
-
-    def block(self, key: BlockKey) -> Block:
-        """The block under this key; an empty one when there is none."""
-        ...
-
-    def visitor(self, number: int) -> Visitor | None:
-        """The record of a visitor; `None` for a number that is not taken, or whose visitor was deleted."""
-        ...
+_KINDS_OF_UNLISTED: Final = (blocks.NETWORK, blocks.TOKEN)
+"""Kinds of blocks in which a visitor stands that is not `listed`."""
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -71,6 +60,8 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
     postings: tuple[tuple[BlockKey, float], ...] = ()
     """Blocks that gain this visitor's number, and how many devices it counts for (`Block.with_posting`)."""
+    lookalike: bool = False
+    """A new visitor whose very report another one sent before."""
     dropped: tuple[BlockKey, ...] = ()
     """Blocks that lose this visitor's number (`Block.without`)."""
     lesson: StatisticsUpdate = NOTHING
@@ -87,9 +78,14 @@ class Found(NamedTuple):
     candidates: list[tuple[int, Visitor]]
 
 
-def match_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Recognition:
+def match_visitor(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool = False
+) -> Recognition:
     """Find the visitor that a report belongs to. Reads the index within the bounds of the module's docstring and writes
     nothing; the caller applies what comes back.
+
+    `flooding`: so many new visitors with known reports came from this address today that most may be copies. Another is
+    not `listed`, and a known visitor, unless more than a likeness proves it, stays as it was (ADR 77).
     """
     if not features.identifiable:
         return UNIDENTIFIABLE
@@ -107,21 +103,7 @@ def match_visitor(index: Index, statistics: Statistics, features: Features, now_
             return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
         token_conflict = True
         features = features.without_token()
-    return _judged(index, statistics, features, now_ms, token_conflict=token_conflict)
-
-
-def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[int]:
-    """Numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given every
-    block of a report. It may read others.
-    """
-    token = read.get(token_key(features.token)) if features.token else None
-    if token is not None and token.numbers:
-        return [token.numbers[0]]
-    found = {key[0]: block for key, block in read.items() if key[0] != blocks.TOKEN}
-    exact = found.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    if len(exact) == 1 and exact[0] in found.get(blocks.NETWORK, EMPTY_BLOCK).numbers:
-        return [exact[0]]
-    return _numbers(found, parameters.RECORDS_READ - 1)
+    return _judged(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding)
 
 
 def _is_on_probation(features: Features, visitor: Visitor) -> bool:
@@ -159,7 +141,7 @@ def _token_trials(
 ) -> tuple[tuple[CalibrationSample, ...], tuple[int, ...]]:
     """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
     features = msgspec.structs.replace(features, token_is_new=True)
-    read = _blocks(index, features)
+    read = read_blocks(index, features)
     rate = statistics.return_rate(features)
     trials = _trials(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
     return trials, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
@@ -191,9 +173,9 @@ def _trials(
     weights: tuple[float, float],
 ) -> tuple[CalibrationSample, ...]:
     """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
-    candidates = _records(index, _numbers(read, parameters.RECORDS_READ - 1))
+    candidates = read_records(index, likely_numbers(read, parameters.RECORDS_READ - 1))
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    as_return = decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics)
+    as_return = decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics)
     parents = {number: visitor.parent for number, visitor in candidates}
     own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
     others = [pair for pair in candidates if pair[0] not in own]
@@ -209,7 +191,7 @@ def _trials(
 
 
 def _judged(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool
+    index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool, flooding: bool
 ) -> Recognition:
     found = likeliest_visitor(index, statistics, features, now_ms)
     judgement = found.judgement
@@ -218,7 +200,7 @@ def _judged(
         number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
         trials: tuple[CalibrationSample, ...] = ()
         if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
-            trials = _network_trials(index, statistics, features, now_ms, number, _blocks(index, features))
+            trials = _network_trials(index, statistics, features, now_ms, number, read_blocks(index, features))
         return _linked(
             features,
             now_ms,
@@ -227,7 +209,10 @@ def _judged(
             trials=trials,
             new_devices=_new_devices(statistics, features, judgement),
             token_conflict=token_conflict,
+            flooding=flooding,
         )
+    lookalike = bool(index.block(blocks.exact_key(features.exact)).numbers)
+    listed = not (flooding and lookalike)
     parent, parent_probability = 0, 0.0
     if judgement.number is not None and judgement.probability > parameters.SPLIT_PROBABILITY:
         parent, parent_probability = judgement.number, judgement.probability
@@ -235,8 +220,9 @@ def _judged(
         probability=judgement.probability,
         token_conflict=token_conflict,
         outcome="doubtful" if judgement.linked else judgement.outcome,
-        visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability),
-        postings=tuple((key, judgement.probability_new) for key in block_keys(features)),
+        visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability, listed=listed),
+        postings=_postings(block_keys(features), judgement.probability_new, listed=listed),
+        lookalike=lookalike,
         lesson=StatisticsUpdate(
             features=features,
             new_devices=_new_devices(statistics, features, judgement),
@@ -272,49 +258,14 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
 
 def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
     """The judgement on all that stand near this report in any block, and on the visitor of a token on probation."""
-    read = _blocks(index, features)
-    numbers = _numbers(read, parameters.RECORDS_READ - 1)
+    read = read_blocks(index, features)
+    numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
     for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
         if number not in numbers:
             numbers.append(number)
-    candidates = _records(index, numbers)
+    candidates = read_records(index, numbers)
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    return Found(decide(features, now_ms, _counts(read), candidates, exact_numbers, statistics), candidates)
-
-
-def _blocks(index: Index, features: Features) -> dict[int, Block]:
-    """By kind; that of the token, which proves and is not compared, left out."""
-    return {key[0]: index.block(key) for key in block_keys(features) if key[0] != blocks.TOKEN}
-
-
-def _counts(read: dict[int, Block]) -> dict[int, float]:
-    return {kind: block.count for kind, block in read.items()}
-
-
-def _records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visitor]]:
-    """Of the visitors that were not deleted."""
-    found = ((number, index.visitor(number)) for number in numbers)
-    return [(number, visitor) for number, visitor in found if visitor is not None]
-
-
-def _numbers(read: dict[int, Block], most: int) -> list[int]:
-    """Those that stand in most blocks, then in the order in which blocks list them.
-
-    A block of more devices than it lists says that its values are common; it is counted but not searched. The few
-    devices of the report's network go before others, so that no flood of copies from elsewhere crowds out its owner.
-    """
-    votes: dict[int, int] = {}
-    for kind, block in read.items():
-        is_whole = block.count <= parameters.BLOCK_LENGTH
-        if is_whole or kind in _ALWAYS_LISTED:
-            weight = parameters.NETWORK_VOTES if is_whole and kind == blocks.NETWORK else 1
-            for number in block.numbers:
-                votes[number] = votes.get(number, 0) + weight
-    bar = max(votes.values(), default=0) - parameters.VOTES_WITHIN
-    numbers = [number for number, counted in votes.items() if counted >= bar]
-    if len(numbers) > most:
-        numbers.sort(key=votes.__getitem__, reverse=True)  # stable: ties stay in order
-    return numbers[:most]
+    return Found(decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics), candidates)
 
 
 def _new_devices(statistics: Statistics, features: Features, judgement: LinkDecision) -> float:
@@ -338,6 +289,7 @@ def _linked(
     new_devices: float = 0.0,
     token_conflict: bool = False,
     trials: tuple[CalibrationSample, ...] = (),
+    flooding: bool = False,
 ) -> Recognition:
     proven = judgement.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
@@ -355,7 +307,10 @@ def _linked(
     dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
     private = not features.token and bool(visitor.tokens)
-    if proven or judgement.probability >= parameters.TEMPLATE_PROBABILITIES[private]:
+    unchanged = flooding and not proven_by_network(judgement)
+    if unchanged:
+        after = visitor
+    elif proven or judgement.probability >= parameters.TEMPLATE_PROBABILITIES[private]:
         before = visitor
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
@@ -363,7 +318,7 @@ def _linked(
             visitor = visitor.disowning_newest_token()
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, judgement))
         if dropped or _differs(after, before):
-            postings = tuple((key, 1.0) for key in _keys_to_add(features, before))
+            postings = _postings(_keys_to_add(features, before), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
@@ -373,9 +328,9 @@ def _linked(
         if features.token and not visitor.has_token(features.token):
             added.append(token_key(features.token))
         if added:
-            postings = tuple((key, 1.0) for key in added)
+            postings = _postings(added, 1.0, listed=visitor.listed)
             changed = after
-    if changed is None and gap_s > _COUNTED_AFTER_S:
+    if changed is None and gap_s > _COUNTED_AFTER_S and not unchanged:
         changed = after
     return Recognition(
         number=judgement.number,
@@ -429,13 +384,20 @@ def _differs(after: Visitor, before: Visitor) -> bool:
         or after.os_release != before.os_release
         or after.family != before.family
         or after.collector != before.collector
+        or after.listed != before.listed
     )
 
 
 def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
     """Keys of the report under which this visitor does not stand yet, as far as its record tells."""
-    standing = set(blocks.attribute_keys(visitor.family, visitor.collector, visitor.values))
-    standing.update(blocks.exact_key(exact) for exact in visitor.exact_hashes)
-    standing.update(blocks.network_key(visitor.family, near) for near, _ in visitor.networks)
+    standing = {blocks.network_key(visitor.family, near) for near, _ in visitor.networks}
     standing.update(token_key(token) for token in visitor.tokens)
+    if visitor.listed:
+        standing.update(blocks.attribute_keys(visitor.family, visitor.collector, visitor.values))
+        standing.update(blocks.exact_key(exact) for exact in visitor.exact_hashes)
     return [key for key in block_keys(features) if key not in standing]
+
+
+def _postings(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:
+    """Of the blocks in which a visitor may stand."""
+    return tuple((key, weight) for key in keys if listed or key[0] in _KINDS_OF_UNLISTED)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 """First byte of a packed record. Format 1, of store version 1, had no probation."""
+_UNLISTED: Final = 3
+"""First byte of one that is not `listed`; else as format 2."""
 FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
 TOKENS: Final = 3
@@ -77,6 +79,10 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For each token, how many more days it must come from a known network before it proves anything from elsewhere."""
     exact_hashes: tuple[int, ...] = ()
     """Of its latest different reports, newest first."""
+    listed: bool = True
+    """Whether it stands in the blocks of its report and its attributes. A new visitor with a known report, from a
+    flooding address, is found by its network and its token alone until it comes back on a later day.
+    """
 
     def has_near_network(self, near_network: int) -> bool:
         """Whether it used this network before; never where the network is not known (0)."""
@@ -190,6 +196,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             tokens=tokens,
             probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
+            listed=self.listed or now_ms // 1000 // _DAY_S > self.first_seen_s // _DAY_S,
         )
 
     def _probation_after(self, features: Features, now_ms: int) -> int:
@@ -206,7 +213,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return b"".join(
             (
                 _FIXED.pack(
-                    FORMAT,
+                    FORMAT if self.listed else _UNLISTED,
                     self.visitor_id.encode("ascii"),
                     self.family,
                     self.collector,
@@ -244,7 +251,7 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
         In format 1 tokens had no probation: those are proven.
         """
-        if not raw or raw[0] not in (1, FORMAT):
+        if not raw or raw[0] not in (1, FORMAT, _UNLISTED):
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
@@ -279,10 +286,13 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             tokens=lists[:token_count],
             probation=(0,) * token_count if is_first_format else tuple(raw[probation_at:former_at]),
             exact_hashes=lists[token_count:networks_at],
+            listed=raw[0] != _UNLISTED,
         )
 
 
-def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_probability: float = 0.0) -> Visitor:
+def first_record(
+    features: Features, now_ms: int, *, parent: int = 0, parent_probability: float = 0.0, listed: bool = True
+) -> Visitor:
     """The record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was split
     from in doubt, with the probability (0 to 1) that it is that one after all.
     """
@@ -304,6 +314,7 @@ def first_record(features: Features, now_ms: int, *, parent: int = 0, parent_pro
         tokens=(features.token | (not features.token_is_new),) if features.token else (),
         probation=(0,) if features.token else (),
         exact_hashes=(features.exact,),
+        listed=listed,
     )
 
 

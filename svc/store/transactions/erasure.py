@@ -299,4 +299,6 @@ def _trace(event: Event, signals_json: bytes) -> HistoryEvidence:
 
 def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
     kept = [pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] != visitor_number]
-    return AddressHistory(tuple(number for number, _ in kept), tuple(homeland for _, homeland in kept), history.lessons)
+    return msgspec.structs.replace(
+        history, visitors=tuple(number for number, _ in kept), homelands=tuple(homeland for _, homeland in kept)
+    )

@@ -2,8 +2,8 @@
 
 Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
 visitor its day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
-are written. An address that is fully sampled and has had its lessons, and a report that was known, are read and not
-written.
+are written. An address that is fully sampled, has had its lessons and floods, and a report that was known, are read
+and not written.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from svc.domain.history import (
     velocity,
     visited,
     with_crossroads,
+    with_lookalike,
 )
 from svc.domain.identification import Assessment
-from svc.domain.matching import Statistics
+from svc.domain.matching import Recognition, Statistics
 from svc.domain.model import Observation
 from svc.store.snapshot import Transaction
 from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY, Table
@@ -46,27 +47,38 @@ class Remembered(NamedTuple):
     """Whether matching may learn from this visit."""
 
 
+def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
+    """The history of the address on the day of an identification, before it."""
+    return transaction.get(ADDRESS_HISTORY, *_address_key(assessment)) or AddressHistory()
+
+
+def _address_key(assessment: Assessment) -> tuple[int, int, int]:
+    seen = assessment.trace
+    return assessment.submission.organization, seen.at_s // DAY_S, seen.address
+
+
 def update_history(
     transaction: Transaction,
     assessment: Assessment,
     statistics: Statistics,
+    address_before: AddressHistory,
+    recognition: Recognition,
     visitor_number: int | None,
-    *,
-    is_new: bool,
 ) -> Remembered:
     """Write an identification into the histories of its visitor, address and report; returns the report's observations
     with those that the histories add (signals.md 2).
 
-    `visitor_number=None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
-    and matching learns nothing. `is_new`: the number was given in this transaction, so that there is no history of it.
+    `address_before` is the `address_today`; `visitor_number` is that of the recognition or, of a new visitor, the one
+    it was given. `None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
+    and matching learns nothing.
     """
     organization = assessment.submission.organization
     seen, features = assessment.trace, assessment.features
     observations = list(assessment.observations)
-    address_key = (organization, seen.at_s // DAY_S, seen.address)
-    address = address_before = transaction.get(ADDRESS_HISTORY, *address_key) or AddressHistory()
+    address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
     teaches = False
     if visitor_number is not None:
+        is_new = recognition.number is None
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
         teaches = may_teach(visitor, address)
@@ -85,7 +97,7 @@ def update_history(
         # Without a number, equal poor reports pass for one visitor: else one person would look like many.
         address = met(address, features.exact if visitor_number is None else visitor_number, seen.homeland)
     if address is not address_before:
-        transaction.put(ADDRESS_HISTORY, address_key, address)
+        transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
     shared = seen.homeland is not None and is_crossroads(address)
     return Remembered(with_crossroads(tuple(observations)) if shared else tuple(observations), teaches)
 

@@ -22,6 +22,7 @@ import msgspec
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
+from svc.domain.history import is_flooding
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
 from svc.domain.matching import (
     EMPTY_BLOCK,
@@ -62,7 +63,7 @@ from svc.store.tables import (
 )
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
-from svc.store.transactions.history import update_history
+from svc.store.transactions.history import address_today, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
@@ -83,6 +84,8 @@ class Recorded(NamedTuple):
     """The event that was stored; `None` where none was."""
     new_number: int | None = None
     """The visitor's, who was new; `None` where nobody was."""
+    flooding: bool = False
+    """Whether its address floods (`history.is_flooding`)."""
 
 
 def identify(
@@ -112,10 +115,11 @@ def identify(
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
     index = VisitorIndex(transaction, number, next_number)
-    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms)
+    address = address_today(transaction, assessment)
+    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms, flooding=is_flooding(address))
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
-    remembered = update_history(transaction, assessment, statistics, visitor.number, is_new=is_new)
+    remembered = update_history(transaction, assessment, statistics, address, recognition, visitor.number)
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
@@ -138,14 +142,7 @@ def identify(
         price=assessment.price,
     )
     add(transaction, number, submission.at_ms, taken)
-    if submission.idempotency is not None:
-        row = Idempotency(submission.request_id.bytes, submission.at_ms)
-        transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
-    if production:
-        entry = LedgerEntry("identification", -assessment.price, submission.at_ms)
-        enter(transaction, number, submission.request_id, entry)
-    if submission.touched_key is not None:
-        note_use(transaction, submission.touched_key, submission.at_ms)
+    _record_request(transaction, submission, -assessment.price)
     return _late(
         number,
         partial(Identified, verdict),
@@ -154,7 +151,21 @@ def identify(
         quota=None if archived else "archive_day",
         event=event,
         new_number=visitor.number if is_new else None,
+        flooding=is_flooding(address),
     )
+
+
+def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:
+    """What is stored of the request that was identified: its idempotency key, its ledger line, the use of its key."""
+    number = submission.organization
+    if submission.idempotency is not None:
+        row = Idempotency(submission.request_id.bytes, submission.at_ms)
+        transaction.put(IDEMPOTENCY, (number, submission.idempotency), row)
+    if submission.environment == "production":
+        entry = LedgerEntry("identification", amount, submission.at_ms)
+        enter(transaction, number, submission.request_id, entry)
+    if submission.touched_key is not None:
+        note_use(transaction, submission.touched_key, submission.at_ms)
 
 
 def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:

@@ -141,6 +141,17 @@ def one_address(_: int) -> str:
     return "81.2.69.160"
 
 
+def head(api_key: str, address: str, length: int) -> bytes:
+    """Of an identification from a page, up to the value of its idempotency key; `length` of the body in bytes."""
+    return (
+        "POST /api/v1/identify HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
+        "Accept-Language: en-GB,en;q=0.9\r\nContent-Type: application/json\r\nOrigin: https://shop.example\r\n"
+        "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+        f"Chrome/137.0.0.0 Safari/537.36\r\nX-Forwarded-For: {address}\r\n"
+        f"X-Api-Key: {api_key}\r\nContent-Length: {length}\r\nIdempotency-Key: "
+    ).encode()
+
+
 def requests(
     api_key: str,
     bodies: list[bytes],
@@ -154,16 +165,7 @@ def requests(
     """
     chance = random.Random(seed)
     come = 0
-    heads = [
-        (
-            "POST /api/v1/identify HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate, br\r\n"
-            "Accept-Language: en-GB,en;q=0.9\r\nContent-Type: application/json\r\nOrigin: https://shop.example\r\n"
-            "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-            f"Chrome/137.0.0.0 Safari/537.36\r\nX-Forwarded-For: {address(place)}\r\n"
-            f"X-Api-Key: {api_key}\r\nContent-Length: {len(body)}\r\nIdempotency-Key: "
-        ).encode()
-        for place, body in enumerate(bodies)
-    ]
+    heads = [head(api_key, address(place), len(body)) for place, body in enumerate(bodies)]
 
     def sender() -> int:
         nonlocal come

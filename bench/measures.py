@@ -28,6 +28,14 @@ def memory_mib(pid: int | str = "self", *, mapped: bool = True) -> float:
     return int(Path(f"/proc/{pid}/status").read_text().partition(name)[2].split()[0]) / 1024
 
 
+def written_bytes(pid: int | str = "self") -> int:
+    """What a process has handed to the kernel to write, files and sockets. `write_bytes` would count a whole folio of
+    the page cache for each page.
+    """
+    lines = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    return int(lines["wchar"])
+
+
 def quantile(values: Sequence[float], part: float) -> float:
     """Of sorted values the one that this part of them (0 to 1) is below; 0 where there are none."""
     return values[min(len(values) - 1, int(part * len(values)))] if values else 0.0

@@ -86,6 +86,8 @@ class Plan(NamedTuple):
     """Whether nonces and idempotency keys are UUIDv7, or random."""
     models: Sequence[Features]
     """Devices that visitors are made after: what most of them share with others, visitors share, too."""
+    end_ms: int = EPOCH_MS
+    """When the bulk ends."""
 
 
 class Model(NamedTuple):
@@ -106,7 +108,7 @@ class Filler:
     def __init__(self, chance: random.Random, plan: Plan) -> None:
         self._chance = chance
         self._plan = plan
-        self._models = _models(plan.models)
+        self._models = _models(plan.models, plan.end_ms)
         self._shared: dict[BlockKey, Block] = {}
         self._countries = [
             Countries().find(IPv4Address(f"81.{second}.{third}.1")).country
@@ -134,7 +136,7 @@ class Filler:
             transaction.update(HOURS, (1, 0, hour), partial(_added, more=counts))
         visitors, events = self._plan.visitors - len(self._plan.taken), self._plan.events
         transaction.update(BALANCES, (1,), lambda micros: (micros or 0) - PRICE * events)
-        add(transaction, 1, EPOCH_MS, lambda held: held.plus(events=events, visitors=visitors))
+        add(transaction, 1, self._plan.end_ms, lambda held: held.plus(events=events, visitors=visitors))
 
     def _of_visitors(self, numbers: range) -> Rows:
         rows: Rows = defaultdict(list)
@@ -155,14 +157,14 @@ class Filler:
         return rows
 
     def _of_events(self, places: range) -> Rows:
-        chance, of_all = self._chance, self._plan.events
-        times_ms = [EPOCH_MS - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
+        chance, of_all, end_ms = self._chance, self._plan.events, self._plan.end_ms
+        times_ms = [end_ms - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
         arrived = [Arrived(at_ms, at_ms.to_bytes(6) + b"\x70" + chance.randbytes(9)) for at_ms in times_ms]
         rows = self._events.rows(arrived, [(self._digest(at_ms), chance.getrandbits(64)) for at_ms in times_ms])
-        yesterday_ms = (EPOCH_MS // DAY_MS - 1) * DAY_MS
-        history = VisitorHistory(((EPOCH_MS // 600_000, 1),), ((1 << 60, EPOCH_MS // 1000),), (("GB", 1),), 1)
+        yesterday_ms = (end_ms // DAY_MS - 1) * DAY_MS
+        history = VisitorHistory(((end_ms // 600_000, 1),), ((1 << 60, end_ms // 1000),), (("GB", 1),), 1)
         for at_ms, request_id in arrived:
-            if at_ms >= EPOCH_MS - DAY_MS:
+            if at_ms >= end_ms - DAY_MS:
                 add_row(rows, IDEMPOTENCY, (1, self._digest(at_ms)), Idempotency(request_id, at_ms))
             if at_ms >= yesterday_ms:
                 visitor = self._visitor()
@@ -191,7 +193,7 @@ class Filler:
 
     def _visitor_id(self, number: int) -> str:
         """The same for the same number; visitors came one after the other in these days."""
-        at_ms = EPOCH_MS - DAYS * DAY_MS * (self._plan.visitors - number) // self._plan.visitors
+        at_ms = self._plan.end_ms - DAYS * DAY_MS * (self._plan.visitors - number) // self._plan.visitors
         return visitor_id(lambda length: blake2b(number.to_bytes(8), digest_size=length).digest(), at_ms)
 
     def _digest(self, at_ms: int) -> bytes:
@@ -199,7 +201,7 @@ class Filler:
         return (at_ms.to_bytes(6) if self._plan.in_time else self._chance.randbytes(6)) + self._chance.randbytes(10)
 
 
-def _models(devices: Sequence[Features]) -> list[Model]:
+def _models(devices: Sequence[Features], end_ms: int) -> list[Model]:
     """A kind of block is shared where less than half of the devices have a key of their own."""
     keys = [block_keys(features) for features in devices]
     counts = Counter(key for of_one in keys for key in of_one)
@@ -207,7 +209,7 @@ def _models(devices: Sequence[Features]) -> list[Model]:
     shared = [tuple(key for key in of_one if 2 * alone[key[0]] < len(devices)) for of_one in keys]
     made: list[Model] = []
     for features, of_one, others in zip(devices, keys, shared, strict=True):
-        record = msgspec.structs.replace(first_record(features, EPOCH_MS - DAY_MS), visitor_id=_NOBODY)
+        record = msgspec.structs.replace(first_record(features, end_ms - DAY_MS), visitor_id=_NOBODY)
         before, _, after = VISITORS.value.encode(record).partition(_NOBODY.encode())
         own = tuple(_ORGANIZATION + key[:1] for key in of_one if key not in others)
         made.append(Model(before, after, others, own))

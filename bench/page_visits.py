@@ -73,6 +73,7 @@ class Visits:
         seed: int,
         in_time: bool,
         web_sdk: bool = False,
+        end_ms: int = EPOCH_MS,
     ) -> None:
         self.chance = random.Random(seed)
         """Of what is in the store."""
@@ -80,14 +81,15 @@ class Visits:
         """The same draws for a store of any size."""
         self._in_time = in_time
         self._web_sdk = web_sdk
-        self._world = World(lambda: EPOCH_MS, self.chance.randbytes, World.real().run_sync)
+        self._end_ms = end_ms
+        self._world = World(lambda: end_ms, self.chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
         self._devices = list(range(devices))
         self._next_device = FIRST_NEW
-        self._at_ms = EPOCH_MS
+        self._at_ms = end_ms
         self.found = self._open(durable=False)
-        self._do(_prepare)
+        self._do(partial(_prepare, end_ms=end_ms))
         self._fill(max(visitors, devices), events)
         self._engine.sync()
         self.found.store.close()
@@ -104,12 +106,12 @@ class Visits:
         taken = range(1, 1 + stride * devices, stride)
         for device, number in zip(self._devices, taken, strict=True):  # apart from each other on the disk
             self._take_numbers(number - 1)
-            visit = assess(self.submission(device, EPOCH_MS - 5 * DAY_MS), Countries())
+            visit = assess(self.submission(device, self._end_ms - 5 * DAY_MS), Countries())
             self._do(partial(identify, assessment=visit, statistics=Statistics()))
         self._take_numbers(visitors)
         if visitors > devices:
             models = [self._features(FIRST_MODEL + number) for number in range(min(MODELS, visitors))]
-            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models))
+            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models, self._end_ms))
             began = time.perf_counter()
             for number, rows in enumerate(filler.chunks(), 1):
                 self.put(rows)
@@ -122,7 +124,7 @@ class Visits:
         self._do(partial(Transaction.put, table=VISITOR_COUNTS, key=(1,), value=highest))
 
     def _features(self, device: int) -> Features:
-        return assess(self.submission(device, EPOCH_MS), Countries()).features
+        return assess(self.submission(device, self._end_ms), Countries()).features
 
     @property
     def _engine(self) -> LmdbEngine:
@@ -212,9 +214,9 @@ class Visits:
         return self.found.store.write_one_now(job)
 
 
-def _prepare(transaction: Transaction) -> None:
-    create_organization(transaction, organization_id="org_x", name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
-    add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=EPOCH_MS, note="")
+def _prepare(transaction: Transaction, end_ms: int) -> None:
+    create_organization(transaction, organization_id="org_x", name="x", now_ms=end_ms, rate_limit_per_s=0)
+    add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=end_ms, note="")
 
 
 def _put_sorted(writer: Writer, rows: Rows) -> None:

@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 import lmdb
 import msgspec
 
+from bench.measures import written_bytes
 from bench.page_changes import PageChanges, Written, trees
 from bench.page_fill import Countries
 from bench.page_plot import Bar, Panel, draw
@@ -92,13 +93,13 @@ class Series:
         made = visits.group(self._size, self._returning)
         notes = (self._counts, self._spent_ns) if counts else (Counter[str](), Counter[str]())
         with environment.begin() as before:
-            written, wall_s, cpu_s = _written_bytes(), time.perf_counter(), time.process_time()
+            written, wall_s, cpu_s = written_bytes(), time.perf_counter(), time.process_time()
             jobs = [visits.job(kind, assess(submission, Countries()), *notes) for kind, submission in made]
             assessed_s = time.process_time()
             visits.commit(jobs)
             steps = visits.index()
             spent = time.process_time() - cpu_s, time.perf_counter() - wall_s
-            written = _written_bytes() - written
+            written = written_bytes() - written
             if not counts:
                 return
             self.spent.append(spent)
@@ -182,14 +183,6 @@ def _written_between(
     with environment.begin() as after:
         old = trees(before)
         return {name: changes.written(old[name], tree) for name, tree in trees(after).items()}
-
-
-def _written_bytes() -> int:
-    """That this process handed to the kernel to write. `write_bytes` would count a whole folio of the page cache for
-    each page of it.
-    """
-    lines = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
-    return int(lines["wchar"])
 
 
 def _show(report: Report, named: dict[str, Written], total: int) -> None:

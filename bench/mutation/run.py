@@ -44,7 +44,6 @@ LOADED = (
     "msgspec",
     "openapi_spec_validator",
     "quart_trio",
-    "structlog",
 )
 """Loaded once for all processes, where they are there: nothing of the service, which is what is changed."""
 PATIENCE_S, PATIENCE = 5.0, 10

@@ -93,6 +93,7 @@ TARGETS = {
         modules=(
             "svc/domain/matching/blocks.py",
             "svc/domain/matching/calibration.py",
+            "svc/domain/matching/candidates.py",
             "svc/domain/matching/chance.py",
             "svc/domain/matching/comparison.py",
             "svc/domain/matching/decision.py",
@@ -107,6 +108,7 @@ TARGETS = {
             "tests/domain/test_matching_captures.py",
             "tests/domain/test_matching_edges.py",
             "tests/domain/test_matching_figures.py",
+            "tests/domain/test_matching_floods.py",
             "tests/domain/test_matching_parts.py",
             "tests/domain/test_matching_pinned.py",
             "tests/domain/test_matching_reads.py",

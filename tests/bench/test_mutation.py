@@ -151,3 +151,14 @@ def test_conditions_numbers_and_statements_are_mutated(tmp_path: Path):
         "return [c for c in d if c] -> return None",
         "for … if c -> for …",
     }
+
+
+@pytest.mark.slow(3)
+def test_the_tests_of_the_service_can_be_collected_by_the_process_that_has_loaded_what_they_use() -> None:
+    program = (
+        "import sys, pytest; from bench.mutation import run; run._load(); "
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--collect-only', *sys.argv[1:]]))"
+    )
+    command = [sys.executable, "-c", program, "tests/domain/test_matching_floods.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

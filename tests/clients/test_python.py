@@ -25,7 +25,7 @@ from svc_client import (
 from tests.clients.cases import NEVER, checks, deliveries
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
-from tests.support.live import ORIGIN, live_service, report
+from tests.support.live import ORIGIN, live_service, mistyped, report
 from tests.support.ports import free_port
 
 AT_ONCE = Retries(first_wait_s=0)
@@ -120,7 +120,7 @@ async def test_a_check_names_its_error_and_an_unreachable_address_is_its_own_err
     async with live_service(tmp_path) as live:
         request_id = (await live.identify(live.issue()[1])).json()["request_id"]
         given: dict[str, Any] = {"origin": ORIGIN, "tag": None, "is_first_use": lambda _: True}
-        async with AsyncClient(live.url, live.issue("secret")[1][:-1] + "x") as stranger:
+        async with AsyncClient(live.url, mistyped(live.issue("secret")[1])) as stranger:
             with pytest.raises(ApiError) as refused:
                 await stranger.check(request_id, ip=None, **given)
         assert (refused.value.status, refused.value.code) == (401, "unauthorized")

@@ -147,6 +147,7 @@ async def test_a_client_that_does_not_read_its_response_is_cut_off() -> None:
                 await client.rest()
 
 
+@pytest.mark.slow(3)
 @pytest.mark.usefixtures("jumping_clock")
 async def test_a_slow_client_that_keeps_reading_gets_all_of_a_large_response() -> None:
     with trio.fail_after(HANG_S):
@@ -280,6 +281,7 @@ async def test_the_drain_is_ended_by_force_at_its_timeout() -> None:
 # 4. Clients that leave
 
 
+@pytest.mark.slow
 async def test_a_disconnect_cancels_the_handler_at_once() -> None:
     with trio.fail_after(HANG_S):
         async with running_edge() as world:
@@ -485,6 +487,7 @@ async def test_the_responses_of_the_edge_have_the_error_body(request_bytes: byte
             assert world.edge.statistics().requests_malformed == 1
 
 
+@pytest.mark.slow
 async def test_client_errors_are_not_logged(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,7 @@ async def _all_closed(world: Running) -> None:
         await trio.sleep(0.01)
 
 
+@pytest.mark.slow(4)
 @pytest.mark.parametrize(
     "request_bytes",
     [

@@ -31,6 +31,7 @@ from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
 
 _OPENERS = (inspect.unwrap(live_service), opened, runner)
+SECONDS_ON_POSTGRESQL = 0.1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -47,7 +48,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same."""
+    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same. What
+    runs on PostgreSQL is slow.
+    """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if _engine_of(item) == "postgresql" and not any(map(item.get_closest_marker, ("every_case", "only_on"))):
@@ -63,6 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         rest = set(left_out)
         items[:] = [item for item in items if item not in rest]
+    for item in items:
+        if _engine_of(item) == "postgresql" and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.slow(SECONDS_ON_POSTGRESQL))
 
 
 def _engine_of(item: pytest.Item) -> str | None:

@@ -232,6 +232,7 @@ async def test_a_stream_ends_when_its_session_is_signed_out(live: Live):
         assert not stays.is_over
 
 
+@pytest.mark.slow
 async def test_a_viewer_that_disconnects_is_removed_and_its_request_counted_and_logged(live: Live):
     async with watching(live, await signed_in(live)):
         assert live.service.traffic.statistics().in_flight == 1
@@ -242,6 +243,7 @@ async def test_a_viewer_that_disconnects_is_removed_and_its_request_counted_and_
     assert {one.status for one in statistics.requests if one.operation_id == "streamEvents"} == {"200"}
 
 
+@pytest.mark.slow
 async def test_open_streams_and_sent_events_are_counted(tmp_path: Path):
     async with live_service(tmp_path, metrics=True) as live:
         _, key = live.issue(environment="production")

@@ -37,6 +37,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_permissions_of_existing_and_missing_directories_are_checked(data: Path, tmp_path: Path):
     assert health_checks.permissions(examined(data)).status == "ok"
     missing = health_checks.permissions(examined(tmp_path / "none"))

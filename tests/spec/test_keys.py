@@ -19,7 +19,7 @@ from svc.domain.credentials import KEY_KINDS
 from svc.store.tables import KEYS
 from svc.store.views import keys_of
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, mistyped, report
 from tests.support.worlds import HeldThreads
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -35,10 +35,6 @@ def assert_unauthorized(response: httpx.Response) -> dict[str, Any]:
 def stored(live: Live, key_id: str) -> Any:
     with live.found.store.read() as snapshot:
         return next(key for key in keys_of(snapshot, live.organization.number) if key.id == key_id)
-
-
-def mistyped(secret: str) -> str:
-    return secret[:-10] + ("0" if secret[-10] != "0" else "1") + secret[-9:]
 
 
 @pytest.mark.parametrize("kind", KEY_KINDS)

@@ -88,6 +88,7 @@ async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, l
     assert told == [("request failed", "error"), ("request", "warning")]
 
 
+@pytest.mark.slow
 async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, logged: list[Any]):
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:

@@ -18,7 +18,7 @@ import pytest
 
 from svc.domain.archive import inflate
 from svc.store.tables import DOCUMENTS, TABLES
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, opened, options_of, report, settings_of
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
 from tests.support.process import PROGRAM, Served, run, run_json
 
 pytestmark = pytest.mark.slow(15)
@@ -159,8 +159,7 @@ def right(tour: Tour, client: httpx.Client) -> None:
 def wrong(tour: Tour, client: httpx.Client) -> None:
     """Each of them where it does not belong, and every one nearly right: all is refused."""
     for secret in list(tour.secrets):
-        mistyped = secret[:-1] + ("0" if secret[-1] != "0" else "1")
-        for presented, path in itertools.product((secret, mistyped, secret[:-7]), (IDENTIFY, "/api/v1/events")):
+        for presented, path in itertools.product((secret, mistyped(secret), secret[:-7]), (IDENTIFY, "/api/v1/events")):
             headers = {"x-api-key": presented, "origin": "https://other.example"}
             method = "POST" if path == IDENTIFY else "GET"
             given = {"json": BODY} if path == IDENTIFY else {}

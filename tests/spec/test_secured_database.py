@@ -113,6 +113,7 @@ def test_a_database_without_tls_is_rejected_where_tls_is_required(cluster: Clust
     begin(run, url).assert_refused("server does not support SSL", "ssl = on")
 
 
+@pytest.mark.slow
 def test_a_wrong_and_a_missing_password_are_rejected(
     secured: Secured, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

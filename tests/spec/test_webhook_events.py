@@ -16,7 +16,7 @@ from svc.domain.webhooks.transport_types import Attempted
 from svc.domain.weights import WeightsChange
 from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, mistyped, report
 
 SUSPICIOUS = {**report(), "webdriver": True}
 
@@ -129,7 +129,7 @@ async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")
         key, secret = live.issue(environment="production")
-        await live.identify(secret[:-1] + "x")
+        await live.identify(mistyped(secret))
         said = await refused_twice_over(live, receiver, secret, origin="https://evil.example")
         data = said["data"]
         assert said["type"] == "identification.refused"

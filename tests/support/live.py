@@ -145,6 +145,11 @@ class Live:
         return await self.client.post("/api/v1/identify", json=content, headers=sent)
 
 
+def mistyped(secret: str) -> str:
+    """The text of a key with another last character, whatever that was."""
+    return secret[:-1] + ("0" if secret[-1] != "0" else "1")
+
+
 def report(device: int = 1, **changes: Any) -> dict[str, Any]:
     """A plain report of an ordinary browser; devices differ in what identifies them."""
     return {

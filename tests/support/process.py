@@ -128,6 +128,10 @@ class Served:
     def pid(self) -> int:
         return self._process.pid
 
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def workers(self) -> list[int]:
         """The pids of its workers, while it has several."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()

@@ -124,6 +124,9 @@ class Full:
                 trio.run(self._empty, server.port, spare["key"]["id"])
             if self._somebody is not None:
                 trio.run(self._crowd_out, server, self._somebody)
+        except Exception as failed:
+            failed.add_note(f"{'it runs' if server.runs() else 'it has ended'}; its log: {''.join(server.log[-20:])}")
+            raise
         finally:
             status = server.terminate()
         self._expect(status == 0, f"the server ended with {status}")

@@ -185,10 +185,23 @@ async def _on_a_thread(function: Callable[[], T], /, *, undisturbed: Undisturbed
     if undisturbed is None:
         return await trio.to_thread.run_sync(function)
     task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+    # Not by `Outcome`: trio's thread has it in a frame to which the traceback of an exception leads back. That would be
+    # a reference cycle, and whatever the traceback refers to would wait for the garbage collector.
+    results: list[T] = []
+    errors: list[BaseException] = []
 
-    def deliver(outcome: Outcome[T]) -> None:
-        token.run_sync_soon(trio.lowlevel.reschedule, task, outcome)
+    def run() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001  raised where it is waited for
+            errors.append(error)
 
-    trio.lowlevel.start_thread_soon(function, deliver)
+    def deliver(_: Outcome[None]) -> None:
+        token.run_sync_soon(trio.lowlevel.reschedule, task)
+
+    trio.lowlevel.start_thread_soon(run, deliver)
     undisturbed.wait()
-    return await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)
+    await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.FAILED)
+    if errors:
+        raise errors.pop()
+    return results.pop()

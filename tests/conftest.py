@@ -153,3 +153,11 @@ def database(cluster: Cluster) -> Iterator[str]:
     """The name of a fresh, empty database of `cluster`."""
     with cluster.database() as name:
         yield name
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    """What is part of a reference cycle stays."""
+    gc.disable()
+    yield
+    gc.enable()

@@ -1,5 +1,7 @@
 import threading
 import time
+import weakref
+from contextlib import suppress
 from ipaddress import ip_address
 from itertools import pairwise
 from uuid import UUID
@@ -108,6 +110,27 @@ async def test_the_loop_goes_on_when_a_failure_ends_an_undisturbed_block():
 
     with pytest.raises(OSError, match="no such device"):
         await World.real().run_sync(fail, undisturbed=pause)
+
+
+class Kept:
+    """Something that can be asked whether it is still there."""
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+async def test_a_failure_on_a_thread_leaves_no_reference_cycle():
+    """What its traceback refers to is gone with it, and not when the garbage collector comes."""
+    pause = Undisturbed(begin_s=60, pause_s=60)
+    seen: list[weakref.ref[Kept]] = []
+
+    def fail() -> None:
+        kept = Kept()
+        seen.append(weakref.ref(kept))
+        with pause:
+            raise OSError("no such device")
+
+    with suppress(OSError):
+        await World.real().run_sync(fail, undisturbed=pause)
+    assert [one() for one in seen] == [None]
 
 
 @pytest.mark.parametrize("is_begun", [False, True], ids=["not begun", "too long"])

@@ -362,6 +362,19 @@ def test_the_lag_of_an_old_reader_is_reported(open_at: OpenAt, tmp_path: Path):
         assert engine.space().reader_lag == 3
 
 
+@every_engine
+def test_a_reader_that_is_closed_holds_nothing_whoever_still_refers_to_it(open_at: OpenAt, tmp_path: Path):
+    """LMDB has 126 slots for readers. The traceback of a rejected write refers to one."""
+    with opened(open_at, tmp_path, "visits") as engine:
+        engine.write(lambda writer: writer.put("visits", b"a", b"1"))
+        closed: list[Reader] = []
+        for _ in range(200):
+            with closing(engine.read()) as reader:
+                assert reader.get("visits", b"a") == b"1"
+            closed.append(reader)
+        assert len(closed) == 200
+
+
 @pytest.mark.parametrize(
     ("prefix", "beyond"),
     [(b"", None), (b"\xff", None), (b"\xff\xff", None), (b"a", b"b"), (b"a\xff", b"b"), (b"\x00", b"\x01")],

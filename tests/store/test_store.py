@@ -10,7 +10,7 @@ from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, META, STATISTICS
-from svc.world import Undisturbed
+from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline
 
@@ -132,6 +132,21 @@ async def test_a_full_map_refuses_the_whole_batch_and_recovers_when_there_is_fre
     await store.write([lambda transaction: transaction.delete(STATISTICS, 0, 0, 0)])
     assert not store.statistics().full
     await store.write([partial(put, number=500, balance=1)])
+    store.close()
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+async def test_rejected_writes_take_no_reader_slots(tmp_path: Path):
+    """There are 126. Each rejected write kept one until the garbage collector came, which may take minutes."""
+    store = Store.open(tmp_path, World.real().run_sync, map_bytes=512 << 10, durable=False)
+    with store.read() as snapshot:
+        rows = snapshot.count(STATISTICS)
+    for number in range(150):
+        with pytest.raises(StoreFullError):
+            await store.write([lambda transaction: transaction.put(STATISTICS, (1, 0, 0), bytes(480 << 10))])
+        assert store.space().readers <= 1, number
+    with store.read() as snapshot:
+        assert snapshot.count(STATISTICS) == rows
     store.close()
 
 

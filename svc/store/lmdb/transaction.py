@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Never
 
 import lmdb
 
 from svc.store.codec import CorruptionError
 from svc.store.engine import CheckRow, EngineError
 from svc.store.lmdb.environment import write_failure
+
+
+class _Ended:
+    """In the place of a transaction that has ended; may be ended again."""
+
+    def abort(self) -> None:
+        """Do nothing."""
+
+    def __getattr__(self, name: str) -> Never:
+        raise lmdb.Error("the transaction has ended")
+
+
+_ENDED = _Ended()
 
 
 class LmdbReader:
@@ -145,8 +158,13 @@ class LmdbReader:
             raise EngineError(str(error)) from error
 
     def close(self) -> None:
-        """End the transaction; its pages may be used again. Values that were read stay valid, they are copies."""
+        """End the transaction; its pages may be used again. Values that were read stay valid, they are copies.
+
+        py-lmdb frees the reader slot with the last reference to the transaction, so none is kept here: who still refers
+        to this reader, such as the traceback of a rejected write, does not hold one of the few slots.
+        """
         self._handle.abort()
+        self._handle = _ENDED
 
 
 class LmdbWriter(LmdbReader):

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from svc.store.engine import Reader, Writer
+from svc.store.engine import KeyRange, Reader, Writer
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.reading import ReadOnlyStore
 from svc.store.snapshot import check_row
@@ -41,7 +41,7 @@ def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator
 
 
 def _copy(source: Reader, target: LmdbEngine, table: str, steps: Steps) -> None:
-    rows = source.range(table, b"", None, checked=False)
+    rows = source.range(KeyRange(table, checked=False))
     while batch := list(islice(rows, ROWS_A_COMMIT)):
         target.write(partial(_put, table=table, rows=batch), may_use_reserve=True)
         steps.step(len(batch))

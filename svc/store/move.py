@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from blake3 import blake3
 
 from svc.domain.errors import OperatorError
-from svc.store.engine import Engine, MissingTableError, Reader, Writer
+from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.steps import QUIET, Steps
 from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
@@ -86,7 +86,7 @@ def _refuse_others_rows(target: Engine, source: Snapshot, names: list[str]) -> N
         raise MoveError("the target is being changed by another program") from None
     with closing(target.read()) as reader:
         snapshot = Snapshot(reader)
-        has_rows = any(next(reader.range(name, b"", None, keys_only=True), None) for name in existing)
+        has_rows = any(next(reader.range(KeyRange(name, keys_only=True)), None) for name in existing)
         if not has_rows:
             return
         if META.name in existing and snapshot.has(META, "version"):
@@ -111,17 +111,17 @@ def _mark(transaction: Transaction, source: Snapshot) -> None:
 def _finish(transaction: Transaction, source: Reader, steps: Steps) -> _Sum:
     for name in (_MARK, _COMMIT):
         transaction.delete(META, name)
-    transaction.writer.put_many(META.name, list(source.range(META.name, b"", None)))
+    transaction.writer.put_many(META.name, list(source.range(KeyRange(META.name))))
     return _compared(META, source, transaction.writer, steps)
 
 
 def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_a_commit: int) -> int:
     """The rows of a table that had arrived before."""
     with closing(target.read()) as reader:
-        last = next(reader.range(table.name, b"", None, reverse=True, keys_only=True), None)
+        last = next(reader.range(KeyRange(table.name, reverse=True, keys_only=True)), None)
         arrived = 0 if last is None else reader.count(table.name)
     steps.step(arrived)
-    rows = _verified(table, source.range(table.name, b"" if last is None else last[0] + b"\0", None))
+    rows = _verified(table, source.range(KeyRange(table.name, b"" if last is None else last[0] + b"\0")))
     while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
         target.write(_put(table.name, batch))
         steps.step(len(batch))
@@ -166,7 +166,7 @@ def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -
 def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
     """Rows in their order, each length before its bytes, so that no two tables that differ have one digest."""
     hasher, rows, size = blake3(), 0, 0
-    for key, value in reader.range(table.name, b"", None):
+    for key, value in reader.range(KeyRange(table.name)):
         hasher.update(b"%d:%d:" % (len(key), len(value)))
         hasher.update(key)
         hasher.update(value)

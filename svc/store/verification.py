@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
+from svc.store.engine import KeyRange
 from svc.store.invariants import row_faults, violations
 from svc.store.reading import ReadOnlyStore
 from svc.store.snapshot import ROWS_A_STEP, Snapshot
@@ -45,7 +46,7 @@ def corrupt_rows(snapshot: Snapshot, steps: Steps) -> Iterator[str]:
 
     def rows(table: Table[Any]) -> Iterator[bool]:
         check = table.verify_checksum
-        for count, (key, raw) in enumerate(snapshot.reader.range(table.name, b"", None), start=1):
+        for count, (key, raw) in enumerate(snapshot.reader.range(KeyRange(table.name)), start=1):
             check(key, raw)
             if not count % ROWS_A_STEP:
                 steps.step(ROWS_A_STEP)

@@ -23,6 +23,7 @@ from svc.domain.matching import Visitor
 from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
+from svc.store.engine import KeyRange
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
@@ -125,7 +126,7 @@ def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
         engine.open_tables(sorted(engine.tables()))
         with closing(engine.read()) as reader:
             for table in sorted(engine.tables()):
-                yield from ((table, key, value) for key, value in reader.range(table, b"", None))
+                yield from ((table, key, value) for key, value in reader.range(KeyRange(table)))
 
 
 def test_the_generated_parts_of_the_page_are_up_to_date():

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from svc.store.codec import Key, Signed
-from svc.store.engine import Engine
+from svc.store.engine import Engine, KeyRange
 from svc.store.group import Group, Job, Settled, write
 from svc.store.key_parts import U32
 from svc.store.snapshot import Late, Snapshot, Transaction
@@ -292,7 +292,7 @@ class WritersMachine(RuleBasedStateMachine):
             snapshot = Snapshot(reader)
             for table, rows in zip(TABLES, self.model, strict=True):
                 assert {tuple(key): number for key, number in snapshot.scan(table)} == rows
-                assert dict(reader.range(table.name, b"", None)) == self.copy[table.name]
+                assert dict(reader.range(KeyRange(table.name))) == self.copy[table.name]
 
     def teardown(self) -> None:
         self.engine.close()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.statements import key_columns, organization_of
@@ -51,16 +52,6 @@ class TooMuchMissingError(BaseException):
     """Ends a run that has asked for `MOST_MISSING` rows that are not here. Not an `Exception`, so that what runs does
     not handle it.
     """
-
-
-class KeyRange(NamedTuple):
-    """A range as it was asked for; see `Reader.range`."""
-
-    table: str
-    first: bytes
-    beyond: bytes | None
-    reverse: bool
-    keys_only: bool
 
 
 class _Page(NamedTuple):
@@ -106,19 +97,9 @@ class Rows:
         """See `Reader.get_many`."""
         return [self.get(table, key) for key in keys]
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,  # noqa: ARG002  the database checks its pages, and each value has its checksum
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """See `Reader.range`."""
-        place = KeyRange(table, first, beyond, reverse, keys_only)
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
+        place = asked._replace(checked=False)
         page = self._pages.get(place)
         if page is not None:
             yield from page.rows
@@ -294,7 +275,7 @@ def _fence_of_range(place: KeyRange) -> int:
 
 def page_of(place: KeyRange, limit: int) -> Statement:
     """Fetches the first rows of a range, so many at most."""
-    table, first, beyond, reverse, keys_only = place
+    table, first, beyond, reverse, keys_only, _ = place
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))

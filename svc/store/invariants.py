@@ -321,7 +321,7 @@ def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _operations(snapshot: Snapshot) -> Iterator[str]:
     """The log is whole while somebody follows, and empty while nobody does."""
-    if not operations.is_recording(snapshot):
+    if operations.recorded(snapshot) is None:
         if snapshot.count(OPERATIONS):
             yield "there is an operation log and nobody who follows it"
         return

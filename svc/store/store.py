@@ -243,7 +243,7 @@ class Store:
         settled = group.settle(writer)
         write_changes(writer, settled.changes)
         whole = Transaction(writer)
-        if operations.is_recording(whole):
+        if operations.recorded(whole) is not None:
             operations.append_changes(whole, settled.changes, self._now_ms())
         return settled
 
@@ -302,10 +302,8 @@ class Store:
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
         """In place, since a migration may change every row; through memory where a follower has to have its changes."""
-        with self.read() as snapshot:
-            recording = operations.is_recording(snapshot)
         job = partial(migrate, migrations=migrations)
-        if recording:
+        if self._is_recorded():
             self.write_one_now(job, may_use_reserve=True)
         else:
             self.change_log(job)
@@ -318,11 +316,13 @@ class Store:
 
     def _make_room(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
-        with self.read() as snapshot:
-            recording = operations.is_recording(snapshot)
-        if recording:
+        if self._is_recorded():
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
+
+    def _is_recorded(self) -> bool:
+        with self.read() as snapshot:
+            return operations.recorded(snapshot) is not None
 
 
 def _only(outcomes: list[T | Exception]) -> T:

@@ -102,10 +102,8 @@ class Follower:
         more = True
         while more:
             with self._store.read() as snapshot:
-                following = operations.follower(snapshot)
-                if following is None or following.lost_at_ms is not None:
-                    return False
-                if following.timeline != self._writer.timeline:
+                following = operations.recorded(snapshot)
+                if following is None or following.timeline != self._writer.timeline:
                     return False
                 more = self._copy(snapshot)
             self._writer.sync()

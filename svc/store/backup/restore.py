@@ -20,6 +20,7 @@ from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError, pepper_mark
 from svc.store.engine import Writer
+from svc.store.group import write
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.reading import read_only
@@ -219,12 +220,7 @@ def _some(batches: Iterator[tuple[int, Batch]]) -> list[Batch]:
 
 def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
     for batch in batches:
-        for table, rows in batch.changes.items():
-            for key, value in rows.items():
-                if value is None:
-                    writer.delete(table, key)
-                else:
-                    writer.put(table, key, value)
+        write(writer, batch.changes)
 
 
 def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: int) -> None:

@@ -277,13 +277,16 @@ class Store:
     def statistics(self) -> StoreStatistics:
         """A copy of the counts, with the size as it is now; reads every reader slot."""
         space = self.engine.space()
+        return self._statistics(self._commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
+
+    def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(
-            commits=self._commits,
-            jobs=self._jobs,
-            repeated=self._repeated,
+            commits=commits,
+            jobs=jobs,
+            repeated=repeated,
             full=self.is_full,
-            used_bytes=space.used_bytes,
-            map_bytes=space.limit_bytes,
+            used_bytes=used_bytes,
+            map_bytes=map_bytes,
             waits_s=self._waits_s.statistics(),
             commits_s=self._commits_s.statistics(),
             groups=self._groups.statistics(),

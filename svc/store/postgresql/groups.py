@@ -8,7 +8,7 @@ A fence is a row of `writers`, one for each organization and one for what belong
 by them, holds their fence; so groups of one organization follow one another over all nodes, and rows that were fetched
 stay as they are until the commit. A group takes its fences at once and in ascending order: it may wait for another
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
-A group of several organizations takes only fences that nobody has, and waits for none (`run_free`).
+A group of several organizations takes only fences that nobody has, and waits for none.
 
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
@@ -96,28 +96,19 @@ class Transactions:
     async def run(
         self,
         wire: Wire,
-        jobs: Sequence[Job[T]],
-        hints: Sequence[Hint],
-        fences: frozenset[int],
+        parts: Sequence[Part[T]],
         leases: frozenset[LeaseEpoch] = frozenset(),
+        *,
+        free: bool = False,
     ) -> Written[T]:
-        """Run jobs and commit what they write; with `leases`, only while they are this node's.
+        """Run jobs and commit what they write; with `leases`, only while they are this node's. `free`: only the parts
+        whose fences nobody has; the others are left out, as `Written.turns` says.
 
         Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
         nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
         is closed.
         """
-        return await self._run(wire, Rows(self.immutable.get), [Part(jobs, hints, fences)], leases)
-
-    async def run_free(self, wire: Wire, parts: Sequence[Part[T]]) -> Written[T]:
-        """Run jobs of several organizations and commit what they write: those whose fences nobody has. The others are
-        left out, as `Written.turns` says. Raises what `run` does.
-        """
-        return await self._run(wire, Rows(self.immutable.get, of_several=True), parts, frozenset(), free=True)
-
-    async def _run(
-        self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool = False
-    ) -> Written[T]:
+        rows = Rows(self.immutable.get, of_several=free)
         fences = frozenset[int]().union(*(part.fences for part in parts))
         try:
             steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]

@@ -155,7 +155,10 @@ class Rows:
             else:
                 yield page_of(place, page.limit), partial(self._take_page, place)
         for (table, reverse, limit), places in alike.items():
-            yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
+            if len(places) == 1:
+                yield page_of(places[0], limit), partial(self._take_page, places[0])
+            else:
+                yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
         for what, table in self._missing_numbers:
             yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
 
@@ -185,9 +188,6 @@ class Rows:
             self._rows[place.table].update(rows)
 
     def _take_pages(self, places: list[KeyRange], result: Result, but: frozenset[int]) -> None:
-        if len(places) == 1:
-            self._take_page(places[0], result, but)
-            return
         found: list[list[tuple[bytes, bytes]]] = [[] for _ in places]
         for place, key, value in result.rows:
             found[integer(place) - 1].append((key, value))
@@ -282,8 +282,6 @@ def page_of(place: KeyRange, limit: int) -> Statement:
 
 
 def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
-    if len(places) == 1:
-        return page_of(places[0], limit)
     firsts = key_columns(table, [place.first for place in places])
     beyonds = key_columns(table, [place.beyond or b"" for place in places])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))

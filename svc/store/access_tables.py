@@ -11,7 +11,7 @@ from svc.store.codec import Key, Opaque, Record
 from svc.store.key_parts import MOMENT, SECRET_32, TEXT, U32
 from svc.store.table import NOT_PERSONAL, Swept, Table, With
 
-KEYS: Table[ApiKey] = Table(
+KEYS = Table(
     "keys",
     Key(digest=SECRET_32),
     Record(ApiKey, remembered=1024),
@@ -21,11 +21,9 @@ KEYS: Table[ApiKey] = Table(
     rules=("keys",),
 )
 """HMAC-SHA256(pepper, secret)"""
-KEY_IDS: Table[bytes] = Table(
-    "key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner"
-)
+KEY_IDS = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner")
 """key id -> digest"""
-ORGANIZATION_KEYS: Table[bytes] = Table(
+ORGANIZATION_KEYS = Table(
     "organization_keys",
     Key(organization=U32, created_at=MOMENT, key_id=TEXT),
     Opaque("digest"),
@@ -35,7 +33,7 @@ ORGANIZATION_KEYS: Table[bytes] = Table(
 )
 """-> digest: oldest first"""
 
-SESSIONS: Table[Session] = Table(
+SESSIONS = Table(
     "sessions",
     Key(organization=U32, digest=SECRET_32),
     Record(Session, remembered=1024),
@@ -43,7 +41,7 @@ SESSIONS: Table[Session] = Table(
     NOT_PERSONAL,
 )
 """Of the console, by HMAC-SHA256(pepper, token)."""
-CONSOLE_LINKS: Table[ConsoleLink] = Table(
+CONSOLE_LINKS = Table(
     "console_links",
     Key(organization=U32, digest=SECRET_32),
     Record(ConsoleLink),

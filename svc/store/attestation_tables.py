@@ -8,7 +8,7 @@ from svc.store.codec import Key, Record
 from svc.store.key_parts import SECRET_32, U32, VISITOR_ID, digest, period
 from svc.store.table import NOT_PERSONAL, ErasedBy, LastTwoPeriods, Swept, Table, With
 
-CHALLENGES: Table[Challenge] = Table(
+CHALLENGES = Table(
     "challenges",
     Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
     Record(Challenge),
@@ -16,7 +16,7 @@ CHALLENGES: Table[Challenge] = Table(
     NOT_PERSONAL,
 )
 """By the period of 5 minutes in which it was issued, and the challenge itself."""
-ATTESTED_KEYS: Table[AttestedKey] = Table(
+ATTESTED_KEYS = Table(
     "attested_keys",
     Key(organization=U32, attested_key=digest(32)),
     Record(AttestedKey),
@@ -25,7 +25,7 @@ ATTESTED_KEYS: Table[AttestedKey] = Table(
     rules=("attested_keys",),
 )
 """By the id of an Apple device's key, which is the SHA-256 of the public key."""
-VISITOR_KEYS: Table[VisitorKeys] = Table(
+VISITOR_KEYS = Table(
     "visitor_keys",
     Key(organization=U32, visitor_id=VISITOR_ID),
     Record(VisitorKeys),

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from svc.domain.billing import BillingStatus, LedgerEntry, Usage, counters
-from svc.domain.counting import HOUR_MS, NOTHING, HourCounts, hour_of
+from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import unpack_batch
@@ -23,6 +23,7 @@ from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError
+from svc.store.hours import HourKey, hour_key
 from svc.store.index_invariants import index_faults
 from svc.store.key_parts import moment
 from svc.store.repeated import repeated
@@ -187,12 +188,12 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Each event has its rows and is in the index once, and each hour's counters are what its events add up to."""
-    hours: dict[tuple[int, int], HourCounts] = {}
+    hours: dict[HourKey, HourCounts] = {}
     events = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
         events += 1
         yield from _event(snapshot, number, raw_id, event)
-        hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
+        hour = hour_key(number, event)
         hours[hour] = hours.get(hour, NOTHING).plus(event)
     yield from index_faults(snapshot, number, events)
     yield from _miscounted(snapshot, number, hours)
@@ -202,11 +203,11 @@ def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
                 yield f"{name} {UUID(bytes=raw_id)} has no event"
 
 
-def _miscounted(snapshot: Snapshot, number: int, expected: dict[tuple[int, int], HourCounts]) -> Iterator[str]:
-    kept = {(environment, hour): counts for (_, environment, hour), counts in snapshot.scan(HOURS, number)}
+def _miscounted(snapshot: Snapshot, number: int, expected: dict[HourKey, HourCounts]) -> Iterator[str]:
+    kept = {(number, environment, hour): counts for (_, environment, hour), counts in snapshot.scan(HOURS, number)}
     for key in sorted(expected.keys() | kept.keys()):
         if kept.get(key) != expected.get(key):
-            environment, hour = key
+            _, environment, hour = key
             yield (
                 f"the counters of organization {number}, {ENVIRONMENTS[environment]}, {moment(hour * HOUR_MS)} "
                 f"are not what its events add up to"

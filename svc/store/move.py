@@ -19,12 +19,11 @@ from blake3 import blake3
 from svc.domain.errors import OperatorError
 from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.steps import QUIET, Steps
+from svc.store.steps import QUIET, Steps, counted
 from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
 
 ROWS_A_COMMIT = 20_000
 BYTES_A_COMMIT = 32 << 20
-ROWS_A_STEP = 1_000
 LEFT_BEHIND = (FOLLOWING, OPERATIONS)
 _MARK, _COMMIT = "moving_from", "moving_commit"
 """In the target's META while a move is under way: the pepper's mark and the commit of the source."""
@@ -68,7 +67,7 @@ def move(source: Engine, target: Engine, steps: Steps = QUIET, *, rows_a_commit:
         with closing(source.read()) as later:
             if later.commit != reader.commit:
                 raise MoveError("the source was written to meanwhile: stop what uses it, empty the target, and repeat")
-        meta = target.write(lambda writer: _finish(Transaction(writer), reader, steps))
+        meta = target.write(lambda writer: _finish(Transaction(writer), reader))
     sums[META.name] = meta
     tables = {name: one.rows for name, one in sums.items()}
     return Moved(sum(tables.values()), sum(one.bytes for one in sums.values()), resumed, tables)
@@ -108,11 +107,11 @@ def _mark(transaction: Transaction, source: Snapshot) -> None:
             transaction.put(META, (name,), value)
 
 
-def _finish(transaction: Transaction, source: Reader, steps: Steps) -> _Sum:
+def _finish(transaction: Transaction, source: Reader) -> _Sum:
     for name in (_MARK, _COMMIT):
         transaction.delete(META, name)
     transaction.writer.put_many(META.name, list(source.range(KeyRange(META.name))))
-    return _compared(META, source, transaction.writer, steps)
+    return _compared(META, source, transaction.writer, QUIET)
 
 
 def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_a_commit: int) -> int:
@@ -166,12 +165,10 @@ def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -
 def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
     """Rows in their order, each length before its bytes, so that no two tables that differ have one digest."""
     hasher, rows, size = blake3(), 0, 0
-    for key, value in reader.range(KeyRange(table.name)):
+    for key, value in counted(reader.range(KeyRange(table.name)), steps):
         hasher.update(b"%d:%d:" % (len(key), len(value)))
         hasher.update(key)
         hasher.update(value)
         rows += 1
         size += len(key) + len(value)
-        if not rows % ROWS_A_STEP:
-            steps.step(ROWS_A_STEP)
     return _Sum(rows, size, hasher.digest())

@@ -11,13 +11,11 @@ from typing import Any, Generic, TypeVar
 
 from svc.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.store.overlay import Recording
-from svc.store.steps import Steps
+from svc.store.steps import ROWS_A_STEP, Steps
 from svc.store.tables import TABLES, Table
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-ROWS_A_STEP = 1000
 
 _CHECKS = {table.name: table.verify_checksum for table in TABLES}
 

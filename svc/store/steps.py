@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROWS_A_STEP = 1000
+"""Rows that are read, between two words about them."""
+
 
 class Steps:
     """Progress of a long job. This one ignores it; the command line has one that shows it."""
@@ -14,3 +22,13 @@ class Steps:
 
 
 QUIET = Steps()
+
+
+def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
+    """The same rows; `steps` gets how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        if not count % ROWS_A_STEP:
+            steps.step(ROWS_A_STEP)
+        yield row
+    steps.step(count % ROWS_A_STEP)

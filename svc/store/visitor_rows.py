@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-from svc.domain.counting import NOTHING, hour_of
+from svc.domain.counting import NOTHING
 from svc.domain.history import AddressHistory
 from svc.domain.matching.blocks import Block
-from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.store.event_index import digests, rows_of
+from svc.store.hours import hour_key
 from svc.store.inspection import Row
 from svc.store.reading import ReadOnlyStore
 from svc.store.segments import Digests
@@ -155,7 +155,7 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
 
 
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
-    yield HOURS, (number, ENVIRONMENTS.index(event.environment), hour_of(event))
+    yield HOURS, hour_key(number, event)
 
 
 def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:

@@ -162,10 +162,7 @@ def size(table: str) -> bytes:
 @lru_cache
 def write(table: str) -> bytes:
     """Insert or replace the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
-    return (
-        f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) "
-        "on conflict (organization, key) do update set value = excluded.value"
-    ).encode()
+    return add(table).replace(b"do nothing", b"(organization, key) do update set value = excluded.value")
 
 
 @lru_cache

@@ -82,7 +82,7 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
-    steps.stage("checking the rules", _rows_of_rules(snapshot))
+    steps.stage("checking the rules", sum(len(table.rules) * snapshot.count(table) for table in TABLES))
     for store_rule in STORE_RULES:
         yield from store_rule(with_progress)
     for (number,), organization in with_progress.scan(ORGANIZATIONS):  # the rule `organizations`
@@ -92,10 +92,6 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
         for rule in RULES:
             if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
                 yield from rule(with_progress, number)
-
-
-def _rows_of_rules(snapshot: Snapshot) -> int:
-    return sum(len(table.rules) * snapshot.count(table) for table in TABLES)
 
 
 def _unreadable(snapshot: Snapshot) -> Iterator[str]:

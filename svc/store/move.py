@@ -9,8 +9,9 @@ What may live here: what is the same for all engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -121,10 +122,27 @@ def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_
         arrived = 0 if last is None else reader.count(table.name)
     steps.step(arrived)
     rows = _verified(table, source.range(KeyRange(table.name, b"" if last is None else last[0] + b"\0")))
-    while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
-        target.write(_put(table.name, batch))
-        steps.step(len(batch))
+    write_rows(target, table.name, rows, steps, rows_a_commit)
     return arrived
+
+
+def write_rows(
+    target: Engine,
+    table: str,
+    rows: Iterator[_Row],
+    steps: Steps,
+    rows_a_commit: int = ROWS_A_COMMIT,
+    *,
+    may_use_reserve: bool = False,
+) -> None:
+    """Write rows in the order of their keys, some in each commit; `steps` gets how many. Raises as `Engine.write`."""
+    while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
+        target.write(partial(_put, table=table, rows=batch), may_use_reserve=may_use_reserve)
+        steps.step(len(batch))
+
+
+def _put(writer: Writer, *, table: str, rows: list[_Row]) -> None:
+    writer.put_many(table, rows)
 
 
 def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
@@ -139,10 +157,6 @@ def _up_to(rows: Iterator[_Row], size: int) -> Iterator[_Row]:
         size -= len(key) + len(value)
         if size <= 0:
             return
-
-
-def _put(table: str, rows: list[_Row]) -> Callable[[Writer], None]:
-    return lambda writer: writer.put_many(table, rows)
 
 
 class _Sum(NamedTuple):

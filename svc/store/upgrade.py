@@ -15,11 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from svc.store import durable_files
 from svc.store.backup import files
-from svc.store.backup.snapshots import Manifest
+from svc.store.backup.snapshots import Manifest, copied, keep
 from svc.store.directory import DirectoryError
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
@@ -110,22 +107,16 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
         with closing(_as_it_is(path)) as engine:
             files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
             manifest = _copied(engine, partial, program, now_ms)
-        durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-        durable_files.sync(partial)
         place = folder / f"version-{manifest.store_version}"
         shutil.rmtree(place, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
-        partial.rename(place)
-        durable_files.sync(folder)
+        keep(partial, place, manifest)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return place
 
 
 def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
-    file = target / "data.mdb"
-    taken_at_ms = engine.copy(target, now_ms)
-    file.chmod(0o600)
-    durable_files.sync(file)
+    file, taken_at_ms = copied(engine.copy, target, now_ms)
     names = engine.tables()
     engine.open_tables(names)
     with ReadTransaction(engine) as snapshot:

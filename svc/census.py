@@ -16,7 +16,7 @@ from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.store.store import Store
 from svc.store.transactions.holdings import holdings
 from svc.store.views import organization
-from svc.store.webhook_census import standings
+from svc.store.webhook_views import standings
 
 ENDPOINTS_A_STEP = 64
 """Endpoints looked at without a pause: about half a millisecond."""

@@ -26,7 +26,6 @@ import msgspec
 from svc.domain.errors import OperatorError
 
 V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 
 MAX_KEY_BYTES = 511
 _LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")

@@ -9,11 +9,11 @@ What may live here: what is the same for all engines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from blake3 import blake3
 
@@ -22,6 +22,8 @@ from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.steps import QUIET, Steps, counted
 from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
+
+T = TypeVar("T")
 
 ROWS_A_COMMIT = 20_000
 BYTES_A_COMMIT = 32 << 20
@@ -136,7 +138,7 @@ def write_rows(
     may_use_reserve: bool = False,
 ) -> None:
     """Write rows in the order of their keys, some in each commit; `steps` gets how many. Raises as `Engine.write`."""
-    while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
+    while batch := list(up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT, _row_bytes)):
         target.write(partial(_put, table=table, rows=batch), may_use_reserve=may_use_reserve)
         steps.step(len(batch))
 
@@ -151,12 +153,18 @@ def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
         yield key, value
 
 
-def _up_to(rows: Iterator[_Row], size: int) -> Iterator[_Row]:
-    for key, value in rows:
-        yield key, value
-        size -= len(key) + len(value)
-        if size <= 0:
+def up_to(items: Iterator[T], most: int, size: Callable[[T], int]) -> Iterator[T]:
+    """The next of these that are together as large as `most`, by `size` of each, or all that are left."""
+    for item in items:
+        yield item
+        most -= size(item)
+        if most <= 0:
             return
+
+
+def _row_bytes(row: _Row) -> int:
+    key, value = row
+    return len(key) + len(value)
 
 
 class _Sum(NamedTuple):

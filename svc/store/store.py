@@ -29,8 +29,7 @@ from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import OUTSIDE, CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
-from svc.store.group import Group, Hint, Job, Settled
-from svc.store.group import write as write_changes
+from svc.store.group import Group, Hint, Job, Settled, write_changes
 from svc.store.lease import LeaseEpoch
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES

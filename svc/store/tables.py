@@ -10,9 +10,12 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 
 from __future__ import annotations
 
+from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
+from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
+from svc.domain.credentials import ApiKey
 from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -30,14 +33,14 @@ from svc.domain.records import (
     RetentionPass,
     WeightsSnapshot,
 )
+from svc.domain.sessions import ConsoleLink, Session
 from svc.domain.weights import StoredWeights
-from svc.store.access_tables import *  # noqa: F403  declared with the others, below
-from svc.store.attestation_tables import *  # noqa: F403  declared with the others, below
 from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import (
     DAY,
     DIGEST_16,
     MOMENT,
+    SECRET_32,
     TEXT,
     U8,
     U32,
@@ -64,7 +67,7 @@ from svc.store.table import (
     With,
     declared,
 )
-from svc.store.webhook_tables import *  # noqa: F403  as above
+from svc.store.webhook_tables import *  # noqa: F403  declared with the others, below
 
 _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)
@@ -131,6 +134,45 @@ AUDIT = Table(
     rules=("audit",),
 )
 """By the request id for changes over HTTP; append-only."""
+
+# Who may come in: keys, and sessions of the console with the links that begin them.
+KEYS = Table(
+    "keys",
+    Key(digest=SECRET_32),
+    Record(ApiKey, remembered=1024),
+    Swept("400 days after it was revoked, or after it expired if it was not"),
+    NOT_PERSONAL,
+    fenced_by="owner",
+    rules=("keys",),
+)
+"""HMAC-SHA256(pepper, secret)"""
+KEY_IDS = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner")
+"""key id -> digest"""
+ORGANIZATION_KEYS = Table(
+    "organization_keys",
+    Key(organization=U32, created_at=MOMENT, key_id=TEXT),
+    Opaque("digest"),
+    With("keys"),
+    NOT_PERSONAL,
+    rules=("active_keys",),
+)
+"""-> digest: oldest first"""
+
+SESSIONS = Table(
+    "sessions",
+    Key(organization=U32, digest=SECRET_32),
+    Record(Session, remembered=1024),
+    Swept("when it has ended"),
+    NOT_PERSONAL,
+)
+"""Of the console, by HMAC-SHA256(pepper, token)."""
+CONSOLE_LINKS = Table(
+    "console_links",
+    Key(organization=U32, digest=SECRET_32),
+    Record(ConsoleLink),
+    Swept("when it has expired; using it deletes it"),
+    NOT_PERSONAL,
+)
 
 IDEMPOTENCY = Table(
     "idempotency",
@@ -310,6 +352,34 @@ REPORT_FINGERPRINTS = Table(
 )
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
 that the erasure of a visitor finds these rows too."""
+
+# Attestation: challenges that were given out, and the keys of Apple devices.
+CHALLENGES = Table(
+    "challenges",
+    Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
+    Record(Challenge),
+    LastTwoPeriods(),
+    NOT_PERSONAL,
+)
+"""By the period of 5 minutes in which it was issued, and the challenge itself."""
+ATTESTED_KEYS = Table(
+    "attested_keys",
+    Key(organization=U32, attested_key=digest(32)),
+    Record(AttestedKey),
+    Swept("unused for `visitor_retention_days`; sooner with its visitor"),
+    ErasedBy("purge_attested_keys"),
+    rules=("attested_keys",),
+)
+"""By the id of an Apple device's key, which is the SHA-256 of the public key."""
+VISITOR_KEYS = Table(
+    "visitor_keys",
+    Key(organization=U32, visitor_id=VISITOR_ID),
+    Record(VisitorKeys),
+    With("attested_keys"),
+    ErasedBy("purge_attested_keys"),
+    rules=("attested_keys",),
+)
+"""-> the attested keys of a visitor, also of one who has no number."""
 
 # The operation log (`operations`): kept only while somebody follows it, and never in itself.
 FOLLOWING = Table("following", Key(name=TEXT), Record(Following, remembered=8), Until("nobody follows"), NOT_PERSONAL)

@@ -26,8 +26,7 @@ from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
 from svc.store.transactions.indexing import look, step
-from svc.store.visitor_views import visitors_with
-from svc.store.visits import neighbours
+from svc.store.visitor_views import neighbours, visitors_with
 from tests.store.test_events import (
     ADDRESSES,
     TAGS,

@@ -10,7 +10,7 @@ from svc.census import ENDPOINTS_A_STEP, take_census
 from svc.domain.webhooks.queues import OUTAGE_FAILURES
 from svc.domain.webhooks.records import EndpointKey, Health
 from svc.store.tables import ENDPOINT_HEALTH, ENDPOINTS
-from svc.store.webhook_census import standings
+from svc.store.webhook_views import standings
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"

@@ -123,7 +123,8 @@ class Node:
         try:
             if self._wire is None or not self._wire.is_open:
                 self._wire = await self._connect(BEAT_TIMEOUTS)
-                await self._wire.exchange(self._setup())
+                rows = [] if self._shares is None else [self._shares.setup()]
+                await self._wire.exchange([*(lease.setup() for lease in self._leases), *rows])
             sent_s = trio.current_time()
             asked = [each.ask() for each in self._leases]
             shares = [] if self._shares is None else self._shares.ask()
@@ -182,9 +183,6 @@ class Node:
         beats = HURRIES if self._shares.is_below_part else RENEWALS
         with trio.move_on_after(self._term_s / beats):
             await self._shares.wanted()
-
-    def _setup(self) -> list[Statement]:
-        return [lease.setup() for lease in self._leases] + ([] if self._shares is None else [self._shares.setup()])
 
     def _words(self) -> list[Statement]:
         since, name = float8(self._term_s), self._name.encode()

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
 from svc.store.postgresql.values import byteas, int4, int8, integer
 from svc.store.postgresql.wire import Result, Statement
 from svc.store.table import FencedBy
@@ -42,7 +42,6 @@ _Take = Callable[[Result, frozenset[int]], None]
 
 _FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
 _IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
-_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
 _NUMBERS = {"count": statements.count, "size": statements.size}
 _ORGANIZATION_BYTES = 4
 _UNKNOWN: Any = object()
@@ -265,7 +264,7 @@ def _fence_of_range(place: KeyRange) -> int:
     table, first, beyond, *_ = place
     low = organization_of(table, first)
     fence = fence_of(table, low)
-    if fence in (OWNER, NOTHING) or table not in _BY_ORGANIZATION:
+    if fence in (OWNER, NOTHING) or table not in BY_ORGANIZATION:
         return fence
     if beyond is None or len(first) < _ORGANIZATION_BYTES:
         return EVERY

@@ -23,7 +23,8 @@ INTERNAL = frozenset({FENCES, "leases", "nodes"})
 """Tables of the schema that are no tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
 
-_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+"""Tables whose keys begin with the organization."""
 
 BEGIN = b"begin isolation level read committed"
 BEGIN_READING = b"begin isolation level repeatable read read only"
@@ -77,7 +78,7 @@ DATABASE_SIZE = b"select pg_database_size(current_database())"
 
 def organization_of(table: str, key: bytes) -> int:
     """The value of the column `organization` for a key, or for a bound of a range of keys."""
-    if table not in _BY_ORGANIZATION:
+    if table not in BY_ORGANIZATION:
         return 0
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 

@@ -25,10 +25,17 @@ from svc.store.group import Hint, Job
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.attempts import GroupAttempt
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.groups import MOST_FETCHES, Part, Transactions, UncertainCommitError, UnfencedError, Written
+from svc.store.postgresql.groups import (
+    MOST_FETCHES,
+    GroupAttempt,
+    Part,
+    Transactions,
+    UncertainCommitError,
+    UnfencedError,
+    Written,
+)
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows

@@ -283,11 +283,7 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
         if document is None:
             return event.mark
         mark = _trace(event, inflate(document.signals)).mark
-    except (
-        CorruptionError,
-        zlib.error,
-        msgspec.DecodeError,
-    ):  # a corrupt report must not keep others from being erased
+    except (CorruptionError, zlib.error, msgspec.DecodeError):  # it must not keep others from being erased
         return event.mark
     return None if mark is None else mark.digest
 

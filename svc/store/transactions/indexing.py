@@ -7,8 +7,9 @@ oldest small ones. An event that comes late, into the time of a segment, is put 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from svc.store.event_index import (
     FIRST,
@@ -88,8 +89,7 @@ def _new(snapshot: Snapshot, scope: Scope, before_ms: int) -> Positions:
     """The oldest events of the tail that are newer than all segments; nothing where they are too few."""
     newest = _newest(snapshot, scope)
     keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
-    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL + 1) if key[-2:] != newest]
-    return found[:EVENTS_A_SMALL] if len(found) >= EVENTS_A_SMALL else []
+    return _first((key for key in keys if key[-2:] != newest), EVENTS_A_SMALL)
 
 
 def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
@@ -104,15 +104,19 @@ def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
 def _late(snapshot: Snapshot, scope: Scope) -> Positions:
     """The oldest events of the tail that belong into segments; nothing where they are too few."""
     keys = snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *_newest(snapshot, scope)))
-    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL)]
-    return found if len(found) == EVENTS_A_SMALL else []
+    return _first(keys, EVENTS_A_SMALL)
 
 
 def _small(snapshot: Snapshot, scope: Scope) -> Positions:
     """The small segments that are to be a large one; nothing where they are too few."""
     keys = snapshot.scan_keys(EVENT_SEGMENTS, (*scope, SMALL), (*scope, SMALL + 1))
-    found = [key[-2:] for key in islice(keys, SMALL_IN_LARGE)]
-    return found if len(found) == SMALL_IN_LARGE else []
+    return _first(keys, SMALL_IN_LARGE)
+
+
+def _first(keys: Iterator[tuple[Any, ...]], count: int) -> Positions:
+    """The positions in the first keys, if there are so many."""
+    found = [key[-2:] for key in islice(keys, count)]
+    return found if len(found) == count else []
 
 
 def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:

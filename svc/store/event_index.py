@@ -116,7 +116,9 @@ def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, by
 
 
 def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
-    """Whether the index has an event at this position."""
+    """Whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id): in the tail or
+    in a segment. An erased one is in neither. Raises `CorruptionError`.
+    """
     return snapshot.has(EVENT_TAIL, *scope, *here) or _slot_of(snapshot, scope, here) is not None
 
 

@@ -78,7 +78,11 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     """
     with_progress = snapshot.with_progress(steps)
     steps.stage("reading every row", sum(snapshot.count(table) for table in TABLES))
-    unreadable = list(_unreadable(with_progress))
+
+    def found_by_keys(table: Table[Any]) -> Iterator[bool]:
+        return (with_progress.has(table, *key) for key, _ in with_progress.scan(table))
+
+    unreadable = list(row_faults(with_progress, found_by_keys))
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
@@ -92,15 +96,6 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
         for rule in RULES:
             if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
                 yield from rule(with_progress, number)
-
-
-def _unreadable(snapshot: Snapshot) -> Iterator[str]:
-    """Every row of every table is what was written there, found by its key, and there are as many as are counted."""
-
-    def rows(table: Table[Any]) -> Iterator[bool]:
-        return (snapshot.has(table, *key) for key, _ in snapshot.scan(table))
-
-    return row_faults(snapshot, rows)
 
 
 def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]]) -> Iterator[str]:
@@ -292,12 +287,12 @@ def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:
     kept, found = holding(snapshot, number), counted(snapshot, number)
-    told = (kept.events, kept.visitors, kept.report_bytes)
+    said = (kept.events, kept.visitors, kept.report_bytes)
     counts = (found.events, found.visitors, found.report_bytes)
-    if told != counts:
+    if said != counts:
         yield (
             f"organization {number} has {counts[0]} events, {counts[1]} visitors and {counts[2]} bytes of reports, "
-            f"its count says {told[0]}, {told[1]} and {told[2]}"
+            f"its count says {said[0]}, {said[1]} and {said[2]}"
         )
 
 

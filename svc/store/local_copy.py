@@ -23,7 +23,7 @@ from svc.store.tables import TABLES
 @contextmanager
 def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
     """One state of a store in a folder for temporary files, deleted at the end. Takes as much of its disk as the store
-    has rows, at most `map_bytes`. Raises `StoreFullError` where there is no room, and `EngineError`.
+    has rows, at most `map_bytes`. Raises `StoreFullError` where there is no space, and `EngineError`.
     """
     names = [table.name for table in TABLES]
     with TemporaryDirectory(prefix="svc-") as folder:

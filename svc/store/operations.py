@@ -1,6 +1,6 @@
 """The operation log in the store: written by each commit while somebody follows it, copied and cut off by the follower.
 
-A batch lies in the same transaction as the changes that it tells of, so that it is on disk exactly when they are,
+A batch lies in the same transaction as the changes that it records, so that it is on disk exactly when they are,
 whichever process made them. The log is bounded: past the follower's limit, or when it stands in the way of a commit,
 it is dropped, and the row in `FOLLOWING` says so until following begins again.
 """
@@ -121,7 +121,7 @@ def allow(transaction: Transaction, limit_bytes: int) -> None:
 
 
 def end(transaction: Transaction) -> None:
-    """Delete the log and forget its follower: nothing is recorded any more."""
+    """Delete the log and its follower's row: nothing is recorded any more."""
     transaction.delete(FOLLOWING, "log")
     transaction.clear(OPERATIONS)
 

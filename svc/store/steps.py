@@ -1,4 +1,4 @@
-"""What a long job tells of itself while it runs: stages of so many steps. Here it tells nobody."""
+"""The progress of a long job: stages of so many steps, and rows that are counted as they are read."""
 
 from __future__ import annotations
 

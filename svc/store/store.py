@@ -182,8 +182,8 @@ class Store:
         """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
         the exception it raised.
 
-        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
-        for such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
+        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the reserve for
+        such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
         other failure of the commit is a broken machine.
 
         For each job, `organizations` says whose rows it reads and writes, and `hints` which: where several nodes share
@@ -230,7 +230,7 @@ class Store:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
             self._full = True
-            self._make_room()
+            self._drop_log()
             raise
         self._full = self._full and may_use_reserve
         self._commits += 1
@@ -316,7 +316,7 @@ class Store:
         """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
-    def _make_room(self) -> None:
+    def _drop_log(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
         if self._is_recorded():
             with suppress(StoreFullError):

@@ -250,7 +250,7 @@ WEIGHTS = Table(
     "weights",
     Key(organization=U32, platform=place(PLATFORMS), key_id=TEXT),
     Record(StoredWeights, remembered=1024),
-    Until("they are reset, or their key is forgotten"),
+    Until("they are reset, or their key is purged"),
     NOT_PERSONAL,
     rules=("weights",),
 )

@@ -69,7 +69,9 @@ def upgrade(
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
         Store.open(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
-        _delete_others(directory / FOLDER, kept)
+        for place in (directory / FOLDER).glob("version-*"):  # going back is one step, and these hold what was erased
+            if place != kept:
+                shutil.rmtree(place)
     except OSError as error:
         raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
     return Upgraded(before, len(migrations), kept)
@@ -132,10 +134,3 @@ def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[],
             pepper=False,
             rows={name: snapshot.reader.count(name) for name in sorted(names)},
         )
-
-
-def _delete_others(folder: Path, kept: Path | None) -> None:
-    """Going back is one step; the copies of earlier upgrades hold what was erased since."""
-    for place in folder.glob("version-*"):
-        if place != kept:
-            shutil.rmtree(place)

@@ -191,7 +191,7 @@ def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | Non
     return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
-def standings(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
+def endpoint_overviews(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
     """The next `limit` endpoints of all organizations, after `after` in key order: one row each, one seek for what is
     due, and one more row where something is.
     """

@@ -92,7 +92,9 @@ def restore(
             f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {len(MIGRATIONS)}: "
             "restore it with a newer one"
         )
-    _refuse_full(directory)
+    with files.reporting("cannot read", directory):
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
     carried_on = to_ms is not None or chosen.path != source
     partial = directory.with_name(directory.name + ".restoring")
     try:
@@ -113,12 +115,6 @@ def restore(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
-
-
-def _refuse_full(directory: Path) -> None:
-    with files.reporting("cannot read", directory):
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
 
 
 def _restore(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -186,15 +186,9 @@ def refuse_other_store(folder: Path, manifest: Manifest) -> None:
 
 def listed(folder: Path) -> list[BackupSnapshot]:
     """The snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read` does."""
-    found = [read(path) for path in _named(folder)]
-    return sorted(found, key=lambda snapshot: snapshot.manifest.taken_at_ms)
-
-
-def _named(folder: Path) -> Iterator[Path]:
     with files.reporting("cannot read", folder):
-        for path in sorted(folder.iterdir()):
-            if _NAME.fullmatch(path.name) and path.is_dir():
-                yield path
+        paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+    return sorted(map(read, paths), key=lambda snapshot: snapshot.manifest.taken_at_ms)
 
 
 def is_snapshot(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The pages of LMDB's file, walked from their roots: each of them is used once, or is free.
+"""The integrity check of LMDB's pages, from their roots on: each of them is used once, or is free.
 
 A row has a checksum (`tables.Table`); what leads to it has none. LMDB keeps no checksum of its own, so a flipped bit
 in the number of a page leads to another page, whole and out of date: its rows are what was written there

@@ -124,8 +124,8 @@ class PostgresqlEngine:
         return result
 
     def space(self) -> Space:
-        """See `Engine.space`. The size of the whole database, without its log; nobody knows how much room its disk has,
-        so that is given as what the store may become. Readers are those of this engine, and hold nobody up.
+        """See `Engine.space`. The size of the whole database, without its log; nobody knows how large its disk is, so
+        that is given as what the store may become. Readers are those of this engine, and hold nobody up.
         """
         (size,) = self._once([Statement(statements.DATABASE_SIZE)])
         return Space(integer(size.rows[0][0]), self._capacity_bytes, self._capacity_bytes, self._readers, 0)
@@ -290,7 +290,7 @@ class PostgresqlReader:
         return self._number(statements.size(table))
 
     def close(self) -> None:
-        """See `Reader.close`."""
+        """See `Reader.close`. Its transaction is undone, and its connection serves the next reader or writer."""
         self._ended(self._wire)
 
     def _number(self, sql: bytes) -> int:

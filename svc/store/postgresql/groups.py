@@ -1,6 +1,6 @@
 """A group of jobs in one transaction of the database, in three round trips whatever its size.
 
-1. Begin, take the fences, look at the store's version, and fetch what the hints know at once.
+1. Begin, take the fences, read the store's version, and fetch what the hints know at once.
 2. Fetch what follows from that: the visitors whom the blocks name, and their history. Then the jobs run.
 3. Write all rows and commit.
 
@@ -33,7 +33,7 @@ from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMu
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.values import byteas, int4, int4s, integer
-from svc.store.postgresql.version import LOOK, OtherVersionError, refuse_other
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Wire
 from svc.store.snapshot import Snapshot
 from svc.store.tables import TABLES
@@ -169,7 +169,7 @@ class Transactions:
         """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them."""
         _advance(steps)
         taking = [_BEGIN, *_taking(fences, free=free)]
-        opening = [*taking, LOOK, *([lease_fence(leases)] if leases else [])]
+        opening = [*taking, READ_VERSION, *([lease_fence(leases)] if leases else [])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
             refuse_other(results[len(taking)])

@@ -146,7 +146,9 @@ class Lease:
         return renew_leases([LeaseEpoch(self.name, self._epoch)], self._term_s)
 
     def learn(self, answer: Result, sent_s: float) -> None:
-        """The answer to `ask`, which was sent at `sent_s` by the clock of the loop."""
+        """Note what the result of `ask`, sent at `sent_s` by the clock of the loop, says: the lease is this node's for
+        another term, or, where there is no row, another's.
+        """
         if not answer.rows:
             self.drop()
             return

@@ -89,7 +89,9 @@ def key_columns(table: str, keys: Sequence[bytes]) -> tuple[bytes, bytes]:
 
 
 def create_table(table: str) -> tuple[bytes, bytes]:
-    """Make a table of the store. Large values lie outside the row, uncompressed: documents are compressed already."""
+    """Two statements, in their order, that make a table of the store where there is none. Large values lie outside the
+    row, uncompressed: documents are compressed already.
+    """
     columns = "organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key)"
     name = _name(table)
     return (

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -44,7 +45,7 @@ from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import integer
-from svc.store.postgresql.version import LOOK, OtherVersionError, refuse_other
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics
@@ -237,7 +238,7 @@ class PostgresqlStore(Store):
         self._counts.commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
         self._full = False
-        self._recent.forget(written.rows)
+        self._recent.invalidate(written.rows)
 
     def _held(self) -> frozenset[LeaseEpoch]:
         if self._lease is None:
@@ -272,7 +273,8 @@ class PostgresqlStore(Store):
             except DatabaseError as error:
                 raise UnavailableError(str(error)) from error
             except OtherVersionError as error:
-                self._other_version.note(str(error))
+                self._other_version.problem = str(error)
+                self._other_version.found.set()
                 raise
             if trio.current_time() + pause_s > give_up_at:
                 raise UnavailableError(str(cause)) from cause
@@ -283,7 +285,7 @@ class PostgresqlStore(Store):
     async def _fetched(self, rows: Rows) -> list[Result]:
         async with self._readers.wire() as wire:
             self._counts.query_round_trips += 1
-            _, version, *found, _ = await wire.exchange([_BEGIN_READING, LOOK, *rows.fetches(), _COMMIT])
+            _, version, *found, _ = await wire.exchange([_BEGIN_READING, READ_VERSION, *rows.fetches(), _COMMIT])
         refuse_other(version)
         return found
 
@@ -329,13 +331,9 @@ def _all_of(leases: Sequence[LeaseEpoch | None]) -> frozenset[LeaseEpoch]:
     return frozenset(lease for lease in leases if lease is not None)
 
 
+@dataclass(eq=False)
 class _OtherVersion:
     """Whether the store has turned out to have another version."""
 
-    def __init__(self) -> None:
-        self.problem = ""
-        self.found = trio.Event()
-
-    def note(self, problem: str) -> None:
-        self.problem = problem
-        self.found.set()
+    problem: str = ""
+    found: trio.Event = field(default_factory=trio.Event)

@@ -75,12 +75,12 @@ class Turn(NamedTuple):
 
     @property
     def jobs(self) -> list[Job[Any]]:
-        """Of all of them."""
+        """The jobs of all that wait, in the order in which `end` takes their outcomes."""
         return [job for one in self.waiting for job in one.jobs]
 
     @property
     def hints(self) -> list[Hint]:
-        """Of all of them."""
+        """The hints of all that wait, in the order of `jobs`; none where none of them has any."""
         return [hint for one in self.waiting for hint in one.hints]
 
     def end(self, outcomes: Sequence[Any]) -> None:

@@ -113,13 +113,13 @@ def change_billing_status(
         transaction.put(PAST_DUE, (number,), author.at_ms)
     else:
         transaction.delete(PAST_DUE, number)
-    told = BillingStatusChanged(
+    data = BillingStatusChanged(
         previous_status=before,
         current_status=status,
         accepting_traffic=status != "blocked",
         blocked_reason=reason,
     )
-    enqueue(transaction, number, "billing.status_changed", "live", told, author.at_ms)
+    enqueue(transaction, number, "billing.status_changed", "live", data, author.at_ms)
     return _change(transaction, number, billing_status=status, blocked_reason=reason)
 
 

@@ -31,34 +31,30 @@ MOST_IN_SMALL = 256
 SMALL_IN_LARGE = 64
 EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
 MOST_IN_LARGE = 2 * EVENTS_A_LARGE
-PLACES_A_LOOK = 16
-"""Organizations and environments that are looked at in one read."""
+SCOPES_A_POLL = 16
+"""Organizations and environments that are read in one poll."""
 _BEYOND = (2**32 - 1,)
 
 
-class Look(NamedTuple):
+class Polled(NamedTuple):
     """Where there is something to do, among some of the places that have a tail."""
 
     found: Scope | None
     resume: Scope | None
-    """The last place that was looked at; `None` = there are no more behind it."""
+    """The last place that was read; `None` = there are no more behind it."""
 
 
-def look(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Look:
+def poll(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Polled:
     """The first place behind `after` where a step would do something."""
-    for _ in range(PLACES_A_LOOK):
+    for _ in range(SCOPES_A_POLL):
         start = (0,) if after is None else (after.number, after.environment + 1)
         key = next(snapshot.scan_keys(EVENT_TAIL, start, _BEYOND), None)
         if key is None:
-            return Look(None, None)
+            return Polled(None, None)
         after = Scope(*key[:2])
-        if _is_due(snapshot, after, before_ms):
-            return Look(after, after)
-    return Look(None, after)
-
-
-def _is_due(snapshot: Snapshot, scope: Scope, before_ms: int) -> bool:
-    return bool(_new(snapshot, scope, before_ms) or _late(snapshot, scope) or _small(snapshot, scope))
+        if _new(snapshot, after, before_ms) or _late(snapshot, after) or _small(snapshot, after):
+            return Polled(after, after)
+    return Polled(None, after)
 
 
 def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:

@@ -48,7 +48,7 @@ from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 ROWS_A_READ = 100
 MOST_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
-REFUSAL_TOLD_MS = 120_000
+REFUSAL_NOTIFIED_MS = 120_000
 """The event about refusals is made at once or when the minute is over; twice as long is searched."""
 
 
@@ -165,7 +165,7 @@ def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, iden
     at_ms = made_at_ms(request_id.bytes)
     name = str(request_id).encode()
     for row in _from(store, WEBHOOK_EVENTS, number, first_id(at_ms)):
-        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_TOLD_MS:
+        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_NOTIFIED_MS:
             return
         if row.problem is not None or name in row.value.body:
             yield row

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from svc.store.backup import files
 from svc.store.backup.snapshots import Manifest, copied, keep
-from svc.store.directory import DirectoryError
+from svc.store.directory import DirectoryError, has_store
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.sole_user import sole_user
@@ -58,7 +58,7 @@ def upgrade(
     Raises `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`, and then the store is as it was.
     """
     path = directory / "store"
-    if not (path / "data.mdb").exists():
+    if not has_store(directory):
         return None
     with closing(_as_it_is(path)) as engine:
         before = version_of(engine)

@@ -16,7 +16,7 @@ from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.store.store import Store
 from svc.store.transactions.holdings import holdings
 from svc.store.views import organization
-from svc.store.webhook_census import standings
+from svc.store.webhook_views import endpoint_overviews
 
 ENDPOINTS_A_STEP = 64
 """Endpoints looked at without a pause: about half a millisecond."""
@@ -36,7 +36,7 @@ async def take_census(store: Store, now_ms: int) -> Census:
     """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
     census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
-        found = await store.query(partial(standings, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
+        found = await store.query(partial(endpoint_overviews, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
         for standing in found:
             census.endpoints[standing.status] += 1
             if standing.due_ms is not None:

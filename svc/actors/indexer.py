@@ -15,7 +15,7 @@ import trio
 from svc.store.engine import UnavailableError
 from svc.store.event_index import Scope
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.indexing import look, step
+from svc.store.transactions.indexing import poll, step
 from svc.world import World
 
 log = structlog.get_logger()
@@ -46,7 +46,7 @@ async def index(store: Store, before_ms: int) -> int:
     steps = 0
     after: Scope | None = None
     while True:
-        found, after = await store.query(partial(look, after=after, before_ms=before_ms))
+        found, after = await store.query(partial(poll, after=after, before_ms=before_ms))
         while found is not None:
             job = partial(step, scope=found, before_ms=before_ms)
             if not await store.write_one(job, found.number, may_use_reserve=True):

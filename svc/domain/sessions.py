@@ -66,6 +66,10 @@ class ConsoleLink(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     owns_key: bool
     """As of `Session`."""
 
+    def has_ended(self, now_ms: int) -> bool:
+        """Whether it has expired; its key may have ended it before."""
+        return now_ms >= self.expires_at_ms
+
 
 def new_session(key_id: str, now_ms: int, *, secure: bool, owns_key: bool) -> Session:
     """A session that begins now."""

@@ -26,7 +26,6 @@ import msgspec
 from svc.domain.errors import OperatorError
 
 V = TypeVar("V")
-V_co = TypeVar("V_co", covariant=True)
 
 MAX_KEY_BYTES = 511
 _LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")
@@ -90,11 +89,6 @@ class Key:
         if not self._text:
             self.pack = self._fixed.pack
         self._named = namedtuple("Row", parts)._make  # noqa: PYI024  # pyright: ignore[reportUntypedNamedTuple]  of any types
-
-    @property
-    def layout(self) -> str:
-        """The struct format of the fixed parts, then `text` if there is one: for the test that pins the format."""
-        return " ".join(filter(None, (self._fixed.format.lstrip(">"), "text" if self._text else "")))
 
     def pack(self, *values: Any) -> bytes:
         """The whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or none, and

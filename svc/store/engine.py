@@ -77,6 +77,22 @@ class Space(NamedTuple):
     """Commits since the oldest state that is still being read: pages that they freed cannot be used again."""
 
 
+class KeyRange(NamedTuple):
+    """The rows of a table with `first` <= key < `beyond`."""
+
+    table: str
+    first: bytes = b""
+    beyond: bytes | None = None
+    """`None` = to the end of the table."""
+    reverse: bool = False
+    """Largest key first."""
+    keys_only: bool = False
+    """Values are not read, and are b""."""
+    checked: bool = True
+    """The engine checks that keys are in order, and the rows on either side of the range with its `CheckRow` (the
+    caller checks the rows that it is given). Else rows come as they are found, for callers that look for corruption."""
+
+
 class Reader(Protocol):
     """One committed state, until it is closed. Belongs to the thread that opened it.
 
@@ -98,22 +114,9 @@ class Reader(Protocol):
         """The values under these keys, in the keys' order; `None` for each that is missing. None is checked."""
         ...
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of the rows with `first` <= key < `beyond` in key order; `None` = to the end of the table.
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        """(key, value) of the rows of a range, in key order.
 
-        `reverse`: largest key first. `keys_only`: values are not read, and are b"". `checked`: the engine checks that
-        keys are in order, and the rows on either side of the range with its `CheckRow` (the caller checks the rows that
-        it is given); without it, rows come as they are found, for callers that look for corruption.
         Raises `codec.CorruptionError`. Nothing may be written to the table until the caller is done with the range.
         """
         ...

@@ -95,16 +95,12 @@ def unindex(transaction: Transaction, number: int, request_id: bytes, event: Eve
     scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
     if transaction.delete(EVENT_TAIL, *scope, *here):
         return
-    found = holder(transaction, scope, here)
+    found = _slot_of(transaction, scope, here)
     if found is None:
         return
-    part, upper = found
-    own = transaction.get(EVENT_SEGMENTS, *scope, part, *upper)
-    place = None if own is None else Slots(own.slots).find(slot(here))
-    if place is None:
-        return
+    part, upper, place = found
     values = digests(event).values
-    for each in {SMALL} if part == SMALL else {SLOTS, *map(part_of, values)}:
+    for each in _parts_with(part, values):
         segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
         if segment is not None:
             _put(transaction, scope, each, upper, segment.without(place, values))
@@ -120,12 +116,23 @@ def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, by
 
 
 def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
-    """Whether the index has an event at this position."""
-    if snapshot.has(EVENT_TAIL, *scope, *here):
-        return True
+    """Whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id): in the tail or
+    in a segment. An erased one is in neither. Raises `CorruptionError`.
+    """
+    return snapshot.has(EVENT_TAIL, *scope, *here) or _slot_of(snapshot, scope, here) is not None
+
+
+def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes], int] | None:
+    """(part, position in the key, place of the slot) of the segment that has an event at this position."""
     found = holder(snapshot, scope, here)
     own = None if found is None else snapshot.get(EVENT_SEGMENTS, *scope, found[0], *found[1])
-    return own is not None and Slots(own.slots).find(slot(here)) is not None
+    place = None if own is None else Slots(own.slots).find(slot(here))
+    return None if found is None or place is None else (*found, place)
+
+
+def _parts_with(part: int, values: Sequence[int]) -> list[int]:
+    """The parts of a segment that say something of an event with these digests; `part` is the one with its slot."""
+    return [SMALL] if part == SMALL else [SLOTS, *sorted(set(map(part_of, values)))]
 
 
 def rows_of(
@@ -137,12 +144,9 @@ def rows_of(
         yield EVENT_TAIL, (*scope, *here)
         return
     found = holder(snapshot, scope, here)
-    if found is None:
-        return
-    part, upper = found
-    yield EVENT_SEGMENTS, (*scope, part, *upper)
-    if part == SLOTS:
-        for each in sorted({part_of(digest) for digest in digests(event).values}):
+    if found is not None:
+        part, upper = found
+        for each in _parts_with(part, digests(event).values):
             yield EVENT_SEGMENTS, (*scope, each, *upper)
 
 

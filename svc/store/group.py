@@ -97,7 +97,7 @@ class Group(Generic[T]):
         return Settled(outcomes, state.changes, repeated)
 
 
-def write(writer: Writer, changes: Changes) -> None:
+def write_changes(writer: Writer, changes: Changes) -> None:
     """Write the changes of a group, table by table and in the order of their keys. Raises `StoreFullError` and
     `EngineError`.
     """

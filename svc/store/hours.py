@@ -11,6 +11,9 @@ from svc.domain.records import Event
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import HOURS
 
+HourKey = tuple[int, int, int]
+"""Organization, place of the environment, hour since 1970."""
+
 
 def hours(
     snapshot: Snapshot, number: int, environment: Environment, from_ms: int, to_ms: int
@@ -27,14 +30,19 @@ def hours(
     return found
 
 
+def hour_key(number: int, event: Event) -> HourKey:
+    """The key of the row that counts an event."""
+    return number, ENVIRONMENTS.index(event.environment), hour_of(event)
+
+
 def count(transaction: Transaction, number: int, event: Event) -> None:
     """Add a new event to the counters of its hour."""
-    transaction.update(HOURS, _key(number, event), lambda counts: (counts or NOTHING).plus(event))
+    transaction.update(HOURS, hour_key(number, event), lambda counts: (counts or NOTHING).plus(event))
 
 
 def uncount(transaction: Transaction, number: int, event: Event) -> None:
     """Subtract an event that is being deleted from the counters of its hour, whose row goes with the last one."""
-    key = _key(number, event)
+    key = hour_key(number, event)
     counts = transaction.get(HOURS, *key)
     if counts is None:
         return  # of a corrupt store, which must not keep anybody from being erased; `svc check` reports it
@@ -42,7 +50,3 @@ def uncount(transaction: Transaction, number: int, event: Event) -> None:
         transaction.delete(HOURS, *key)
     else:
         transaction.put(HOURS, key, counts.minus(event))
-
-
-def _key(number: int, event: Event) -> tuple[int, int, int]:
-    return number, ENVIRONMENTS.index(event.environment), hour_of(event)

@@ -40,13 +40,9 @@ def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:
                 faults += 1
                 yield fault
     if faults or found != events:  # else each place is that of an event, so that each event has one
-        yield from _missing(snapshot, number)
-
-
-def _missing(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, raw_id), event in snapshot.scan(EVENTS, number):
-        if not is_indexed(snapshot, scope_of(number, event), (event.occurred_at_ms, raw_id)):
-            yield f"request {UUID(bytes=raw_id)} is not found in the index"
+        for (_, raw_id), event in snapshot.scan(EVENTS, number):
+            if not is_indexed(snapshot, scope_of(number, event), (event.occurred_at_ms, raw_id)):
+                yield f"request {UUID(bytes=raw_id)} is not found in the index"
 
 
 def _scope_faults(snapshot: Snapshot, scope: Scope) -> Iterator[str | None]:

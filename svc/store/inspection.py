@@ -48,7 +48,7 @@ from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 ROWS_A_READ = 100
 MOST_CORRUPT = 10_000
 """Rows in a row that fail their check, before it is said that the table cannot be read."""
-REFUSAL_TOLD_MS = 120_000
+REFUSAL_NOTIFIED_MS = 120_000
 """The event about refusals is made at once or when the minute is over; twice as long is searched."""
 
 
@@ -63,15 +63,15 @@ class Row(NamedTuple):
     """Why it cannot be read."""
 
 
-def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"") -> Iterator[Row]:
-    """Rows whose packed key begins with `stem`, in their order.
+def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"", start: bytes | None = None) -> Iterator[Row]:
+    """Rows whose packed key begins with `stem`, in their order; with `start`, from that packed key on.
 
     A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
     Raises `CorruptionError` where the table cannot be read.
     """
-    start: bytes | None = stem
-    while start is not None:
-        found, start = _some(store, table, stem, start)
+    following = stem if start is None else start
+    while following is not None:
+        found, following = _some(store, table, stem, following)
         yield from found
 
 
@@ -165,7 +165,7 @@ def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, iden
     at_ms = made_at_ms(request_id.bytes)
     name = str(request_id).encode()
     for row in _from(store, WEBHOOK_EVENTS, number, first_id(at_ms)):
-        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_TOLD_MS:
+        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_NOTIFIED_MS:
             return
         if row.problem is not None or name in row.value.body:
             yield row
@@ -190,12 +190,9 @@ def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[
                 yield row
 
 
-def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes) -> Iterator[Row]:
-    """Rows of the organization from this id on."""
-    start: bytes | None = table.key.pack(number, first)
-    while start is not None:
-        found, start = _some(store, table, table.key.prefix(number), start)
-        yield from found
+def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes | int) -> Iterator[Row]:
+    """Rows of the organization whose keys have this, or something larger, behind it."""
+    return rows(store, table, table.key.prefix(number), table.key.prefix(number, first))
 
 
 def _at_ms(row: Row) -> float:
@@ -244,15 +241,9 @@ def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
     """A look-up for each day that has any history."""
     day = 0
     while True:
-        first = next(_from_day(store, number, day), None)
+        first = next((row for row in _from(store, VISITOR_HISTORY, number, day) if row.problem is None), None)
         if first is None:
             return
         day = VISITOR_HISTORY.key.unpack(first.key).day
         yield from find_rows(store, VISITOR_HISTORY, number, day, visitor)
         day += 1
-
-
-def _from_day(store: ReadOnlyStore, number: int, day: int) -> Iterator[Row]:
-    start = VISITOR_HISTORY.key.prefix(number, day)
-    found, _ = _some(store, VISITOR_HISTORY, VISITOR_HISTORY.key.prefix(number), start)
-    yield from (row for row in found if row.problem is None)

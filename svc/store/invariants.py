@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from svc.domain.billing import BillingStatus, LedgerEntry, Usage, counters
-from svc.domain.counting import HOUR_MS, NOTHING, HourCounts, hour_of
+from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import unpack_batch
@@ -23,6 +23,7 @@ from svc.domain.records import Event
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError
+from svc.store.hours import HourKey, hour_key
 from svc.store.index_invariants import index_faults
 from svc.store.key_parts import moment
 from svc.store.repeated import repeated
@@ -77,11 +78,15 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
     """
     with_progress = snapshot.with_progress(steps)
     steps.stage("reading every row", sum(snapshot.count(table) for table in TABLES))
-    unreadable = list(_unreadable(with_progress))
+
+    def found_by_keys(table: Table[Any]) -> Iterator[bool]:
+        return (with_progress.has(table, *key) for key, _ in with_progress.scan(table))
+
+    unreadable = list(row_faults(with_progress, found_by_keys))
     yield from unreadable
     if unreadable:
         return  # the other rules read what cannot be read
-    steps.stage("checking the rules", _rows_of_rules(snapshot))
+    steps.stage("checking the rules", sum(len(table.rules) * snapshot.count(table) for table in TABLES))
     for store_rule in STORE_RULES:
         yield from store_rule(with_progress)
     for (number,), organization in with_progress.scan(ORGANIZATIONS):  # the rule `organizations`
@@ -91,19 +96,6 @@ def violations(snapshot: Snapshot, steps: Steps = QUIET) -> Iterator[str]:
         for rule in RULES:
             if not removed or rule in KEPT_RULES:  # what is being erased may have gone in any order
                 yield from rule(with_progress, number)
-
-
-def _rows_of_rules(snapshot: Snapshot) -> int:
-    return sum(len(table.rules) * snapshot.count(table) for table in TABLES)
-
-
-def _unreadable(snapshot: Snapshot) -> Iterator[str]:
-    """Every row of every table is what was written there, found by its key, and there are as many as are counted."""
-
-    def rows(table: Table[Any]) -> Iterator[bool]:
-        return (snapshot.has(table, *key) for key, _ in snapshot.scan(table))
-
-    return row_faults(snapshot, rows)
 
 
 def row_faults(snapshot: Snapshot, rows: Callable[[Table[Any]], Iterator[bool]]) -> Iterator[str]:
@@ -187,12 +179,12 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Each event has its rows and is in the index once, and each hour's counters are what its events add up to."""
-    hours: dict[tuple[int, int], HourCounts] = {}
+    hours: dict[HourKey, HourCounts] = {}
     events = 0
     for (_, raw_id), event in snapshot.scan(EVENTS, number):
         events += 1
         yield from _event(snapshot, number, raw_id, event)
-        hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
+        hour = hour_key(number, event)
         hours[hour] = hours.get(hour, NOTHING).plus(event)
     yield from index_faults(snapshot, number, events)
     yield from _miscounted(snapshot, number, hours)
@@ -202,11 +194,11 @@ def _events(snapshot: Snapshot, number: int) -> Iterator[str]:
                 yield f"{name} {UUID(bytes=raw_id)} has no event"
 
 
-def _miscounted(snapshot: Snapshot, number: int, expected: dict[tuple[int, int], HourCounts]) -> Iterator[str]:
-    kept = {(environment, hour): counts for (_, environment, hour), counts in snapshot.scan(HOURS, number)}
+def _miscounted(snapshot: Snapshot, number: int, expected: dict[HourKey, HourCounts]) -> Iterator[str]:
+    kept = {(number, environment, hour): counts for (_, environment, hour), counts in snapshot.scan(HOURS, number)}
     for key in sorted(expected.keys() | kept.keys()):
         if kept.get(key) != expected.get(key):
-            environment, hour = key
+            _, environment, hour = key
             yield (
                 f"the counters of organization {number}, {ENVIRONMENTS[environment]}, {moment(hour * HOUR_MS)} "
                 f"are not what its events add up to"
@@ -295,12 +287,12 @@ def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _holding(snapshot: Snapshot, number: int) -> Iterator[str]:
     kept, found = holding(snapshot, number), counted(snapshot, number)
-    told = (kept.events, kept.visitors, kept.report_bytes)
+    said = (kept.events, kept.visitors, kept.report_bytes)
     counts = (found.events, found.visitors, found.report_bytes)
-    if told != counts:
+    if said != counts:
         yield (
             f"organization {number} has {counts[0]} events, {counts[1]} visitors and {counts[2]} bytes of reports, "
-            f"its count says {told[0]}, {told[1]} and {told[2]}"
+            f"its count says {said[0]}, {said[1]} and {said[2]}"
         )
 
 
@@ -321,7 +313,7 @@ def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 def _operations(snapshot: Snapshot) -> Iterator[str]:
     """The log is whole while somebody follows, and empty while nobody does."""
-    if not operations.is_recording(snapshot):
+    if operations.recorded(snapshot) is None:
         if snapshot.count(OPERATIONS):
             yield "there is an operation log and nobody who follows it"
         return

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from svc.store.engine import Reader, Writer
+from svc.store.engine import KeyRange
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.move import write_rows
 from svc.store.reading import ReadOnlyStore
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps
 from svc.store.tables import TABLES
 
-ROWS_A_COMMIT = 10_000
-
 
 @contextmanager
 def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
     """One state of a store in a folder for temporary files, deleted at the end. Takes as much of its disk as the store
-    has rows, at most `map_bytes`. Raises `StoreFullError` where there is no room, and `EngineError`.
+    has rows, at most `map_bytes`. Raises `StoreFullError` where there is no space, and `EngineError`.
     """
     names = [table.name for table in TABLES]
     with TemporaryDirectory(prefix="svc-") as folder:
@@ -36,16 +33,6 @@ def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator
             with store.read() as snapshot:
                 steps.stage("fetching rows", sum(snapshot.reader.count(name) for name in names))
                 for name in names:
-                    _copy(snapshot.reader, engine, name, steps)
+                    rows = snapshot.reader.range(KeyRange(name, checked=False))
+                    write_rows(engine, name, rows, steps, may_use_reserve=True)
             yield ReadOnlyStore(engine)
-
-
-def _copy(source: Reader, target: LmdbEngine, table: str, steps: Steps) -> None:
-    rows = source.range(table, b"", None, checked=False)
-    while batch := list(islice(rows, ROWS_A_COMMIT)):
-        target.write(partial(_put, table=table, rows=batch), may_use_reserve=True)
-        steps.step(len(batch))
-
-
-def _put(writer: Writer, *, table: str, rows: list[tuple[bytes, bytes]]) -> None:
-    writer.put_many(table, rows)

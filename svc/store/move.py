@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from blake3 import blake3
 
 from svc.domain.errors import OperatorError
-from svc.store.engine import Engine, MissingTableError, Reader, Writer
+from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.steps import QUIET, Steps
+from svc.store.steps import QUIET, Steps, counted
 from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
+
+T = TypeVar("T")
 
 ROWS_A_COMMIT = 20_000
 BYTES_A_COMMIT = 32 << 20
-ROWS_A_STEP = 1_000
 LEFT_BEHIND = (FOLLOWING, OPERATIONS)
 _MARK, _COMMIT = "moving_from", "moving_commit"
 """In the target's META while a move is under way: the pepper's mark and the commit of the source."""
@@ -68,7 +70,7 @@ def move(source: Engine, target: Engine, steps: Steps = QUIET, *, rows_a_commit:
         with closing(source.read()) as later:
             if later.commit != reader.commit:
                 raise MoveError("the source was written to meanwhile: stop what uses it, empty the target, and repeat")
-        meta = target.write(lambda writer: _finish(Transaction(writer), reader, steps))
+        meta = target.write(lambda writer: _finish(Transaction(writer), reader))
     sums[META.name] = meta
     tables = {name: one.rows for name, one in sums.items()}
     return Moved(sum(tables.values()), sum(one.bytes for one in sums.values()), resumed, tables)
@@ -86,7 +88,7 @@ def _refuse_others_rows(target: Engine, source: Snapshot, names: list[str]) -> N
         raise MoveError("the target is being changed by another program") from None
     with closing(target.read()) as reader:
         snapshot = Snapshot(reader)
-        has_rows = any(next(reader.range(name, b"", None, keys_only=True), None) for name in existing)
+        has_rows = any(next(reader.range(KeyRange(name, keys_only=True)), None) for name in existing)
         if not has_rows:
             return
         if META.name in existing and snapshot.has(META, "version"):
@@ -108,24 +110,41 @@ def _mark(transaction: Transaction, source: Snapshot) -> None:
             transaction.put(META, (name,), value)
 
 
-def _finish(transaction: Transaction, source: Reader, steps: Steps) -> _Sum:
+def _finish(transaction: Transaction, source: Reader) -> _Sum:
     for name in (_MARK, _COMMIT):
         transaction.delete(META, name)
-    transaction.writer.put_many(META.name, list(source.range(META.name, b"", None)))
-    return _compared(META, source, transaction.writer, steps)
+    transaction.writer.put_many(META.name, list(source.range(KeyRange(META.name))))
+    return _compared(META, source, transaction.writer, QUIET)
 
 
 def _copy(source: Reader, target: Engine, table: Table[Any], steps: Steps, rows_a_commit: int) -> int:
     """The rows of a table that had arrived before."""
     with closing(target.read()) as reader:
-        last = next(reader.range(table.name, b"", None, reverse=True, keys_only=True), None)
+        last = next(reader.range(KeyRange(table.name, reverse=True, keys_only=True)), None)
         arrived = 0 if last is None else reader.count(table.name)
     steps.step(arrived)
-    rows = _verified(table, source.range(table.name, b"" if last is None else last[0] + b"\0", None))
-    while batch := list(_up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT)):
-        target.write(_put(table.name, batch))
-        steps.step(len(batch))
+    rows = _verified(table, source.range(KeyRange(table.name, b"" if last is None else last[0] + b"\0")))
+    write_rows(target, table.name, rows, steps, rows_a_commit)
     return arrived
+
+
+def write_rows(
+    target: Engine,
+    table: str,
+    rows: Iterator[_Row],
+    steps: Steps,
+    rows_a_commit: int = ROWS_A_COMMIT,
+    *,
+    may_use_reserve: bool = False,
+) -> None:
+    """Write rows in the order of their keys, some in each commit; `steps` gets how many. Raises as `Engine.write`."""
+    while batch := list(up_to(islice(rows, rows_a_commit), BYTES_A_COMMIT, _row_bytes)):
+        target.write(partial(_put, table=table, rows=batch), may_use_reserve=may_use_reserve)
+        steps.step(len(batch))
+
+
+def _put(writer: Writer, *, table: str, rows: list[_Row]) -> None:
+    writer.put_many(table, rows)
 
 
 def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
@@ -134,16 +153,18 @@ def _verified(table: Table[Any], rows: Iterator[_Row]) -> Iterator[_Row]:
         yield key, value
 
 
-def _up_to(rows: Iterator[_Row], size: int) -> Iterator[_Row]:
-    for key, value in rows:
-        yield key, value
-        size -= len(key) + len(value)
-        if size <= 0:
+def up_to(items: Iterator[T], most: int, size: Callable[[T], int]) -> Iterator[T]:
+    """The next of these that are together as large as `most`, by `size` of each, or all that are left."""
+    for item in items:
+        yield item
+        most -= size(item)
+        if most <= 0:
             return
 
 
-def _put(table: str, rows: list[_Row]) -> Callable[[Writer], None]:
-    return lambda writer: writer.put_many(table, rows)
+def _row_bytes(row: _Row) -> int:
+    key, value = row
+    return len(key) + len(value)
 
 
 class _Sum(NamedTuple):
@@ -166,12 +187,10 @@ def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -
 def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
     """Rows in their order, each length before its bytes, so that no two tables that differ have one digest."""
     hasher, rows, size = blake3(), 0, 0
-    for key, value in reader.range(table.name, b"", None):
+    for key, value in counted(reader.range(KeyRange(table.name)), steps):
         hasher.update(b"%d:%d:" % (len(key), len(value)))
         hasher.update(key)
         hasher.update(value)
         rows += 1
         size += len(key) + len(value)
-        if not rows % ROWS_A_STEP:
-            steps.step(ROWS_A_STEP)
     return _Sum(rows, size, hasher.digest())

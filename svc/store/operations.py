@@ -1,6 +1,6 @@
 """The operation log in the store: written by each commit while somebody follows it, copied and cut off by the follower.
 
-A batch lies in the same transaction as the changes that it tells of, so that it is on disk exactly when they are,
+A batch lies in the same transaction as the changes that it records, so that it is on disk exactly when they are,
 whichever process made them. The log is bounded: past the follower's limit, or when it stands in the way of a commit,
 it is dropped, and the row in `FOLLOWING` says so until following begins again.
 """
@@ -36,18 +36,18 @@ def follower(snapshot: Snapshot) -> Following | None:
     return snapshot.get(FOLLOWING, "log")
 
 
-def is_recording(snapshot: Snapshot) -> bool:
-    """Whether a commit has to append its changes to the log. About a microsecond."""
-    following = snapshot.get(FOLLOWING, "log")
-    return following is not None and following.lost_at_ms is None
+def recorded(snapshot: Snapshot) -> Following | None:
+    """The follower for whom each commit appends its changes to the log; `None` where nobody follows, or the log was
+    dropped. About a microsecond.
+    """
+    following = follower(snapshot)
+    return following if following is not None and following.lost_at_ms is None else None
 
 
 def position(snapshot: Snapshot) -> LogPosition | None:
     """Where the log of this state ends; `None` where none is recorded."""
-    following = snapshot.get(FOLLOWING, "log")
-    if following is None or following.lost_at_ms is not None:
-        return None
-    return LogPosition(following.timeline, newest(snapshot))
+    following = recorded(snapshot)
+    return None if following is None else LogPosition(following.timeline, newest(snapshot))
 
 
 def newest(snapshot: Snapshot) -> int:
@@ -99,8 +99,8 @@ def drop(transaction: Transaction, now_ms: int, because: str) -> None:
     """Delete the log and note when and why: the follower has to begin again with a new snapshot. Nothing where there is
     no log.
     """
-    following = follower(transaction)
-    if following is not None and following.lost_at_ms is None:
+    following = recorded(transaction)
+    if following is not None:
         row = msgspec.structs.replace(following, lost_at_ms=now_ms, lost_because=because)
         transaction.put(FOLLOWING, ("log",), row)
         transaction.clear(OPERATIONS)
@@ -121,7 +121,7 @@ def allow(transaction: Transaction, limit_bytes: int) -> None:
 
 
 def end(transaction: Transaction) -> None:
-    """Delete the log and forget its follower: nothing is recorded any more."""
+    """Delete the log and its follower's row: nothing is recorded any more."""
     transaction.delete(FOLLOWING, "log")
     transaction.clear(OPERATIONS)
 
@@ -130,8 +130,7 @@ def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
     """Delete the batches before `copied`, which stays, since the next number follows from it. Nothing happens for
     another timeline than the present one.
     """
-    following = follower(transaction)
-    if following is None or following.timeline != timeline or following.lost_at_ms is not None:
-        return
-    for key in list(transaction.scan_keys_reverse(OPERATIONS, (0,), (copied,))):
-        transaction.delete(OPERATIONS, *key)
+    following = recorded(transaction)
+    if following is not None and following.timeline == timeline:
+        for key in list(transaction.scan_keys_reverse(OPERATIONS, (0,), (copied,))):
+            transaction.delete(OPERATIONS, *key)

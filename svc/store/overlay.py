@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from svc.domain.operations import Changes
-from svc.store.engine import Reader
+from svc.store.engine import KeyRange, Reader
 
 Raw = bytes | None
 """The bytes under a key; `None` = no row."""
@@ -45,19 +45,10 @@ class Overlay:
         """See `Reader.get_many`."""
         return [self.get(table, key) for key in keys]
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`."""
-        below = self._range_below(table, first, beyond, reverse=reverse, keys_only=keys_only, checked=checked)
+        table, first, beyond, reverse, keys_only, _ = asked
+        below = self._range_below(asked)
         own = self.changes.get(table)
         if not own:
             return below
@@ -95,7 +86,7 @@ class Overlay:
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`; reads every key of the table."""
-        for key, _ in list(self.range(table, b"", None, keys_only=True)):
+        for key, _ in list(self.range(KeyRange(table, keys_only=True))):
             self._set(table, key, None)
 
     def take(self, changes: Changes) -> None:
@@ -109,10 +100,8 @@ class Overlay:
     def _get_below(self, table: str, key: bytes) -> Raw:
         return self.below.get(table, key)
 
-    def _range_below(
-        self, table: str, first: bytes, beyond: bytes | None, **how: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
-        return self.below.range(table, first, beyond, **how)
+    def _range_below(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
+        return self.below.range(asked)
 
     def _count_below(self, table: str) -> int:
         return self.below.count(table)
@@ -132,10 +121,7 @@ class _Asked(NamedTuple):
 class _Range(NamedTuple):
     """The rows of the state below that a range gave out, as far as it was read."""
 
-    table: str
-    first: bytes
-    beyond: bytes | None
-    how: dict[str, bool]
+    asked: KeyRange
     rows: list[tuple[bytes, bytes]]
     ended: list[bool]
     """Holds an entry once the range was read to its end."""
@@ -231,12 +217,10 @@ class Recording(Overlay):
             raw = self._reads[place] = self.below.get(table, key)
         return raw
 
-    def _range_below(
-        self, table: str, first: bytes, beyond: bytes | None, **how: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
-        found = _Range(table, first, beyond, how, [], [])
+    def _range_below(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
+        found = _Range(asked, [], [])
         self._ranges.append(found)
-        for row in self.below.range(table, first, beyond, **how):
+        for row in self.below.range(asked):
             found.rows.append(row)
             yield row
         found.ended.append(True)
@@ -252,7 +236,7 @@ def _is_answered(asked: _Asked, raw: Raw) -> bool:
 
 
 def _is_same(found: _Range, state: Reader) -> bool:
-    rows = state.range(found.table, found.first, found.beyond, **found.how)
+    rows = state.range(found.asked)
     return list(islice(rows, len(found.rows))) == found.rows and (not found.ended or next(rows, None) is None)
 
 

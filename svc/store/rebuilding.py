@@ -12,18 +12,17 @@ from operator import itemgetter
 
 import msgspec
 
-from svc.domain.counting import NOTHING, HourCounts, hour_of
-from svc.domain.model import ENVIRONMENTS
+from svc.domain.counting import NOTHING, HourCounts
 from svc.store import operations
 from svc.store.event_index import FIRST, Scope, digests, scope_of, write_run
+from svc.store.hours import HourKey, hour_key
 from svc.store.segments import Digests, joined, of_one
 from svc.store.snapshot import Transaction
-from svc.store.steps import QUIET, Steps
+from svc.store.steps import QUIET, Steps, counted
 from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS
 from svc.store.transactions.indexing import EVENTS_A_LARGE, step
 
 INDEX = (EVENT_TAIL, EVENT_SEGMENTS)
-EVENTS_A_STEP = 1000
 _ALWAYS_MS = 2**64 - 1
 
 
@@ -50,25 +49,22 @@ def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
         transaction.clear(table)
     steps.stage("rebuilding the indexes", transaction.count(EVENTS))
     rebuilt = 0
-    rows = ((number, request_id, event) for (number, request_id), event in transaction.scan(EVENTS))
-    for number, of_organization in groupby(rows, key=itemgetter(0)):
-        hours: dict[tuple[int, int], HourCounts] = {}
+    rows = counted(transaction.scan(EVENTS), steps)
+    for number, of_organization in groupby(rows, key=lambda row: row[0][0]):
+        hours: dict[HourKey, HourCounts] = {}
         indexes: dict[Scope, _Index] = {}
-        for _, request_id, event in of_organization:
-            hour = (ENVIRONMENTS.index(event.environment), hour_of(event))
+        for (_, request_id), event in of_organization:
+            hour = hour_key(number, event)
             hours[hour] = hours.get(hour, NOTHING).plus(event)
             scope = scope_of(number, event)
             if scope not in indexes:
                 indexes[scope] = _Index(transaction, scope)
             indexes[scope].add((event.occurred_at_ms, request_id), digests(event))
             rebuilt += 1
-            if rebuilt % EVENTS_A_STEP == 0:
-                steps.step(EVENTS_A_STEP)
         for index in indexes.values():
             index.end()
         for hour, counts in hours.items():
-            transaction.put(HOURS, (number, *hour), counts)
-    steps.step(rebuilt % EVENTS_A_STEP)
+            transaction.put(HOURS, hour, counts)
     return rebuilt
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from svc.store.engine import Reader, Writer, after_prefix
+from svc.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.store.overlay import Recording
-from svc.store.steps import Steps
+from svc.store.steps import ROWS_A_STEP, Steps
 from svc.store.tables import TABLES, Table
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-ROWS_A_STEP = 1000
 
 _CHECKS = {table.name: table.verify_checksum for table in TABLES}
 
@@ -64,7 +62,7 @@ class Snapshot:
         """
         stem = table.key.prefix(*prefix)
         first = stem if start is None else table.key.prefix(*start)
-        for raw, value in self.reader.range(table.name, first, after_prefix(stem)):
+        for raw, value in self._range(table, first, after_prefix(stem)):
             yield table.key.unpack(raw), table.decode(raw, value)
 
     def scan_keys_reverse(
@@ -74,7 +72,7 @@ class Snapshot:
         read. Raises `codec.CorruptionError` where keys are out of order.
         """
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
-        for raw, _ in self.reader.range(table.name, first, beyond, reverse=True, keys_only=True):
+        for raw, _ in self._range(table, first, beyond, reverse=True, keys_only=True):
             yield table.key.unpack(raw)
 
     def scan_keys(
@@ -82,7 +80,7 @@ class Snapshot:
     ) -> Iterator[tuple[Any, ...]]:
         """As `scan_keys_reverse`, smallest first; without `end`, to the end of the table."""
         beyond = None if end is None else table.key.prefix(*end)
-        for raw, _ in self.reader.range(table.name, table.key.prefix(*start), beyond, keys_only=True):
+        for raw, _ in self._range(table, table.key.prefix(*start), beyond, keys_only=True):
             yield table.key.unpack(raw)
 
     def scan_reverse(
@@ -92,14 +90,14 @@ class Snapshot:
         a key. Raises `codec.CorruptionError`.
         """
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
-        for raw, value in self.reader.range(table.name, first, beyond, reverse=True):
+        for raw, value in self._range(table, first, beyond, reverse=True):
             yield table.key.unpack(raw), table.decode(raw, value)
 
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """(packed key, stored bytes with their checksum) from this packed key on, as found: for callers that look for
         corruption.
         """
-        return self.reader.range(table.name, start, None, checked=False)
+        return self._range(table, start, None, checked=False)
 
     def count(self, table: Table[Any]) -> int:
         """Rows of a table; none is read."""
@@ -113,6 +111,11 @@ class Snapshot:
         """The same state; `steps` gets how many rows the scans have read, `ROWS_A_STEP` at a time."""
         return _Watched(self.reader, steps)
 
+    def _range(
+        self, table: Table[Any], first: bytes, beyond: bytes | None, **how: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        return self.reader.range(KeyRange(table.name, first, beyond, **how))
+
 
 class _Watched(Snapshot):
     def __init__(self, reader: Reader, steps: Steps) -> None:
@@ -120,28 +123,10 @@ class _Watched(Snapshot):
         self._steps = steps
         self._rows = 0
 
-    def scan(
-        self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
-    ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        return self._counted(super().scan(table, *prefix, start=start))
-
-    def scan_keys_reverse(
-        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
-    ) -> Iterator[tuple[Any, ...]]:
-        return self._counted(super().scan_keys_reverse(table, start, end))
-
-    def scan_keys(
-        self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        return self._counted(super().scan_keys(table, start, end))
-
-    def scan_reverse(
-        self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
-    ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        return self._counted(super().scan_reverse(table, start, end))
-
-    def _counted(self, rows: Iterator[T]) -> Iterator[T]:
-        for row in rows:
+    def _range(
+        self, table: Table[Any], first: bytes, beyond: bytes | None, **how: bool
+    ) -> Iterator[tuple[bytes, bytes]]:
+        for row in super()._range(table, first, beyond, **how):
             self._rows += 1
             if self._rows == ROWS_A_STEP:
                 self._steps.step(self._rows)

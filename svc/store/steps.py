@@ -1,6 +1,14 @@
-"""What a long job tells of itself while it runs: stages of so many steps. Here it tells nobody."""
+"""The progress of a long job: stages of so many steps, and rows that are counted as they are read."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+ROWS_A_STEP = 1000
+"""Rows that are read, between two words about them."""
 
 
 class Steps:
@@ -14,3 +22,13 @@ class Steps:
 
 
 QUIET = Steps()
+
+
+def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
+    """The same rows; `steps` gets how many were read, `ROWS_A_STEP` at a time and the rest at the end."""
+    count = 0
+    for count, row in enumerate(rows, start=1):
+        if not count % ROWS_A_STEP:
+            steps.step(ROWS_A_STEP)
+        yield row
+    steps.step(count % ROWS_A_STEP)

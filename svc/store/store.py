@@ -29,8 +29,7 @@ from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
 from svc.store.codec import CorruptionError
 from svc.store.engine import OUTSIDE, CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
-from svc.store.group import Group, Hint, Job, Settled
-from svc.store.group import write as write_changes
+from svc.store.group import Group, Hint, Job, Settled, write_changes
 from svc.store.lease import LeaseEpoch
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
@@ -183,8 +182,8 @@ class Store:
         """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
         the exception it raised.
 
-        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the room that is kept
-        for such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
+        `may_use_reserve`: these jobs delete more than they add, or are an operator's, and may use the reserve for
+        such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
         other failure of the commit is a broken machine.
 
         For each job, `organizations` says whose rows it reads and writes, and `hints` which: where several nodes share
@@ -231,7 +230,7 @@ class Store:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
             self._full = True
-            self._make_room()
+            self._drop_log()
             raise
         self._full = self._full and may_use_reserve
         self._commits += 1
@@ -243,7 +242,7 @@ class Store:
         settled = group.settle(writer)
         write_changes(writer, settled.changes)
         whole = Transaction(writer)
-        if operations.is_recording(whole):
+        if operations.recorded(whole) is not None:
             operations.append_changes(whole, settled.changes, self._now_ms())
         return settled
 
@@ -277,13 +276,16 @@ class Store:
     def statistics(self) -> StoreStatistics:
         """A copy of the counts, with the size as it is now; reads every reader slot."""
         space = self.engine.space()
+        return self._statistics(self._commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
+
+    def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(
-            commits=self._commits,
-            jobs=self._jobs,
-            repeated=self._repeated,
+            commits=commits,
+            jobs=jobs,
+            repeated=repeated,
             full=self.is_full,
-            used_bytes=space.used_bytes,
-            map_bytes=space.limit_bytes,
+            used_bytes=used_bytes,
+            map_bytes=map_bytes,
             waits_s=self._waits_s.statistics(),
             commits_s=self._commits_s.statistics(),
             groups=self._groups.statistics(),
@@ -302,10 +304,8 @@ class Store:
 
     def _migrate(self, migrations: Sequence[Migration]) -> None:
         """In place, since a migration may change every row; through memory where a follower has to have its changes."""
-        with self.read() as snapshot:
-            recording = operations.is_recording(snapshot)
         job = partial(migrate, migrations=migrations)
-        if recording:
+        if self._is_recorded():
             self.write_one_now(job, may_use_reserve=True)
         else:
             self.change_log(job)
@@ -316,13 +316,15 @@ class Store:
         """
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
-    def _make_room(self) -> None:
+    def _drop_log(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
-        with self.read() as snapshot:
-            recording = operations.is_recording(snapshot)
-        if recording:
+        if self._is_recorded():
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
+
+    def _is_recorded(self) -> bool:
+        with self.read() as snapshot:
+            return operations.recorded(snapshot) is not None
 
 
 def _only(outcomes: list[T | Exception]) -> T:

@@ -67,6 +67,7 @@ there, and two writers of one write the same.
 """
 Keep = KeptFor | LastTwoPeriods | Swept | With | Until
 FOR_EVER = Until("the store is deleted")
+WITH_ORGANIZATION = Until("the organization is removed")
 
 
 @dataclass(frozen=True)

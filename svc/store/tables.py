@@ -10,9 +10,12 @@ nothing of another can be reached by a range. Request ids are UUIDv7: the id is 
 
 from __future__ import annotations
 
+from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
+from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
 from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
+from svc.domain.credentials import ApiKey
 from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -30,24 +33,14 @@ from svc.domain.records import (
     RetentionPass,
     WeightsSnapshot,
 )
+from svc.domain.sessions import ConsoleLink, Session
 from svc.domain.weights import StoredWeights
-from svc.store.access_tables import (  # noqa: F401  declared with the others, below
-    CONSOLE_LINKS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
-    KEY_IDS,  # pyright: ignore[reportUnusedImport]
-    KEYS,  # pyright: ignore[reportUnusedImport]
-    ORGANIZATION_KEYS,  # pyright: ignore[reportUnusedImport]
-    SESSIONS,  # pyright: ignore[reportUnusedImport]
-)
-from svc.store.attestation_tables import (  # noqa: F401  declared with the others, below
-    ATTESTED_KEYS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
-    CHALLENGES,  # pyright: ignore[reportUnusedImport]
-    VISITOR_KEYS,  # pyright: ignore[reportUnusedImport]
-)
 from svc.store.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import (
     DAY,
     DIGEST_16,
     MOMENT,
+    SECRET_32,
     TEXT,
     U8,
     U32,
@@ -62,6 +55,7 @@ from svc.store.segments import Digests, Segment
 from svc.store.table import (
     FOR_EVER,
     NOT_PERSONAL,
+    WITH_ORGANIZATION,
     ErasedBy,
     ErasedByKey,
     KeptFor,
@@ -73,21 +67,7 @@ from svc.store.table import (
     With,
     declared,
 )
-from svc.store.webhook_tables import (  # noqa: F401  declared with the others, below
-    ATTEMPT_COUNTS,  # pyright: ignore[reportUnusedImport]
-    ATTEMPTS,  # pyright: ignore[reportUnusedImport]  as above, and so the others
-    ATTEMPTS_BY_ENVIRONMENT,  # pyright: ignore[reportUnusedImport]
-    ATTEMPTS_BY_EVENT,  # pyright: ignore[reportUnusedImport]
-    DELIVERIES,  # pyright: ignore[reportUnusedImport]
-    DUE,  # pyright: ignore[reportUnusedImport]
-    ENDPOINT_COUNTS,  # pyright: ignore[reportUnusedImport]
-    ENDPOINT_HEALTH,  # pyright: ignore[reportUnusedImport]
-    ENDPOINTS,  # pyright: ignore[reportUnusedImport]
-    MANUAL,  # pyright: ignore[reportUnusedImport]
-    REFUSALS,  # pyright: ignore[reportUnusedImport]
-    REMOVED_ENDPOINTS,  # pyright: ignore[reportUnusedImport]
-    WEBHOOK_EVENTS,  # pyright: ignore[reportUnusedImport]
-)
+from svc.store.webhook_tables import *  # noqa: F403  declared with the others, below
 
 _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)
@@ -95,11 +75,11 @@ _REQUEST = Key(organization=U32, request_id=UUID_V7)
 _ENVIRONMENT = place(ENVIRONMENTS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
-META: Table[int] = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
+META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
 """`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`served_limits.py`); in the
 target of a move `moving_...` (`move.py`), and no `version` before its end."""
 
-ORGANIZATIONS: Table[Organization] = Table(
+ORGANIZATIONS = Table(
     "organizations",
     _ORGANIZATION,
     Record(Organization, remembered=1024),
@@ -108,20 +88,16 @@ ORGANIZATIONS: Table[Organization] = Table(
     stays=True,
     rules=("organizations",),
 )
-ORGANIZATION_IDS: Table[int] = Table(
-    "organization_ids", Key(organization_id=TEXT), Signed("organization"), FOR_EVER, NOT_PERSONAL
-)
+ORGANIZATION_IDS = Table("organization_ids", Key(organization_id=TEXT), Signed("organization"), FOR_EVER, NOT_PERSONAL)
 """organization id -> number"""
 
-BALANCES: Table[int] = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
+BALANCES = Table("balances", _ORGANIZATION, Signed("micros"), FOR_EVER, NOT_PERSONAL, stays=True)
 """Always the sum of its ledger."""
-LEDGER: Table[LedgerEntry] = Table(
-    "ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",)
-)
+LEDGER = Table("ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSON, stays=True, rules=("money",))
 """By the request id for identifications; append-only."""
-CREDITS: Table[bytes] = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, rules=("money",))
+CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, rules=("money",))
 """Which lines of the ledger are credits: they are few among many."""
-SETTLEMENTS: Table[Settlement] = Table(
+SETTLEMENTS = Table(
     "settlements",
     Key(organization=U32, day=DAY),
     Record(Settlement),
@@ -131,11 +107,11 @@ SETTLEMENTS: Table[Settlement] = Table(
     rules=("money",),
 )
 """Only days with production traffic, each written once."""
-BILLING_CHANGES: Table[BillingChange] = Table(
+BILLING_CHANGES = Table(
     "billing_changes", _OWN_ID, Record(BillingChange), FOR_EVER, NOT_PERSONAL, stays=True, rules=("billing",)
 )
 """Append-only."""
-PAST_DUE: Table[int] = Table(
+PAST_DUE = Table(
     "past_due",
     _ORGANIZATION,
     Signed("since_ms"),
@@ -145,12 +121,10 @@ PAST_DUE: Table[int] = Table(
 )
 """Those that are past due now and no others."""
 
-HOLDINGS: Table[Holding] = Table(
-    "holdings", _ORGANIZATION, Record(Holding), Until("the organization is removed"), NOT_PERSONAL
-)
+HOLDINGS = Table("holdings", _ORGANIZATION, Record(Holding), WITH_ORGANIZATION, NOT_PERSONAL)
 """What it holds of the store and has taken today, and its active keys; no row = nothing."""
 
-AUDIT: Table[AuditRecord] = Table(
+AUDIT = Table(
     "audit",
     _OWN_ID,
     Record(AuditRecord),
@@ -161,7 +135,46 @@ AUDIT: Table[AuditRecord] = Table(
 )
 """By the request id for changes over HTTP; append-only."""
 
-IDEMPOTENCY: Table[Idempotency] = Table(
+# Who may come in: keys, and sessions of the console with the links that begin them.
+KEYS = Table(
+    "keys",
+    Key(digest=SECRET_32),
+    Record(ApiKey, remembered=1024),
+    Swept("400 days after it was revoked, or after it expired if it was not"),
+    NOT_PERSONAL,
+    fenced_by="owner",
+    rules=("keys",),
+)
+"""HMAC-SHA256(pepper, secret)"""
+KEY_IDS = Table("key_ids", Key(key_id=TEXT), Opaque("digest"), With("keys"), NOT_PERSONAL, fenced_by="owner")
+"""key id -> digest"""
+ORGANIZATION_KEYS = Table(
+    "organization_keys",
+    Key(organization=U32, created_at=MOMENT, key_id=TEXT),
+    Opaque("digest"),
+    With("keys"),
+    NOT_PERSONAL,
+    rules=("active_keys",),
+)
+"""-> digest: oldest first"""
+
+SESSIONS = Table(
+    "sessions",
+    Key(organization=U32, digest=SECRET_32),
+    Record(Session, remembered=1024),
+    Swept("when it has ended"),
+    NOT_PERSONAL,
+)
+"""Of the console, by HMAC-SHA256(pepper, token)."""
+CONSOLE_LINKS = Table(
+    "console_links",
+    Key(organization=U32, digest=SECRET_32),
+    Record(ConsoleLink),
+    Swept("when it has expired; using it deletes it"),
+    NOT_PERSONAL,
+)
+
+IDEMPOTENCY = Table(
     "idempotency",
     Key(organization=U32, digest=DIGEST_16),
     Record(Idempotency),
@@ -170,7 +183,7 @@ IDEMPOTENCY: Table[Idempotency] = Table(
     rules=("answered_once", "answered_by_events"),
 )
 """By the digest of the Idempotency-Key."""
-EVENTS: Table[Event] = Table(
+EVENTS = Table(
     "events",
     _REQUEST,
     Flattened(Event, EVENT_FIELDS),
@@ -178,10 +191,10 @@ EVENTS: Table[Event] = Table(
     ErasedByKey("request_id"),
     rules=("events", "holding"),
 )
-DOCUMENTS: Table[Document] = Table(
+DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")
 )
-DEFERRED_REPORTS: Table[DeferredReport] = Table(
+DEFERRED_REPORTS = Table(
     "deferred_reports",
     _REQUEST,
     Record(DeferredReport),
@@ -192,7 +205,7 @@ DEFERRED_REPORTS: Table[DeferredReport] = Table(
 
 
 # Events by time of arrival, which a request id cannot be asked for: its own time runs ahead when the clock is set back.
-EVENT_TAIL: Table[Digests] = Table(
+EVENT_TAIL = Table(
     "event_tail",
     Key(organization=U32, environment=_ENVIRONMENT, arrival=MOMENT, request_id=UUID_V7),
     Layout(Digests.pack, Digests.unpack),
@@ -201,7 +214,7 @@ EVENT_TAIL: Table[Digests] = Table(
     rules=("events",),
 )
 """Events that are in no segment yet, by what they are found by (ADR 63)."""
-EVENT_SEGMENTS: Table[Segment] = Table(
+EVENT_SEGMENTS = Table(
     "event_segments",
     Key(organization=U32, environment=_ENVIRONMENT, part=U8, arrival=MOMENT, request_id=UUID_V7),
     Layout(Segment.pack, Segment.unpack),
@@ -214,7 +227,7 @@ the position of the segment before. Part 0 is a small segment as a whole; a larg
 postings in the parts from 2 on, by the first bits of the digest (`event_index`).
 """
 
-HOURS: Table[HourCounts] = Table(
+HOURS = Table(
     "hours",
     Key(organization=U32, environment=_ENVIRONMENT, hour=period(HOUR_MS)),
     Layout(HourCounts.pack, HourCounts.unpack),
@@ -224,7 +237,7 @@ HOURS: Table[HourCounts] = Table(
 )
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
 
-WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table(
+WEIGHTS_SNAPSHOTS = Table(
     "weights_snapshots",
     Key(digest=DIGEST_16),
     Record(WeightsSnapshot),
@@ -233,17 +246,17 @@ WEIGHTS_SNAPSHOTS: Table[WeightsSnapshot] = Table(
     fenced_by="nothing",
 )
 """By the digest of the weights; a set is kept once, however often it scored."""
-WEIGHTS: Table[StoredWeights] = Table(
+WEIGHTS = Table(
     "weights",
     Key(organization=U32, platform=place(PLATFORMS), key_id=TEXT),
     Record(StoredWeights, remembered=1024),
-    Until("they are reset, or their key is forgotten"),
+    Until("they are reset, or their key is purged"),
     NOT_PERSONAL,
     rules=("weights",),
 )
 """The key's own weights; without a key id the organization's."""
 
-VISITORS: Table[Visitor] = Table(
+VISITORS = Table(
     "visitors",
     Key(organization=U32, visitor=U32),
     Layout(Visitor.pack, Visitor.unpack),
@@ -252,23 +265,19 @@ VISITORS: Table[Visitor] = Table(
     rules=("visitors", "holding"),
 )
 """By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once."""
-VISITOR_COUNTS: Table[int] = Table(
-    "visitor_counts", _ORGANIZATION, Signed("given"), Until("the organization is removed"), NOT_PERSONAL
-)
+VISITOR_COUNTS = Table("visitor_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
 """The highest visitor number that was taken: given to a visitor, or kept by a worker for its next ones. None is given
 twice."""
-LAST_LOOKS: Table[LastLook] = Table(
+LAST_LOOKS = Table(
     "last_looks",
     Key(organization=U32, first=U32),
     Record(LastLook),
-    Until("the organization is removed"),
+    WITH_ORGANIZATION,
     NotPersonal("a time of one of up to 512 visitors, and nothing of whom"),
 )
 """By the first number of 512 visitors, which is divisible by 512: what retention found there (ADR 72)."""
-RETENTION_PASSES: Table[RetentionPass] = Table(
-    "retention_passes", _ORGANIZATION, Record(RetentionPass), Until("the organization is removed"), NOT_PERSONAL
-)
-VISITOR_IDS: Table[int] = Table(
+RETENTION_PASSES = Table("retention_passes", _ORGANIZATION, Record(RetentionPass), WITH_ORGANIZATION, NOT_PERSONAL)
+VISITOR_IDS = Table(
     "visitor_ids",
     Key(organization=U32, visitor_id=VISITOR_ID),
     Signed("visitor"),
@@ -277,7 +286,7 @@ VISITOR_IDS: Table[int] = Table(
     rules=("visitors",),
 )
 """-> visitor number"""
-BLOCKS: Table[Block] = Table(
+BLOCKS = Table(
     "blocks",
     Key(organization=U32, block=digest(9)),
     Layout(Block.pack, Block.unpack),
@@ -286,7 +295,7 @@ BLOCKS: Table[Block] = Table(
     rules=("blocks",),
 )
 """By the block's kind and 64-bit hash: which visitors look like this."""
-DELETED_VISITORS: Table[int] = Table(
+DELETED_VISITORS = Table(
     "departed",
     Key(organization=U32, visitor=U32),
     Signed("since_ms"),
@@ -295,7 +304,7 @@ DELETED_VISITORS: Table[int] = Table(
     rules=("blocks",),
 )
 """-> since when, in ms: visitors that are gone and may still be named in blocks."""
-ERASURES: Table[int] = Table(
+ERASURES = Table(
     "erasures",
     Key(organization=U32, visitor_id=VISITOR_ID),
     Signed("visitor"),
@@ -303,15 +312,13 @@ ERASURES: Table[int] = Table(
     NotPersonal("an erasure under way; its last step deletes the row"),
 )
 """-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
-ERASED_EVENTS: Table[int] = Table(
-    "erased_events", _ORGANIZATION, Signed("events"), Until("the organization is removed"), NOT_PERSONAL
-)
+ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)
 """Events erased so far: so many idempotency keys may be answered by an event that is gone."""
-STATISTICS: Table[bytes] = Table(
+STATISTICS = Table(
     "statistics",
     Key(organization=U32, scope=place(("production", "other")), class_=U32),
     Opaque("bytes"),
-    Until("the organization is removed"),
+    WITH_ORGANIZATION,
     NotPersonal("sums of which one visitor's share cannot be told"),
 )
 """By scope and class of devices: what matching has learned, and is written behind. Class 0 is no class, and its row is
@@ -319,7 +326,7 @@ what all classes share."""
 
 # History lies by organization and period, so that what is over is one range of keys: rows of a period before the last
 # one are never read again and may be deleted, from the left, at any time.
-VISITOR_HISTORY: Table[VisitorHistory] = Table(
+VISITOR_HISTORY = Table(
     "visitor_history",
     Key(organization=U32, day=DAY, visitor=U32),
     Record(VisitorHistory),
@@ -328,7 +335,7 @@ VISITOR_HISTORY: Table[VisitorHistory] = Table(
     rules=("history",),
 )
 """The first visit of a day carries over what is left of yesterday."""
-ADDRESS_HISTORY: Table[AddressHistory] = Table(
+ADDRESS_HISTORY = Table(
     "address_history",
     Key(organization=U32, day=DAY, address=U64),
     Record(AddressHistory),
@@ -336,7 +343,7 @@ ADDRESS_HISTORY: Table[AddressHistory] = Table(
     ErasedBy("purge_report"),
 )
 """Each day begins again."""
-REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
+REPORT_FINGERPRINTS = Table(
     "sendings",
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),
     Record(ReportFingerprint),
@@ -346,12 +353,38 @@ REPORT_FINGERPRINTS: Table[ReportFingerprint] = Table(
 """By the digest of a nonce or of a whole report: its first sending. Both digests follow from the archived document, so
 that the erasure of a visitor finds these rows too."""
 
-# The operation log (`operations`): kept only while somebody follows it, and never in itself.
-FOLLOWING: Table[Following] = Table(
-    "following", Key(name=TEXT), Record(Following, remembered=8), Until("nobody follows"), NOT_PERSONAL
+# Attestation: challenges that were given out, and the keys of Apple devices.
+CHALLENGES = Table(
+    "challenges",
+    Key(organization=U32, period=period(LIFETIME_MS), challenge=SECRET_32),
+    Record(Challenge),
+    LastTwoPeriods(),
+    NOT_PERSONAL,
 )
+"""By the period of 5 minutes in which it was issued, and the challenge itself."""
+ATTESTED_KEYS = Table(
+    "attested_keys",
+    Key(organization=U32, attested_key=digest(32)),
+    Record(AttestedKey),
+    Swept("unused for `visitor_retention_days`; sooner with its visitor"),
+    ErasedBy("purge_attested_keys"),
+    rules=("attested_keys",),
+)
+"""By the id of an Apple device's key, which is the SHA-256 of the public key."""
+VISITOR_KEYS = Table(
+    "visitor_keys",
+    Key(organization=U32, visitor_id=VISITOR_ID),
+    Record(VisitorKeys),
+    With("attested_keys"),
+    ErasedBy("purge_attested_keys"),
+    rules=("attested_keys",),
+)
+"""-> the attested keys of a visitor, also of one who has no number."""
+
+# The operation log (`operations`): kept only while somebody follows it, and never in itself.
+FOLLOWING = Table("following", Key(name=TEXT), Record(Following, remembered=8), Until("nobody follows"), NOT_PERSONAL)
 """`log` -> who follows; no row = nobody"""
-OPERATIONS: Table[bytes] = Table(
+OPERATIONS = Table(
     "operations",
     Key(sequence=U64, part=U32),
     Opaque("batch"),

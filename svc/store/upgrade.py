@@ -15,12 +15,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from svc.store import durable_files
 from svc.store.backup import files
-from svc.store.backup.snapshots import Manifest
-from svc.store.directory import DirectoryError
+from svc.store.backup.snapshots import Manifest, copied, keep
+from svc.store.directory import DirectoryError, has_store
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.sole_user import sole_user
@@ -61,7 +58,7 @@ def upgrade(
     Raises `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`, and then the store is as it was.
     """
     path = directory / "store"
-    if not (path / "data.mdb").exists():
+    if not has_store(directory):
         return None
     with closing(_as_it_is(path)) as engine:
         before = version_of(engine)
@@ -72,7 +69,9 @@ def upgrade(
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
         Store.open(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
-        _delete_others(directory / FOLDER, kept)
+        for place in (directory / FOLDER).glob("version-*"):  # going back is one step, and these hold what was erased
+            if place != kept:
+                shutil.rmtree(place)
     except OSError as error:
         raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
     return Upgraded(before, len(migrations), kept)
@@ -110,22 +109,16 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
         with closing(_as_it_is(path)) as engine:
             files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
             manifest = _copied(engine, partial, program, now_ms)
-        durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-        durable_files.sync(partial)
         place = folder / f"version-{manifest.store_version}"
         shutil.rmtree(place, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
-        partial.rename(place)
-        durable_files.sync(folder)
+        keep(partial, place, manifest)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return place
 
 
 def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:
-    file = target / "data.mdb"
-    taken_at_ms = engine.copy(target, now_ms)
-    file.chmod(0o600)
-    durable_files.sync(file)
+    file, taken_at_ms = copied(engine.copy, target, now_ms)
     names = engine.tables()
     engine.open_tables(names)
     with ReadTransaction(engine) as snapshot:
@@ -141,10 +134,3 @@ def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[],
             pepper=False,
             rows={name: snapshot.reader.count(name) for name in sorted(names)},
         )
-
-
-def _delete_others(folder: Path, kept: Path | None) -> None:
-    """Going back is one step; the copies of earlier upgrades hold what was erased since."""
-    for place in folder.glob("version-*"):
-        if place != kept:
-            shutil.rmtree(place)

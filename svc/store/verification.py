@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
+from svc.store.engine import KeyRange
 from svc.store.invariants import row_faults, violations
 from svc.store.reading import ReadOnlyStore
-from svc.store.snapshot import ROWS_A_STEP, Snapshot
-from svc.store.steps import Steps
+from svc.store.snapshot import Snapshot
+from svc.store.steps import Steps, counted
 from svc.store.tables import TABLES, Table
 
 
@@ -45,10 +46,8 @@ def corrupt_rows(snapshot: Snapshot, steps: Steps) -> Iterator[str]:
 
     def rows(table: Table[Any]) -> Iterator[bool]:
         check = table.verify_checksum
-        for count, (key, raw) in enumerate(snapshot.reader.range(table.name, b"", None), start=1):
+        for key, raw in counted(snapshot.reader.range(KeyRange(table.name)), steps):
             check(key, raw)
-            if not count % ROWS_A_STEP:
-                steps.step(ROWS_A_STEP)
             yield True
 
     return row_faults(snapshot, rows)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
+from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.credentials import ApiKey, KeyKind, is_key_id
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import DeferredReport, Document, Event, Organization
@@ -14,14 +16,18 @@ from svc.domain.weights import StoredWeights, resolve
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
     KEY_IDS,
     KEYS,
+    LEDGER,
     ORGANIZATION_IDS,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
+    SETTLEMENTS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
 )
@@ -84,6 +90,27 @@ def accounts(snapshot: Snapshot) -> list[Account]:
 def balance(snapshot: Snapshot, number: int) -> int:
     """Micro-dollars: the sum of the organization's ledger; may be negative."""
     return snapshot.get(BALANCES, number) or 0
+
+
+def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
+    """(UTC day since 1970, what it came to) of the last settled days, newest first."""
+    rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
+    return [(day, settled) for (_, day), settled in islice(rows, limit)]
+
+
+def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
+    """The last credits on the ledger, newest first; a negative one was taken back. Reads no charge, however many there
+    are.
+    """
+    keys = snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))
+    lines = (snapshot.get(LEDGER, *key) for key in islice(keys, limit))
+    return [line for line in lines if line is not None]
+
+
+def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:
+    """The last changes of the billing status, newest first."""
+    rows = snapshot.scan_reverse(BILLING_CHANGES, (number,), (number + 1,))
+    return [change for _, change in islice(rows, limit)]
 
 
 def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:

@@ -10,16 +10,17 @@ Rows are read some at a time, each time in a state of its own, as `inspection` d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from svc.domain.counting import NOTHING, hour_of
+from svc.domain.counting import NOTHING
 from svc.domain.history import AddressHistory
 from svc.domain.matching.blocks import Block
-from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.store.event_index import digests, rows_of
+from svc.store.hours import hour_key
 from svc.store.inspection import Row
 from svc.store.reading import ReadOnlyStore
 from svc.store.segments import Digests
@@ -76,20 +77,14 @@ class VisitorRows:
         """Its ids, record, history and the lists of look-alikes that it is in."""
         number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
-            found = [
-                *_present(snapshot, ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])),
-                *_present(
-                    snapshot,
-                    (
-                        (table, (*stem, visitor))
-                        for table in ERASED_BY_KEY["visitor"]
-                        for stem in stems(snapshot, table, number)
-                    ),
-                ),
-            ]
-            for read in OF_VISITOR.values():
-                found += [self._own(row) for row in _present(snapshot, read(snapshot, number, visitor, self._raw_id))]
-        return found
+            by_id = ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])
+            by_number = (
+                (table, (*stem, visitor))
+                for table in ERASED_BY_KEY["visitor"]
+                for stem in stems(snapshot, table, number)
+            )
+            otherwise = (key for read in OF_VISITOR.values() for key in read(snapshot, number, visitor, self._raw_id))
+            return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, otherwise))]
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """One of its events: the report, what came later, its places in indexes and histories, and its webhooks.
@@ -99,13 +94,10 @@ class VisitorRows:
             event = snapshot.get(EVENTS, self._number, request_id)
             if event is None:
                 return []
-            found = list(
-                _present(snapshot, ((table, (self._number, request_id)) for table in ERASED_BY_KEY["request_id"]))
-            )
-            for read in OF_EVENT.values():
-                keys = read(snapshot, self._number, request_id, event)
-                found += [self._own(row, event) for row in _present(snapshot, keys) if self._is_about(row)]
-        return found
+            by_key = ((table, (self._number, request_id)) for table in ERASED_BY_KEY["request_id"])
+            otherwise = (key for read in OF_EVENT.values() for key in read(snapshot, self._number, request_id, event))
+            rows = _present(snapshot, chain(by_key, otherwise))
+            return [self._own(row, event) for row in rows if self._is_about(row)]
 
     def _is_about(self, row: Row) -> bool:
         """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
@@ -155,7 +147,7 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
 
 
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
-    yield HOURS, (number, ENVIRONMENTS.index(event.environment), hour_of(event))
+    yield HOURS, hour_key(number, event)
 
 
 def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:

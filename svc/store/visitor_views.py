@@ -1,16 +1,21 @@
-"""Read queries about visitors: who there is, and who was seen with a tag or at an address. They change nothing."""
+"""Read queries about visitors: who there is, who was seen with a tag or at an address, and what a visitor did before
+and after an event. They change nothing.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
+from uuid import UUID
 
 from svc.domain.ids import is_visitor_id
-from svc.domain.listing import Filters
+from svc.domain.listing import Filters, Position
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
-from svc.store.event_index import Scope, Search, wanted
+from svc.domain.records import Event
+from svc.store.event_index import Scope, Search, digest_of, later, scope_of, wanted
 from svc.store.snapshot import Snapshot
 from svc.store.tables import EVENTS, VISITOR_IDS, VISITORS
 
@@ -74,3 +79,31 @@ def visitors_with(
         Sighting(visitor_id, seen[visitor_id][-1], seen[visitor_id][0], len(seen[visitor_id]))
         for visitor_id in found[:limit]
     ]
+
+
+class Neighbours(NamedTuple):
+    """The events beside one, of the same visitor and environment, in the order of arrival."""
+
+    previous: UUID | None
+    """`None` = there is none that is still readable."""
+    next: UUID | None
+
+
+def neighbours(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbours:
+    """The events of the visitor just before and after this one; those that arrived before `oldest_ms` count as gone.
+
+    Looks into the segments between them, however many events the visitor has.
+    """
+    scope, visitor_id = scope_of(number, event), event.verdict.visitor_id
+    digest, here = digest_of("visitor", visitor_id), (event.occurred_at_ms, request_id.bytes)
+
+    def first(found: Iterator[Position]) -> UUID | None:
+        """The first event of this visitor: another may have its digest."""
+        for place in found:
+            other = snapshot.get(EVENTS, number, place.request_id)
+            if other is None or other.verdict.visitor_id == visitor_id:
+                return UUID(bytes=place.request_id)
+        return None
+
+    before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)
+    return Neighbours(first(iter(before)), first(later(snapshot, scope, digest, here)))

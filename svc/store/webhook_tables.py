@@ -20,7 +20,7 @@ from svc.domain.webhooks.records import (
 from svc.domain.webhooks.refused import Refusals
 from svc.store.codec import Key, Layout, Opaque, Record, Signed
 from svc.store.key_parts import MOMENT, TEXT, U32, UUID_V7, period, place
-from svc.store.table import NOT_PERSONAL, ErasedBy, KeptFor, NotPersonal, Table, Until, With
+from svc.store.table import NOT_PERSONAL, WITH_ORGANIZATION, ErasedBy, KeptFor, NotPersonal, Table, Until, With
 
 _ORGANIZATION = Key(organization=U32)
 _ENDPOINT = Key(organization=U32, endpoint=U32)
@@ -28,7 +28,7 @@ _KIND = place(DELIVERY_KINDS)
 
 # The outbox. Endpoints have numbers too, given per organization and never twice, so that what is left of a removed one
 # can be nobody else's. A delivery is an event on its way to an endpoint.
-ENDPOINTS: Table[Endpoint] = Table(
+ENDPOINTS = Table(
     "webhook_endpoints",
     _ENDPOINT,
     Record(Endpoint, remembered=1024),
@@ -37,25 +37,21 @@ ENDPOINTS: Table[Endpoint] = Table(
     rules=("endpoints",),
 )
 """Oldest first."""
-ENDPOINT_COUNTS: Table[int] = Table(
-    "webhook_endpoint_counts", _ORGANIZATION, Signed("given"), Until("the organization is removed"), NOT_PERSONAL
-)
+ENDPOINT_COUNTS = Table("webhook_endpoint_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
 """Endpoint numbers given so far."""
-ENDPOINT_HEALTH: Table[Health] = Table(
-    "webhook_endpoint_health", _ENDPOINT, Record(Health), With("webhook_endpoints"), NOT_PERSONAL
-)
+ENDPOINT_HEALTH = Table("webhook_endpoint_health", _ENDPOINT, Record(Health), With("webhook_endpoints"), NOT_PERSONAL)
 """No row = nothing was tried yet."""
-REMOVED_ENDPOINTS: Table[bytes] = Table(
+REMOVED_ENDPOINTS = Table(
     "webhook_removed_endpoints", _ENDPOINT, Opaque(), Until("the endpoint's other rows are swept away"), NOT_PERSONAL
 )
-WEBHOOK_EVENTS: Table[WebhookEvent] = Table(
+WEBHOOK_EVENTS = Table(
     "webhook_events",
     Key(organization=U32, event_id=UUID_V7),
     Record(WebhookEvent),
     KeptFor(HISTORY_MS),
     ErasedBy("erase_identification"),
 )
-DELIVERIES: Table[Delivery] = Table(
+DELIVERIES = Table(
     "webhook_deliveries",
     Key(organization=U32, endpoint=U32, event_id=UUID_V7, kind=_KIND),
     Record(Delivery),
@@ -64,7 +60,7 @@ DELIVERIES: Table[Delivery] = Table(
     rules=("deliveries",),
 )
 """Kept after the end, for redelivery."""
-DUE: Table[bytes] = Table(
+DUE = Table(
     "webhook_due",
     Key(organization=U32, endpoint=U32, due=MOMENT, event_id=UUID_V7, kind=_KIND),
     Opaque(),
@@ -73,7 +69,7 @@ DUE: Table[bytes] = Table(
     rules=("schedule",),
 )
 """The schedule of each endpoint is a range, and one that has a million rows to wait for is in nobody's way."""
-MANUAL: Table[DeliveryKey] = Table(
+MANUAL = Table(
     "webhook_manual",
     _ENDPOINT,
     Layout(DeliveryKey.pack, DeliveryKey.unpack),
@@ -82,7 +78,7 @@ MANUAL: Table[DeliveryKey] = Table(
     rules=("manual",),
 )
 """The one test or redelivery that is queued."""
-ATTEMPTS: Table[Attempt] = Table(
+ATTEMPTS = Table(
     "webhook_attempts",
     Key(organization=U32, attempt_id=UUID_V7),
     Record(Attempt),
@@ -90,14 +86,14 @@ ATTEMPTS: Table[Attempt] = Table(
     NotPersonal("ids of events that lead nowhere once they are erased"),
     rules=("log",),
 )
-ATTEMPTS_BY_ENVIRONMENT: Table[bytes] = Table(
+ATTEMPTS_BY_ENVIRONMENT = Table(
     "webhook_attempts_by_environment",
     Key(organization=U32, environment=place(WEBHOOK_ENVIRONMENTS), attempt_id=UUID_V7),
     Opaque(),
     With("webhook_attempts"),
     NOT_PERSONAL,
 )
-ATTEMPTS_BY_EVENT: Table[bytes] = Table(
+ATTEMPTS_BY_EVENT = Table(
     "webhook_attempts_by_event",
     Key(organization=U32, event_id=UUID_V7, attempt_id=UUID_V7),
     Opaque(),
@@ -105,7 +101,7 @@ ATTEMPTS_BY_EVENT: Table[bytes] = Table(
     NotPersonal("ids of events that lead nowhere once they are erased"),
     rules=("log",),
 )
-ATTEMPT_COUNTS: Table[AttemptCount] = Table(
+ATTEMPT_COUNTS = Table(
     "webhook_attempt_counts",
     Key(organization=U32, endpoint=U32, minute=period(60_000)),
     Record(AttemptCount),
@@ -114,7 +110,7 @@ ATTEMPT_COUNTS: Table[AttemptCount] = Table(
     rules=("log",),
 )
 """Those of the last 24 hours are kept."""
-REFUSALS: Table[Refusals] = Table(
+REFUSALS = Table(
     "webhook_refusals",
     Key(organization=U32, key_id_and_code=TEXT),
     Record(Refusals),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from svc.domain.webhooks.records import (
     DeliveryKey,
     Endpoint,
     EndpointKey,
+    EndpointStatus,
     EventType,
     Health,
     WebhookEnvironment,
@@ -96,6 +97,17 @@ class NoWork(NamedTuple):
 
     due_ms: int | None
     """When there will be; `None` = not before somebody says so."""
+
+
+class EndpointOverview(NamedTuple):
+    """The state of one endpoint, for metrics."""
+
+    queue: EndpointKey
+    status: EndpointStatus
+    sent_to_as: EndpointStatus
+    """`failing` also where it fails often enough to be sent to as one that does."""
+    due_ms: int | None
+    """Since when its oldest delivery is due; `None` where nothing is due."""
 
 
 def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
@@ -179,6 +191,21 @@ def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | Non
     return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
+def endpoint_overviews(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
+    """The next `limit` endpoints of all organizations, after `after` in key order: one row each, one seek for what is
+    due, and one more row where something is.
+    """
+    found: list[EndpointOverview] = []
+    start = (after.organization, after.endpoint + 1)
+    for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):
+        queue = EndpointKey(*key)
+        first_ms = next((first_ms for (_, _, first_ms, *_), _ in snapshot.scan(DUE, *queue)), None)
+        due_ms = None if first_ms is None or first_ms > now_ms else first_ms
+        failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, queue))
+        found.append(EndpointOverview(queue, endpoint.status, "failing" if failing else endpoint.status, due_ms))
+    return found
+
+
 def is_responding(snapshot: Snapshot, queue: EndpointKey) -> bool:
     """Whether deliveries to the endpoint are expected to arrive: it exists and is neither paused nor failing."""
     endpoint = snapshot.get(ENDPOINTS, *queue)
@@ -239,7 +266,10 @@ def attempts_page(
     else:
         place = WEBHOOK_ENVIRONMENTS.index(environment)
         keys = snapshot.scan_keys_reverse(ATTEMPTS_BY_ENVIRONMENT, (number, place, since), (number, place, before))
-    ids = (attempt_id for *_, attempt_id in islice(keys, limit))
+    return _attempts(snapshot, number, (attempt_id for *_, attempt_id in islice(keys, limit)))
+
+
+def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
     rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
     return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
 
@@ -265,8 +295,7 @@ def attempts_about(
         for event_id in event_ids
     )
     newest = sorted((attempt_id for found in keys for *_, attempt_id in islice(found, limit)), reverse=True)
-    rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in newest[:limit])
-    return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
+    return _attempts(snapshot, number, newest[:limit])
 
 
 def failed_in(snapshot: Snapshot, queue: EndpointKey, window: range, start: bytes, limit: int) -> FailedDeliveries:

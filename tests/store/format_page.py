@@ -1,4 +1,4 @@
-"""The parts of docs/internals/format.md that follow from the tables: places, tables and records.
+"""The parts of docs/internals/format.md that follow from the tables: places, tables, policies and records.
 
     python -m tests.store.format_page
 
@@ -11,6 +11,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from svc.domain.ids import DAY_MS
+from svc.store.table import (
+    ErasedBy,
+    ErasedByKey,
+    Keep,
+    KeptFor,
+    LastTwoPeriods,
+    NotPersonal,
+    Personal,
+    Swept,
+    Until,
+    With,
+)
 from svc.store.tables import TABLES
 from tests.store.schema import schema
 
@@ -43,12 +56,44 @@ def _tables() -> Iterator[str]:
         yield f"| `{name}` | {key} | `{BODIES.get(body, body.removeprefix('layout of '))}` |"
 
 
+def _policies() -> Iterator[str]:
+    yield "| table | kept | of a visitor |"
+    yield "|---|---|---|"
+    for table in TABLES:
+        kept = _kept(table.keep) + (". *Stays*" if table.stays else "")
+        yield f"| `{table.name}` | {kept} | {_personal(table.personal)} |"
+
+
+def _kept(keep: Keep) -> str:
+    match keep:
+        case KeptFor(ms):
+            return f"for {ms // DAY_MS} days"
+        case LastTwoPeriods():
+            return "the present period and the one before"
+        case Swept(why):
+            return f"deleted row by row: {why}"
+        case With(table):
+            return f"as long as its row of `{table}`"
+        case Until(what):
+            return f"until {what}"
+
+
+def _personal(personal: Personal) -> str:
+    match personal:
+        case ErasedByKey(part):
+            return f"erased by `{part}`"
+        case ErasedBy(function):
+            return f"erased by `{function}()`"
+        case NotPersonal(why):
+            return why or "nothing"
+
+
 def _records() -> Iterator[str]:
     for name, fields in schema()["records"].items():
         yield f"- `{name}`: " + ", ".join(f"`{field}`" for field in fields)
 
 
-PARTS = {"places": _places, "tables": _tables, "records": _records}
+PARTS = {"places": _places, "tables": _tables, "policies": _policies, "records": _records}
 
 
 def written(page: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.codec import Flattened, Layout, Record
+from svc.store.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
 from svc.store.tables import META, TABLES
 
 
@@ -23,7 +23,7 @@ def schema() -> dict[str, Any]:
     """
     records: dict[str, list[str]] = {}
     return {
-        "tables": {table.name: f"{table.key.layout} -> {_value(table.value, records)}" for table in TABLES},
+        "tables": {table.name: f"{layout(table.key)} -> {_value(table.value, records)}" for table in TABLES},
         "records": records,
         "a row": META.encode(META.key.pack("version"), 1).hex(),
         "places": {
@@ -33,6 +33,12 @@ def schema() -> dict[str, Any]:
             "delivery kinds": DELIVERY_KINDS,
         },
     }
+
+
+def layout(key: Key) -> str:
+    """The struct format of the fixed parts of a key, then `text` if there is one."""
+    layouts = [part.layout for part in key.parts.values()]
+    return " ".join(filter(None, ("".join(layouts), "text" if layouts[-1] == TEXT_LAYOUT else "")))
 
 
 def _value(value: Any, records: dict[str, list[str]]) -> str:

@@ -31,6 +31,7 @@ from svc.store.backup.segments import (
 )
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
+from svc.store.engine import KeyRange
 from svc.store.engine import Writer as EngineWriter
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.snapshot import Transaction
@@ -287,7 +288,7 @@ def garble(store: Store, table: Table[Any]) -> None:
     """Change the last byte of the first row of a table, as a disk would: its checksum stays as it was."""
 
     def flip(writer: EngineWriter) -> None:
-        key, value = next(iter(writer.range(table.name, b"", None, checked=False)))
+        key, value = next(iter(writer.range(KeyRange(table.name, checked=False))))
         writer.put(table.name, key, value[:-1] + bytes([value[-1] ^ 1]))
 
     store.engine.write(flip)

@@ -17,6 +17,7 @@ from svc.store.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
 from svc.store.segments import Digests
 from svc.store.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
 from tests.domain.test_webhooks import EVENT
+from tests.store.schema import layout
 
 WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
 parts = st.tuples(
@@ -47,7 +48,7 @@ def test_the_bytes_of_a_key_are_pinned():
     assert Key(number=U32, at=U64, name=TEXT).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
     three = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT)
     assert three.pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
-    assert three.layout == "IBQ"
+    assert layout(three) == "IBQ"
 
 
 def test_the_parts_of_a_key_are_read_by_their_names():

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 )
 
 from svc.store.codec import MAX_KEY_BYTES
-from svc.store.engine import CheckDepth, Engine, MissingTableError, Reader, Writer, after_prefix
+from svc.store.engine import CheckDepth, Engine, KeyRange, MissingTableError, Reader, Writer, after_prefix
 from tests.support.effort import effort
 from tests.support.every_engine import OpenAt, every_engine, examples_of, lmdb
 
@@ -82,7 +82,7 @@ def copied(model: State) -> State:
 
 
 def state_of(reader: Reader) -> State:
-    return {table: dict(reader.range(table, b"", None)) for table in TABLES}
+    return {table: dict(reader.range(KeyRange(table))) for table in TABLES}
 
 
 def rows_between(
@@ -169,9 +169,9 @@ class EngineMachine(RuleBasedStateMachine):
         reader, model = self._still_open(snapshot)
         options = {"reverse": how[0], "keys_only": how[1]}
         expected = rows_between(model[table], first, beyond, **options)
-        assert list(reader.range(table, first, beyond, **options)) == expected
-        assert list(reader.range(table, first, beyond, **options, checked=False)) == expected
-        assert next(reader.range(table, first, beyond, **options), None) == next(iter(expected), None)
+        assert list(reader.range(KeyRange(table, first, beyond, **options))) == expected
+        assert list(reader.range(KeyRange(table, first, beyond, **options, checked=False))) == expected
+        assert next(reader.range(KeyRange(table, first, beyond, **options)), None) == next(iter(expected), None)
 
     @rule(snapshot=snapshots, table=tables, prefix=places, some=st.lists(keys, max_size=4))
     def read_rows(self, snapshot: tuple[Reader, State], table: str, prefix: bytes, some: list[bytes]) -> None:
@@ -180,7 +180,7 @@ class EngineMachine(RuleBasedStateMachine):
         assert reader.count(table) == len(rows)
         assert [reader.get(table, key) for key in some] == [rows.get(key) for key in some]
         assert reader.get_many(table, some) == [rows.get(key) for key in some]
-        within = [key for key, _ in reader.range(table, prefix, after_prefix(prefix), keys_only=True)]
+        within = [key for key, _ in reader.range(KeyRange(table, prefix, after_prefix(prefix), keys_only=True))]
         assert within == sorted(key for key in rows if key.startswith(prefix))
 
     @rule(snapshot=consumes(snapshots))
@@ -273,7 +273,8 @@ def test_many_rows_are_read_in_both_directions_from_any_position(open_at: OpenAt
             assert reader.size("visits") > sum(map(len, rows.values()))
             for first, beyond in ((0, 4_000), (1, 3), (1_001, 2_999), (3_997, 9_000), (2_000, 2_000), (9, 3)):
                 for reverse in (False, True):
-                    found = list(reader.range("visits", first.to_bytes(4), beyond.to_bytes(4), reverse=reverse))
+                    asked = KeyRange("visits", first.to_bytes(4), beyond.to_bytes(4), reverse=reverse)
+                    found = list(reader.range(asked))
                     expected = rows_between(
                         rows, first.to_bytes(4), beyond.to_bytes(4), reverse=reverse, keys_only=False
                     )

@@ -25,9 +25,8 @@ from svc.store.store import Store
 from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
-from svc.store.transactions.indexing import look, step
-from svc.store.visitor_views import visitors_with
-from svc.store.visits import neighbours
+from svc.store.transactions.indexing import poll, step
+from svc.store.visitor_views import neighbours, visitors_with
 from tests.store.test_events import (
     ADDRESSES,
     TAGS,
@@ -48,7 +47,7 @@ SMALLER = {
     "SMALL_IN_LARGE": 4,
     "EVENTS_A_LARGE": 16,
     "MOST_IN_LARGE": 32,
-    "PLACES_A_LOOK": 2,
+    "SCOPES_A_POLL": 2,
 }
 ALWAYS_MS = 2**64 - 1
 
@@ -63,7 +62,7 @@ def indexed(transaction: Transaction, before_ms: int = ALWAYS_MS, most: int = 10
     """Do so many steps; how many there were."""
     done, after = 0, None
     while True:
-        found, after = look(transaction, after, before_ms)
+        found, after = poll(transaction, after, before_ms)
         while found is not None and done < most and step(transaction, found, before_ms):
             done += 1
         if after is None or done == most:
@@ -298,9 +297,9 @@ def test_short_tails_are_skipped_in_batches(tmp_path: Path, smaller: None):
             for number in (1, 2) for name in ("staging", "development") for place in range(1, 4)]  # fmt: skip
     made += [(2, UUID(int=900), event(random.Random(1), EPOCH_MS + 9, environment="development"))]
     with filled_store(tmp_path, *made) as store, store.read() as snapshot:
-        assert look(snapshot, None, ALWAYS_MS) == (None, Scope(1, 2))
-        assert look(snapshot, Scope(1, 2), ALWAYS_MS) == (Scope(2, 2), Scope(2, 2))
-        assert look(snapshot, Scope(2, 2), ALWAYS_MS) == (None, None)
+        assert poll(snapshot, None, ALWAYS_MS) == (None, Scope(1, 2))
+        assert poll(snapshot, Scope(1, 2), ALWAYS_MS) == (Scope(2, 2), Scope(2, 2))
+        assert poll(snapshot, Scope(2, 2), ALWAYS_MS) == (None, None)
 
 
 @pytest.mark.slow

@@ -23,7 +23,9 @@ from svc.domain.matching import Visitor
 from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
+from svc.store.engine import KeyRange
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.serve_lock import sole_process
 from svc.store.tables import BLOCKS, KEYS, META, TABLES, VISITORS
@@ -124,11 +126,15 @@ def rows_of(directory: Path) -> Iterator[tuple[str, bytes, bytes]]:
         engine.open_tables(sorted(engine.tables()))
         with closing(engine.read()) as reader:
             for table in sorted(engine.tables()):
-                yield from ((table, key, value) for key, value in reader.range(table, b"", None))
+                yield from ((table, key, value) for key, value in reader.range(KeyRange(table)))
 
 
 def test_the_generated_parts_of_the_page_are_up_to_date():
     assert written(TEXT) == TEXT, "write it anew: python -m tests.store.format_page"
+
+
+def test_the_page_describes_the_version_that_this_program_writes():
+    assert f"this page describes version {len(MIGRATIONS)}." in TEXT
 
 
 def test_a_visitor_that_is_not_listed_can_be_read_by_the_documented_format():
@@ -172,6 +178,13 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):
                 assert list(known.__struct_fields__) == records[kind]
                 assert cbor2.loads(body) == plain(known)
     assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "hours", "ledger", "webhook_deliveries"} <= seen
+
+
+async def test_every_name_in_meta_is_documented(tmp_path: Path):
+    await populate(tmp_path)
+    names = {key.decode().partition("/")[0] for table, key, _ in rows_of(tmp_path) if table == META.name}
+    assert "version" in names
+    assert [name for name in sorted(names) if f"`{name}" not in TEXT] == []
 
 
 def test_segments_can_be_read_by_the_documented_bytes(tmp_path: Path):
@@ -227,6 +240,7 @@ def test_every_file_is_documented_with_its_mode(released: Released, tmp_path: Pa
     with (
         sole_process(directory, "svc serve", world.now_ms, reason="for a test"),
         files.exclusive(directory / "follower.lock", ""),
+        files.exclusive(directory / "keeper.lock", ""),
     ):
         pass
     with read_only(directory / "store", live=True):

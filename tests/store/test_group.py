@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from svc.store.codec import Key, Signed
-from svc.store.engine import Engine
-from svc.store.group import Group, Job, Settled, write
+from svc.store.engine import Engine, KeyRange
+from svc.store.group import Group, Job, Settled, write_changes
 from svc.store.key_parts import U32
 from svc.store.snapshot import Late, Snapshot, Transaction
 from svc.store.table import FOR_EVER, NOT_PERSONAL, Table
@@ -273,7 +273,7 @@ class WritersMachine(RuleBasedStateMachine):
     def _settle(self, group: Group[Any], programs: list[Program]) -> Settled[Any]:
         def commit(writer: Any) -> Settled[Any]:
             settled = group.settle(writer)
-            write(writer, settled.changes)
+            write_changes(writer, settled.changes)
             return settled
 
         settled = self.engine.write(commit)
@@ -292,7 +292,7 @@ class WritersMachine(RuleBasedStateMachine):
             snapshot = Snapshot(reader)
             for table, rows in zip(TABLES, self.model, strict=True):
                 assert {tuple(key): number for key, number in snapshot.scan(table)} == rows
-                assert dict(reader.range(table.name, b"", None)) == self.copy[table.name]
+                assert dict(reader.range(KeyRange(table.name))) == self.copy[table.name]
 
     def teardown(self) -> None:
         self.engine.close()
@@ -336,7 +336,7 @@ def between(engine: Engine, job: Job[Any], other: Callable[[Transaction], Any]) 
 
     def commit(writer: Any) -> tuple[Any, int]:
         settled = group.settle(writer)
-        write(writer, settled.changes)
+        write_changes(writer, settled.changes)
         return settled.outcomes[0], settled.repeated
 
     return engine.write(commit)
@@ -391,7 +391,7 @@ def test_the_jobs_of_a_group_decode_a_sum_once(engine: Engine):
     with closing(engine.read()) as reader:
         assert group.run(reader).outcomes == [False, False, True, True]
     assert codec.decoded == 1
-    engine.write(lambda writer: write(writer, group.settle(writer).changes))
+    engine.write(lambda writer: write_changes(writer, group.settle(writer).changes))
     assert stored(engine, SUMS) == {(0, 0): 9}
 
 

@@ -191,7 +191,7 @@ def test_the_log_is_dropped_when_its_follower_is_absent_too_long(tmp_path: Path)
     store = opened(tmp_path)
     written = 0
     with store.read() as snapshot:
-        assert operations.is_recording(snapshot)
+        assert operations.recorded(snapshot) is not None
     while written < 100 and recorded(store):
         store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(64 << 10))])
         written += 1

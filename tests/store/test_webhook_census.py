@@ -10,7 +10,7 @@ from svc.census import ENDPOINTS_A_STEP, take_census
 from svc.domain.webhooks.queues import OUTAGE_FAILURES
 from svc.domain.webhooks.records import EndpointKey, Health
 from svc.store.tables import ENDPOINT_HEALTH, ENDPOINTS
-from svc.store.webhook_census import standings
+from svc.store.webhook_views import endpoint_overviews
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"
@@ -18,7 +18,7 @@ URL = "https://receiver.example/"
 
 def census(world: OutboxWorld, limit: int = 99) -> list:
     found, after = [], EndpointKey(0, 0)
-    while part := world.read(lambda snapshot: standings(snapshot, after, limit, world.now_ms)):  # noqa: B023
+    while part := world.read(lambda snapshot: endpoint_overviews(snapshot, after, limit, world.now_ms)):  # noqa: B023
         assert len(part) <= limit
         found += part
         after = part[-1].queue
@@ -44,7 +44,7 @@ async def test_a_delivery_scheduled_for_later_is_not_due(tmp_path: Path, autojum
         await trio.sleep(9)
         (standing,) = census(world)
         assert (standing.status, standing.sent_to_as, standing.due_ms) == ("active", "active", due_ms)
-        (earlier,) = world.read(lambda snapshot: standings(snapshot, EndpointKey(0, 0), 9, due_ms - 1))
+        (earlier,) = world.read(lambda snapshot: endpoint_overviews(snapshot, EndpointKey(0, 0), 9, due_ms - 1))
         assert earlier.due_ms is None
 
 

@@ -23,7 +23,7 @@ from svc.service import Service
 from svc.serving import listen
 from svc.store import views
 from svc.store.directory import Opened, open_directory
-from svc.store.engine import OpenEngine
+from svc.store.engine import KeyRange, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.table import Table
 from svc.store.tables import KEYS, META, STATISTICS, TABLES
@@ -111,7 +111,7 @@ class Live:
         """Every value of a table fails its check in the block."""
         engine = self.found.store.engine
         with closing(engine.read()) as reader:
-            rows = list(reader.range(table.name, b"", None))
+            rows = list(reader.range(KeyRange(table.name)))
         assert rows
         engine.write(lambda writer: writer.put_many(table.name, [(key, value + b"?") for key, value in rows]))
         yield
@@ -223,7 +223,7 @@ def bytes_of(found: Opened) -> bytes:
         assert found.directory is not None
         return b"".join(path.read_bytes() for path in (found.directory / "store").iterdir())
     with closing(found.store.engine.read()) as reader:
-        return b"".join(key + value for table in TABLES for key, value in reader.range(table.name, b"", None))
+        return b"".join(key + value for table in TABLES for key, value in reader.range(KeyRange(table.name)))
 
 
 @asynccontextmanager

@@ -30,7 +30,6 @@ from svc.http.console.account_schema import (
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.store import audit_views, views
-from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
@@ -57,9 +56,9 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
         balance_micros=views.balance(snapshot, number),
         credit_limit_micros=account.credit_limit_micros,
         today=usage_row(holding(snapshot, number).on(now_ms).usage),
-        days=tuple(settled_row(*settled) for settled in newest_settlements(snapshot, number, DAYS_SHOWN)),
-        entries=tuple(map(credit_row, newest_credits(snapshot, number, LINES_SHOWN))),
-        changes=tuple(map(billing_change_row, newest_billing_changes(snapshot, number, LINES_SHOWN))),
+        days=tuple(settled_row(*settled) for settled in views.newest_settlements(snapshot, number, DAYS_SHOWN)),
+        entries=tuple(map(credit_row, views.newest_credits(snapshot, number, LINES_SHOWN))),
+        changes=tuple(map(billing_change_row, views.newest_billing_changes(snapshot, number, LINES_SHOWN))),
     )
 
 

@@ -21,7 +21,7 @@ from svc.http.route import Route, console_route
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
-from svc.store.visits import neighbours
+from svc.store.visitor_views import neighbours
 from svc.store.webhook_views import attempts_about
 
 ATTEMPTS_SHOWN = 100

@@ -20,13 +20,13 @@ from svc.store.store import Store
 
 DEFAULT_LIMIT_BYTES = 1 << 30
 INTERVAL_S = 0.25
-"""Between two looks at the log: with the time to copy, well within the second that may be lost."""
+"""Between two polls of the log: with the time to copy, well within the second that may be lost."""
 BYTES_A_STEP = 16 << 20
 """Copied at once, so that memory is bounded however far behind the follower is."""
 BATCHES_UNCUT = 64
 BYTES_UNCUT = 4 << 20
-LOOKS_UNCUT = 4
-"""The log is cut off after so many batches or bytes, or looks: each cut is a commit of the store."""
+POLLS_UNCUT = 4
+"""The log is cut off after so many batches or bytes, or polls: each cut is a commit of the store."""
 
 
 class Resumed(NamedTuple):
@@ -93,7 +93,7 @@ class Follower:
         self.bytes = 0
         self._store = store
         self._writer = writer
-        self._uncut_batches = self._uncut_bytes = self._looks = 0
+        self._uncut_batches = self._uncut_bytes = self._polls = 0
 
     def step(self) -> bool:
         """Copy what the log has gained since the last step. `False` = this timeline has ended and a new one must begin
@@ -102,10 +102,8 @@ class Follower:
         more = True
         while more:
             with self._store.read() as snapshot:
-                following = operations.follower(snapshot)
-                if following is None or following.lost_at_ms is not None:
-                    return False
-                if following.timeline != self._writer.timeline:
+                following = operations.recorded(snapshot)
+                if following is None or following.timeline != self._writer.timeline:
                     return False
                 more = self._copy(snapshot)
             self._writer.sync()
@@ -133,13 +131,13 @@ class Follower:
         return copied >= BYTES_A_STEP
 
     def _cut_when_due(self) -> None:
-        self._looks += 1
+        self._polls += 1
         if self._uncut_batches and (
-            self._uncut_batches >= BATCHES_UNCUT or self._uncut_bytes >= BYTES_UNCUT or self._looks >= LOOKS_UNCUT
+            self._uncut_batches >= BATCHES_UNCUT or self._uncut_bytes >= BYTES_UNCUT or self._polls >= POLLS_UNCUT
         ):
             self._cut()
 
     def _cut(self) -> None:
         cut = partial(operations.cut, timeline=self._writer.timeline, copied=self._writer.copied)
         self._store.change_log(cut)
-        self._uncut_batches = self._uncut_bytes = self._looks = 0
+        self._uncut_batches = self._uncut_bytes = self._polls = 0

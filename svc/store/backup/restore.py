@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from svc.domain.operations import Batch
@@ -20,8 +21,10 @@ from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError, pepper_mark
 from svc.store.engine import Writer
+from svc.store.group import write_changes
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS, NewerStoreError
+from svc.store.move import up_to
 from svc.store.reading import read_only
 from svc.store.steps import Steps
 from svc.store.store import Store
@@ -89,7 +92,9 @@ def restore(
             f"{chosen.path} has version {chosen.manifest.store_version} and this program knows {len(MIGRATIONS)}: "
             "restore it with a newer one"
         )
-    _refuse_full(directory)
+    with files.reporting("cannot read", directory):
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
     carried_on = to_ms is not None or chosen.path != source
     partial = directory.with_name(directory.name + ".restoring")
     try:
@@ -110,12 +115,6 @@ def restore(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
-
-
-def _refuse_full(directory: Path) -> None:
-    with files.reporting("cannot read", directory):
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
 
 
 def _restore(
@@ -193,7 +192,8 @@ def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) ->
     opened: set[str] = set()
     with closing(LmdbEngine.open(store, map_bytes=map_bytes, durable=False)) as engine:
         left = iter(batches)
-        while some := _some(left):
+        while found := list(up_to(left, BYTES_A_COMMIT, itemgetter(0))):
+            some = [batch for _, batch in found]
             named = {name for batch in some for name in batch.changes}
             for name in sorted(named - known):
                 raise NewerStoreError(
@@ -205,26 +205,9 @@ def _apply(store: Path, batches: Iterable[tuple[int, Batch]], map_bytes: int) ->
         engine.sync()
 
 
-def _some(batches: Iterator[tuple[int, Batch]]) -> list[Batch]:
-    """One commit's worth; empty at the end."""
-    found: list[Batch] = []
-    size = 0
-    for length, batch in batches:
-        found.append(batch)
-        size += length
-        if size >= BYTES_A_COMMIT:
-            break
-    return found
-
-
 def _apply_some(writer: Writer, batches: Iterable[Batch]) -> None:
     for batch in batches:
-        for table, rows in batch.changes.items():
-            for key, value in rows.items():
-                if value is None:
-                    writer.delete(table, key)
-                else:
-                    writer.put(table, key, value)
+        write_changes(writer, batch.changes)
 
 
 def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,25 +105,39 @@ def take(data: Path, folder: Path, taking: Taking, steps: Steps) -> BackupSnapsh
 
 def _take(data: Path, folder: Path, partial: Path, taking: Taking, steps: Steps) -> BackupSnapshot:
     partial.mkdir(mode=0o700)
-    file = partial / "data.mdb"
     with read_only(data / "store", live=True) as store:
-        taken_at_ms = store.copy(partial, taking.now_ms)
-    file.chmod(0o600)
-    durable_files.sync(file)
+        file, taken_at_ms = copied(store.copy, partial, taking.now_ms)
     steps.stage("reading back", file.stat().st_size)
     digest = files.copy(file, None, steps.step)
     manifest = _verified(file, taken_at_ms, digest, taking, steps)
     refuse_other_store(folder, manifest)
     if taking.pepper is not None:
         durable_files.write(partial / "pepper", taking.pepper.read_bytes())
-    durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-    durable_files.sync(partial)
     place = folder / _name(taken_at_ms)
     if place.exists():
         raise DirectoryError(f"{place} is there already")
-    partial.rename(place)
-    durable_files.sync(folder)
+    keep(partial, place, manifest)
     return BackupSnapshot(place, manifest)
+
+
+def copied(copy: Callable[[Path, Callable[[], int]], int], folder: Path, now_ms: Callable[[], int]) -> tuple[Path, int]:
+    """Copy one state of a store into an empty folder by `ReadOnlyFile.copy` or the engine's: the file, durable and with
+    mode 0600, and the time that `copy` returns. Raises what that raises, and `OSError`.
+    """
+    taken_at_ms = copy(folder, now_ms)
+    file = folder / "data.mdb"
+    file.chmod(0o600)
+    durable_files.sync(file)
+    return file, taken_at_ms
+
+
+def keep(partial: Path, place: Path, manifest: Manifest) -> None:
+    """Give a folder with a copy its manifest and then its name, `place` beside it; all of it is durable on return.
+    Raises `OSError`.
+    """
+    durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    durable_files.sync(partial)
+    durable_files.rename(partial, place)
 
 
 def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: Steps) -> Manifest:
@@ -172,15 +186,9 @@ def refuse_other_store(folder: Path, manifest: Manifest) -> None:
 
 def listed(folder: Path) -> list[BackupSnapshot]:
     """The snapshots of a folder, the oldest first. Raises `DirectoryError` and `NewerStoreError`, as `read` does."""
-    found = [read(path) for path in _named(folder)]
-    return sorted(found, key=lambda snapshot: snapshot.manifest.taken_at_ms)
-
-
-def _named(folder: Path) -> Iterator[Path]:
     with files.reporting("cannot read", folder):
-        for path in sorted(folder.iterdir()):
-            if _NAME.fullmatch(path.name) and path.is_dir():
-                yield path
+        paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
+    return sorted(map(read, paths), key=lambda snapshot: snapshot.manifest.taken_at_ms)
 
 
 def is_snapshot(path: Path) -> bool:

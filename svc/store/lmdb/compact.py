@@ -13,29 +13,26 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
 
-import lmdb
 import msgspec
 
 from svc.store import durable_files
 from svc.store.backup.files import require_space
 from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
-from svc.store.engine import CheckDepth, EngineError, InUseError
+from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
 from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.pages import check_pages
 from svc.store.lmdb.sole_user import sole_user
-from svc.store.steps import Steps
+from svc.store.steps import Steps, counted
 
 PARTIAL = ".compact.partial"
 """A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a
 file that was opened by its own name are not the usual ones."""
-_ROWS_A_STEP = 1000
 
 
 class Compacted(msgspec.Struct, frozen=True):
@@ -71,10 +68,10 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         partial.mkdir(mode=0o700)
         before = file.stat()
         with _opened(store) as original:
-            check_pages(original, CheckDepth.EVERYTHING, steps)
-            needed = (original.info()["last_pgno"] + 1) * original.stat()["psize"]
+            original.check(CheckDepth.EVERYTHING, steps)
+            needed = original.space().used_bytes
             require_space(needed, store, "the copy beside the store", "free some space, and start this again")
-            original.copy(str(partial), compact=True)
+            original.copy(partial, now_ms=lambda: 0)
             copy.chmod(stat.S_IMODE(before.st_mode))
             if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's
@@ -82,7 +79,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
             rows = _verify(original, partial, steps)
         after = copy.stat()
         durable_files.rename(copy, file)
-    except (EngineError, lmdb.Error) as error:
+    except EngineError as error:
         raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
         place = error.filename or copy
@@ -92,34 +89,26 @@ def _compact(store: Path, steps: Steps) -> Compacted:
     return Compacted(before.st_size, after.st_size, rows)
 
 
-@contextmanager
-def _opened(directory: Path) -> Generator[lmdb.Environment]:
-    with closing(open_read_only(directory, live=True, locked=False)) as environment:
-        yield environment
+def _opened(directory: Path) -> closing[LmdbEngine]:
+    return closing(LmdbEngine(open_read_only(directory, live=True, locked=False)))
 
 
-def _verify(original: lmdb.Environment, copy: Path, steps: Steps) -> int:
+def _verify(original: LmdbEngine, copy: Path, steps: Steps) -> int:
     """Compare every row of every table; how many. Raises `CorruptionError` where the copy is not the same."""
     with _opened(copy) as copied:
-        check_pages(copied, CheckDepth.EVERYTHING, steps)
-        names = [_names(environment) for environment in (original, copied)]
-        if names[0] != names[1]:
+        copied.check(CheckDepth.EVERYTHING, steps)
+        names = sorted(original.tables())
+        if names != sorted(copied.tables()):
             raise CorruptionError("the copy has other tables than the store; the store is as it was")
-        tables = [[environment.open_db(name, create=False) for name in names[0]] for environment in (original, copied)]
+        for engine in (original, copied):
+            engine.open_tables(names)
         rows = 0
-        with original.begin() as old, copied.begin() as new:
-            steps.stage("comparing the rows", sum(old.stat(table)["entries"] for table in tables[0]))
-            for name, of_old, of_new in zip(names[0], *tables, strict=True):
-                for row, other in zip_longest(old.cursor(db=of_old), new.cursor(db=of_new)):
+        with closing(original.read()) as old, closing(copied.read()) as new:
+            steps.stage("comparing the rows", sum(map(old.count, names)))
+            for name in names:
+                asked = KeyRange(name, checked=False)
+                for row, other in counted(zip_longest(old.range(asked), new.range(asked)), steps):
                     if row != other:
-                        raise CorruptionError(f"the copy has other rows of {name.decode()}; the store is as it was")
+                        raise CorruptionError(f"the copy has other rows of {name}; the store is as it was")
                     rows += 1
-                    if rows % _ROWS_A_STEP == 0:
-                        steps.step(_ROWS_A_STEP)
-            steps.step(rows % _ROWS_A_STEP)
     return rows
-
-
-def _names(environment: lmdb.Environment) -> list[bytes]:
-    with environment.begin() as handle:
-        return [bytes(name) for name in handle.cursor().iternext(values=False)]

@@ -201,17 +201,12 @@ class LmdbEngine:
         """See `Engine.close`. A second call does nothing."""
         self.environment.close()
 
-    @property
-    def file(self) -> Path:
-        """The path of `data.mdb`, also where the environment was opened as a file."""
-        path = Path(self.environment.path())
-        return path / FILE if path.is_dir() else path
-
     def check_file(self) -> None:
         """Check the meta pages, by which LMDB finds everything else, before it is asked to read on. Raises
         `CorruptionError`.
         """
-        check_meta_pages(self.file)
+        path = Path(self.environment.path())
+        check_meta_pages(path / FILE if path.is_dir() else path)
 
     def file_size(self) -> FileSize:
         """The size of the file and its parts at the last commit."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import lmdb
 
 from svc.store.engine import EngineError, StoreFullError
-from svc.store.lmdb.free_space import NO_ROOM, may_grow
+from svc.store.lmdb.free_space import NO_SPACE, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages
 
 FILE = "data.mdb"
@@ -64,6 +64,6 @@ def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineErr
     if isinstance(error, lmdb.MapFullError):
         return StoreFullError(FULL)
     code = getattr(error, "code", None)
-    if code in NO_ROOM or (code == errno.EIO and not may_grow(environment)):
+    if code in NO_SPACE or (code == errno.EIO and not may_grow(environment)):
         return StoreFullError("the disk of the data directory is full")
     return EngineError(str(error))

@@ -1,11 +1,11 @@
-"""How much room the store has left, and what of it is kept back.
+"""How much free space the store has left, and what of it is the reserve.
 
 LMDB never overwrites a page that is in use: a delete, too, takes pages before it frees any. A file that was filled to
-its end by what came in can therefore not be emptied again. So a part of the room is kept for what deletes: ordinary
-writes are refused while there is still enough of it.
+its end by what came in can therefore not be emptied again. So a part of the space is kept for what deletes, the
+reserve: ordinary writes are rejected where they would take from it.
 
-Room is what the map and the disk allow the file to grow by, and the pages inside it that nobody uses. What another
-program takes from the disk is not kept back: where it has taken all, deletes wait too.
+Free space is what the map and the disk allow the file to grow by, and the pages inside it that nobody uses. What
+another program takes from the disk is not kept back: where it has taken all, deletes wait too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEAR_SHARE = 64
 """So near the reserve, as a part of it, the store counts as full: what is large is refused from there on, and what is
 small comes through now and then, which would make the store ready and unready by turns."""
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A full disk, a quota that is used up, a file that may not be larger."""
 
 
@@ -92,5 +92,5 @@ def may_grow(environment: lmdb.Environment) -> bool:
         try:
             os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, environment.stat()["psize"])
         except OSError as error:
-            return error.errno not in NO_ROOM
+            return error.errno not in NO_SPACE
     return True

@@ -1,4 +1,4 @@
-"""The pages of LMDB's file, walked from their roots: each of them is used once, or is free.
+"""The integrity check of LMDB's pages, from their roots on: each of them is used once, or is free.
 
 A row has a checksum (`tables.Table`); what leads to it has none. LMDB keeps no checksum of its own, so a flipped bit
 in the number of a page leads to another page, whole and out of date: its rows are what was written there
@@ -243,14 +243,14 @@ class _PageCheck:
         places = self._places(page, number, _LEAF, name)
         for at in places:
             if page[at + _FLAGS] & _ELSEWHERE:
-                pages += self._pages_of(self._large_value(page, at, name))
+                pages += self._pages_of(len(self._large_value(page, at, name)))
         return len(places), pages
 
     def _large_value(self, page: bytes, at: int, name: str) -> bytes:
         low, high, _, key_bytes = _NODE.unpack_from(page, at)
         (number,) = _NUMBER.unpack_from(page, at + _NODE.size + key_bytes)
         size = low | high << 16
-        pages = (_HEADER.size + size - 1) // self._page_bytes + 1
+        pages = self._pages_of(size)
         self._take(number, pages, name)
         content = self._page(number, pages)
         itself, _, flags, said = _OVERFLOW_HEADER.unpack_from(content)
@@ -258,8 +258,8 @@ class _PageCheck:
             raise CorruptionError(f"page {number} of {name} is not what leads to it says")
         return content[_HEADER.size : _HEADER.size + size]
 
-    def _pages_of(self, value: bytes) -> int:
-        return (_HEADER.size + len(value) - 1) // self._page_bytes + 1
+    def _pages_of(self, size: int) -> int:
+        return (_HEADER.size + size - 1) // self._page_bytes + 1
 
     def _children(self, number: int, name: str) -> list[int]:
         page = self._page(number, 1)

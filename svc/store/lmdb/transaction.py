@@ -14,7 +14,7 @@ from typing import Any, Never
 import lmdb
 
 from svc.store.codec import CorruptionError
-from svc.store.engine import CheckRow, EngineError
+from svc.store.engine import CheckRow, EngineError, KeyRange
 from svc.store.lmdb.environment import write_failure
 
 
@@ -61,24 +61,12 @@ class LmdbReader:
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`. The cursor is open until the iterator is used up or closed."""
-        walk = self._down if reverse else self._up
-        return walk(table, first, beyond, keys_only=keys_only, checked=checked)
+        return self._down(asked) if asked.reverse else self._up(asked)
 
-    def _up(
-        self, table: str, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def _up(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
+        table, first, beyond, _, keys_only, checked = asked
         try:
             with self._handle.cursor(db=self._tables[table]) as cursor:
                 found = cursor.set_range(first)
@@ -96,9 +84,8 @@ class LmdbReader:
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 
-    def _down(
-        self, table: str, first: bytes, beyond: bytes | None, *, keys_only: bool, checked: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def _down(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
+        table, first, beyond, _, keys_only, checked = asked
         try:
             with self._handle.cursor(db=self._tables[table]) as cursor:
                 found = beyond is not None and cursor.set_range(beyond)

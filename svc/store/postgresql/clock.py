@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 FAR_S = 10.0
 """What no network takes. Receivers refuse signatures that are 300 seconds off."""
-LOOK = Statement(b"select (extract(epoch from clock_timestamp()) * 1000)::int8")
+READ_CLOCK = Statement(b"select (extract(epoch from clock_timestamp()) * 1000)::int8")
 NEXT_STEP = "synchronize the clocks of this machine and the database's (NTP): webhooks are signed with this one"
 
 
@@ -32,12 +32,14 @@ class ClockOffset:
         """As of the last beat; see `offset_s`."""
 
     def ask(self) -> Statement:
-        """Reads the database's clock."""
+        """The statement that reads the database's clock. Notes when it is sent: at once."""
         self._sent_ms = self._now_ms()
-        return LOOK
+        return READ_CLOCK
 
     def learn(self, answer: Result) -> None:
-        """The answer to `ask`."""
+        """Set `offset_s` by the result of `ask`. Logs once where the clock turns out to be far off, and once where it
+        is right again.
+        """
         was_far, self.offset_s = self.is_far, offset_s(self._sent_ms, integer(answer.rows[0][0]), self._now_ms())
         if self.is_far and not was_far:
             log.warning("the clock is far from the database's", offset_s=self.offset_s, next_step=NEXT_STEP)
@@ -58,8 +60,10 @@ def offset_s(sent_ms: int, database_ms: int, answered_ms: int) -> float:
 
 
 def offset_now_s(url: StoreUrl, now_ms: Callable[[], int]) -> float:
-    """As `offset_s`. Raises `EngineError`."""
+    """Seconds that the clock of this machine is ahead of the database's, as `offset_s`, by one question on a connection
+    of its own. Blocks the thread. Raises `EngineError` where the database does not answer.
+    """
     with closing(Wire.connect_now(url)) as wire:
         sent_ms = now_ms()
-        (answer,) = wire.exchange_now([LOOK])
+        (answer,) = wire.exchange_now([READ_CLOCK])
         return offset_s(sent_ms, integer(answer.rows[0][0]), now_ms())

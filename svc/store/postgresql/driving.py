@@ -36,13 +36,7 @@ async def driven(steps: WireSteps[T], limit_s: float | None) -> T:
         with trio.fail_after(float("inf") if limit_s is None else limit_s):
             while True:
                 socket, waits_for = next(steps)
-                match waits_for:
-                    case For.READABLE:
-                        await trio.lowlevel.wait_readable(socket)
-                    case For.WRITABLE:
-                        await trio.lowlevel.wait_writable(socket)
-                    case For.EITHER:
-                        await _either(socket)
+                await _WAITS[waits_for](socket)
     except StopIteration as end:
         return end.value
     except trio.TooSlowError:
@@ -79,6 +73,11 @@ def driven_now(steps: WireSteps[T], limit_s: float | None) -> T:
         steps.close()
 
 
+_WAITS: dict[For, Callable[[int], Awaitable[None]]] = {
+    For.READABLE: trio.lowlevel.wait_readable,
+    For.WRITABLE: trio.lowlevel.wait_writable,
+    For.EITHER: _either,
+}
 _EVENTS = {
     For.READABLE: select.POLLIN,
     For.WRITABLE: select.POLLOUT,

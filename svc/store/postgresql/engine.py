@@ -20,6 +20,7 @@ from svc.store.engine import (
     CheckDepth,
     CheckRow,
     EngineError,
+    KeyRange,
     MissingTableError,
     Space,
     StoreFullError,
@@ -27,7 +28,7 @@ from svc.store.engine import (
 )
 from svc.store.postgresql import statements
 from svc.store.postgresql.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.rows import KeyRange, page_of
+from svc.store.postgresql.rows import page_of
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import byteas, int4, integer
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
@@ -123,8 +124,8 @@ class PostgresqlEngine:
         return result
 
     def space(self) -> Space:
-        """See `Engine.space`. The size of the whole database, without its log; nobody knows how much room its disk has,
-        so that is given as what the store may become. Readers are those of this engine, and hold nobody up.
+        """See `Engine.space`. The size of the whole database, without its log; nobody knows how large its disk is, so
+        that is given as what the store may become. Readers are those of this engine, and hold nobody up.
         """
         (size,) = self._once([Statement(statements.DATABASE_SIZE)])
         return Space(integer(size.rows[0][0]), self._capacity_bytes, self._capacity_bytes, self._readers, 0)
@@ -258,36 +259,23 @@ class PostgresqlReader:
         rows = {key: value for result in found for key, value in result.rows}
         return [rows.get(key) for key in keys]
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`: a round trip for every few thousand rows. The database keeps the order: there is nothing
         to be `checked`.
         """
-        del checked
-        self._known(table)
-        return self._pages(table, first, beyond, reverse=reverse, keys_only=keys_only)
+        self._known(asked.table)
+        return self._pages(asked)
 
-    def _pages(
-        self, table: str, first: bytes, beyond: bytes | None, *, reverse: bool, keys_only: bool
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def _pages(self, left: KeyRange) -> Iterator[tuple[bytes, bytes]]:
         limit = FIRST_PAGE
-        while beyond is None or first < beyond:
-            (page,) = self._asked([page_of(KeyRange(table, first, beyond, reverse, keys_only), limit)])
+        while left.beyond is None or left.first < left.beyond:
+            (page,) = self._asked([page_of(left, limit)])
             for row in page.rows:
-                yield (row[0], b"") if keys_only else (row[0], row[1])
+                yield (row[0], b"") if left.keys_only else (row[0], row[1])
             if len(page.rows) < limit:
                 return
             last: bytes = page.rows[-1][0]
-            first, beyond = (first, last) if reverse else (last + b"\0", beyond)
+            left = left._replace(beyond=last) if left.reverse else left._replace(first=last + b"\0")
             size = sum(len(part) for row in page.rows for part in row)
             limit = max(1, min(4 * limit, LARGEST_PAGE, PAGE_BYTES * limit // max(1, size)))
 
@@ -302,7 +290,7 @@ class PostgresqlReader:
         return self._number(statements.size(table))
 
     def close(self) -> None:
-        """See `Reader.close`."""
+        """See `Reader.close`. Its transaction is undone, and its connection serves the next reader or writer."""
         self._ended(self._wire)
 
     def _number(self, sql: bytes) -> int:

@@ -1,6 +1,6 @@
 """A group of jobs in one transaction of the database, in three round trips whatever its size.
 
-1. Begin, take the fences, look at the store's version, and fetch what the hints know at once.
+1. Begin, take the fences, read the store's version, and fetch what the hints know at once.
 2. Fetch what follows from that: the visitors whom the blocks name, and their history. Then the jobs run.
 3. Write all rows and commit.
 
@@ -8,7 +8,7 @@ A fence is a row of `writers`, one for each organization and one for what belong
 by them, holds their fence; so groups of one organization follow one another over all nodes, and rows that were fetched
 stay as they are until the commit. A group takes its fences at once and in ascending order: it may wait for another
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
-A group of several organizations takes only fences that nobody has, and waits for none (`run_free`).
+A group of several organizations takes only fences that nobody has, and waits for none.
 
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
@@ -27,13 +27,13 @@ from svc.store.key_parts import UUID_V7
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.errors import ConnectionLostError
+from svc.store.postgresql.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.store.postgresql.leases import lease_fence, lost_leases
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.values import byteas, int4, int4s, integer
-from svc.store.postgresql.version import LOOK, refuse_other
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Wire
 from svc.store.snapshot import Snapshot
 from svc.store.tables import TABLES
@@ -96,28 +96,19 @@ class Transactions:
     async def run(
         self,
         wire: Wire,
-        jobs: Sequence[Job[T]],
-        hints: Sequence[Hint],
-        fences: frozenset[int],
+        parts: Sequence[Part[T]],
         leases: frozenset[LeaseEpoch] = frozenset(),
+        *,
+        free: bool = False,
     ) -> Written[T]:
-        """Run jobs and commit what they write; with `leases`, only while they are this node's.
+        """Run jobs and commit what they write; with `leases`, only while they are this node's. `free`: only the parts
+        whose fences nobody has; the others are left out, as `Written.turns` says.
 
         Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
         nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
         is closed.
         """
-        return await self._run(wire, Rows(self.immutable.get), [Part(jobs, hints, fences)], leases)
-
-    async def run_free(self, wire: Wire, parts: Sequence[Part[T]]) -> Written[T]:
-        """Run jobs of several organizations and commit what they write: those whose fences nobody has. The others are
-        left out, as `Written.turns` says. Raises what `run` does.
-        """
-        return await self._run(wire, Rows(self.immutable.get, of_several=True), parts, frozenset(), free=True)
-
-    async def _run(
-        self, wire: Wire, rows: Rows, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, free: bool = False
-    ) -> Written[T]:
+        rows = Rows(self.immutable.get, of_several=free)
         fences = frozenset[int]().union(*(part.fences for part in parts))
         try:
             steps = [[hint(Snapshot(rows)) for hint in part.hints] for part in parts]
@@ -178,7 +169,7 @@ class Transactions:
         """Fence -> its turn; none where all are held. `free`: only those that nobody has, and rows of them."""
         _advance(steps)
         taking = [_BEGIN, *_taking(fences, free=free)]
-        opening = [*taking, LOOK, *([lease_fence(leases)] if leases else [])]
+        opening = [*taking, READ_VERSION, *([lease_fence(leases)] if leases else [])]
         while True:
             results = await self._exchange(wire, [*opening, *rows.fetches()])
             refuse_other(results[len(taking)])
@@ -234,6 +225,48 @@ class Transactions:
         for place, raw in (*rows.found_everywhere(), *written.items()):
             if raw is not None and is_immutable(place[0]):
                 self.immutable[place] = raw
+
+
+class GroupAttempt(Generic[T]):
+    """A group on its way to be committed once, over as many connections as that takes.
+
+    One that organizations share is made again only where it lost its connection: what fails it otherwise may be of one
+    of them.
+    """
+
+    def __init__(
+        self, transactions: Transactions, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, shared: bool
+    ) -> None:
+        self._transactions = transactions
+        self._parts = parts
+        self._leases = leases
+        self._is_shared = shared
+        self._uncertain: Written[T] | None = None
+
+    async def run(self, wire: Wire) -> Written[T] | None:
+        """Commit the jobs, unless an earlier attempt turns out to have done so; `None` where a shared group has failed,
+        and nothing was written. Raises what `Transactions.run` does: for a shared group only what another attempt may
+        not meet, and `OtherVersionError`.
+        """
+        if self._uncertain is not None and await self._transactions.has_happened(wire, self._uncertain):
+            return self._uncertain
+        self._uncertain = None
+        try:
+            return await self._transactions.run(wire, self._parts, self._leases, free=self._is_shared)
+        except UncertainCommitError as error:
+            self._uncertain = error.written
+            raise
+        except (ConnectionLostError, OtherVersionError):
+            raise
+        except (EngineError, UnfencedError) as error:
+            if isinstance(error, SqlError) and error.state == READ_ONLY:
+                wire.close()  # it leads to a standby: the next connection finds the primary
+            if self._is_shared:
+                return None
+            if isinstance(error, UnfencedError):
+                self._parts = [part._replace(fences=error.fences) for part in self._parts]
+                self._transactions.counts.unfenced += 1
+            raise
 
 
 def _advance(steps: list[Iterator[None]]) -> None:

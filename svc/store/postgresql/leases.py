@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 import trio
 
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.values import float8, int8s, integer, texts
+from svc.store.postgresql.values import float8, int8, int8s, integer, texts
 from svc.store.postgresql.wire import Result, Statement
 
 TERM_S = 10.0
@@ -34,12 +34,15 @@ on conflict do nothing
 """
 _TAKE = b"""
 with free as (
-  select name from svc.leases where name = $1::text and expires_at <= clock_timestamp() for update
+  select name from svc.leases where name = any($1::text[]) and expires_at <= clock_timestamp()
+  order by name limit $4::int8 for update
 )
 update svc.leases l set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
 from free where l.name = free.name returning l.name, l.epoch
 """
 """It waits for writes under the lease: they have locked its row `for key share`. A renewal does not."""
+_TAKE_FREE = _TAKE.replace(b"for update", b"for update skip locked")
+"""It waits for nobody: what another node takes, or writes under, is not free."""
 _RENEW = b"""
 update svc.leases l set expires_at = clock_timestamp() + make_interval(secs => $3)
 from unnest($1::text[], $2::int8[]) as own (name, epoch)
@@ -71,6 +74,13 @@ def lost_leases(leases: Collection[LeaseEpoch], answer: Result) -> set[LeaseEpoc
 def add_leases(names: Sequence[str]) -> Statement:
     """Makes the rows of these leases, where there are none."""
     return Statement(_ADD, (texts(names),))
+
+
+def take_leases(names: Sequence[str], holder: str, term_s: float, most: int, *, wait: bool) -> Statement:
+    """Takes those of these leases that have expired, at most so many, for a term. Returns their names and epochs.
+    `wait`: also for those that another node writes under, or takes, at this moment.
+    """
+    return Statement(_TAKE if wait else _TAKE_FREE, (texts(names), holder.encode(), float8(term_s), int8(most)))
 
 
 def renew_leases(leases: Sequence[LeaseEpoch], term_s: float) -> Statement:
@@ -132,11 +142,13 @@ class Lease:
         the same: while the epoch is the same, nobody else has had it.
         """
         if self._epoch is None:
-            return Statement(_TAKE, (self.name.encode(), self._holder.encode(), float8(self._term_s)))
+            return take_leases([self.name], self._holder, self._term_s, 1, wait=True)
         return renew_leases([LeaseEpoch(self.name, self._epoch)], self._term_s)
 
     def learn(self, answer: Result, sent_s: float) -> None:
-        """The answer to `ask`, which was sent at `sent_s` by the clock of the loop."""
+        """Note what the result of `ask`, sent at `sent_s` by the clock of the loop, says: the lease is this node's for
+        another term, or, where there is no row, another's.
+        """
         if not answer.rows:
             self.drop()
             return

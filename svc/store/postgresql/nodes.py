@@ -43,7 +43,7 @@ select count(*), count(*) filter (where node < $2::text) from svc.nodes
 where seen_at > clock_timestamp() - make_interval(secs => $1)
 """
 """How many nodes there are, and how many of them come before this one."""
-_FORGET = b"delete from svc.nodes where seen_at < clock_timestamp() - interval '1 hour'"
+_PURGE = b"delete from svc.nodes where seen_at < clock_timestamp() - interval '1 hour'"
 _LEAVE = b"delete from svc.nodes where node = $1::text"
 
 _NAMES = b"""
@@ -106,7 +106,7 @@ class Node:
         return self._living
 
     def is_answered(self) -> bool:
-        """Whether the database has answered a beat within the term."""
+        """Whether the database has answered a beat within the last `term_s` seconds; `False` before the first one."""
         return trio.current_time() - self._answered_s < self._term_s
 
     def statistics(self) -> NodeStatistics:
@@ -123,13 +123,16 @@ class Node:
         try:
             if self._wire is None or not self._wire.is_open:
                 self._wire = await self._connect(BEAT_TIMEOUTS)
-                await self._wire.exchange(self._setup())
+                rows = [] if self._shares is None else [self._shares.setup()]
+                await self._wire.exchange([*(lease.setup() for lease in self._leases), *rows])
             sent_s = trio.current_time()
+            since, name = float8(self._term_s), self._name.encode()
+            words = [Statement(_BEAT, (name,)), Statement(_PURGE), Statement(_LIVING, (since, name))]
             asked = [each.ask() for each in self._leases]
             shares = [] if self._shares is None else self._shares.ask()
             pepper = [] if self._pepper is None else [self._pepper.ask()]
             clock = [] if self._clock is None else [self._clock.ask()]
-            _, _, living, *answers = await self._wire.exchange([*self._words(), *asked, *shares, *pepper, *clock])
+            _, _, living, *answers = await self._wire.exchange([*words, *asked, *shares, *pepper, *clock])
         except EngineError:
             self._failed += 1
             self.close()
@@ -182,13 +185,6 @@ class Node:
         beats = HURRIES if self._shares.is_below_part else RENEWALS
         with trio.move_on_after(self._term_s / beats):
             await self._shares.wanted()
-
-    def _setup(self) -> list[Statement]:
-        return [lease.setup() for lease in self._leases] + ([] if self._shares is None else [self._shares.setup()])
-
-    def _words(self) -> list[Statement]:
-        since, name = float8(self._term_s), self._name.encode()
-        return [Statement(_BEAT, (name,)), Statement(_FORGET), Statement(_LIVING, (since, name))]
 
     async def _leave(self) -> None:
         words = [statement for lease in self._leases for statement in lease.end()]

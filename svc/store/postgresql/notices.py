@@ -3,9 +3,9 @@
 NOTIFY takes one lock of the whole database when its transaction commits. So it is never part of a transaction that
 writes; what a node has to say gathers for `GATHER_S` and leaves together. Any notice may be lost.
 
-Where notices do not come (a database without LISTEN, a connection that was lost), the node looks by itself every
-`LOOK_S` until they do. Where there are other nodes, which say something every few seconds, silence is taken for that.
-Behind a pooler it looks always: one that shares sessions passes some notices on and loses others.
+Where notices do not come (a database without LISTEN, a connection that was lost), the node polls every
+`POLL_INTERVAL_S` until they do. Where there are other nodes, which say something every few seconds, silence is taken
+for that. Behind a pooler it polls always: one that shares sessions passes some notices on and loses others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ log = structlog.get_logger()
 
 GATHER_S = 0.05
 """Between two sendings."""
-LOOK_S = 1.0
-"""Between two looks while no notices come."""
+POLL_INTERVAL_S = 1.0
+"""Between two polls while no notices come."""
 SILENT_S = 15.0
 """Other nodes are never silent for so long."""
 AGAIN_S = 60.0
@@ -67,7 +67,7 @@ class Notices:
         self._waiting: trio.CancelScope | None = None
         self._channels_changed = False
         self._sent_s = -math.inf
-        self._look_at_s = 0.0
+        self._poll_at_s = 0.0
         self._sent = self._received = self._dropped = 0
         self._listening = False
 
@@ -93,9 +93,9 @@ class Notices:
         self._held.append((channel, content))
         self._wake()
 
-    async def run(self, handle: NoticeHandler, look: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled: send what was handed over, and give `handle` what comes, in order. `look` is called each
-        time that notices may have been missed, and every `LOOK_S` while none come.
+    async def run(self, handle: NoticeHandler, poll: Callable[[], Awaitable[None]]) -> None:
+        """Until cancelled: send what was handed over, and give `handle` what comes, in order. `poll` is called each
+        time that notices may have been missed, and every `POLL_INTERVAL_S` while none come.
         """
         failures = 0
         while True:
@@ -104,59 +104,59 @@ class Notices:
                 try:
                     await self._adjust(wire, heard := set[str]())
                     failures = 0
-                    await look()
-                    await self._serve(wire, heard, handle, look)
+                    await poll()
+                    await self._serve(wire, heard, handle, poll)
                 finally:
                     self._listening = False
                     wire.close()
             except EngineError as error:
                 if not failures:
-                    log.warning("no notices come: looking every second instead", because=str(error))
+                    log.warning("no notices come: polling every second instead", because=str(error))
                 failures += 1
                 wait_s = AGAIN_S if isinstance(error, SqlError) else pause_s(failures, self._jitter())
-                await self._look_for(wait_s, look)
+                await self._poll_for(wait_s, poll)
 
-    async def _look_for(self, seconds: float, look: Callable[[], Awaitable[None]]) -> None:
-        """Look by itself for so long; what waits to be sent meanwhile would come too late."""
+    async def _poll_for(self, seconds: float, poll: Callable[[], Awaitable[None]]) -> None:
+        """Poll for so long; what waits to be sent meanwhile would come too late."""
         self._dropped += len(self._held)
         self._held.clear()
         until_s = trio.current_time() + seconds
         while (left_s := until_s - trio.current_time()) > 0:
-            with suppress(EngineError):  # the database may be away for the look, too
-                await look()
-            await trio.sleep(min(LOOK_S, left_s))
+            with suppress(EngineError):  # the database may be away for the poll, too
+                await poll()
+            await trio.sleep(min(POLL_INTERVAL_S, left_s))
 
     async def _serve(
-        self, wire: Wire, heard: set[str], handle: NoticeHandler, look: Callable[[], Awaitable[None]]
+        self, wire: Wire, heard: set[str], handle: NoticeHandler, poll: Callable[[], Awaitable[None]]
     ) -> None:
         self._listening = not wire.is_pooled
-        self._look_at_s = trio.current_time() + (SILENT_S if self._listening else LOOK_S)
+        self._poll_at_s = trio.current_time() + (SILENT_S if self._listening else POLL_INTERVAL_S)
         while True:
             self._channels_changed = False
             if await self._adjust(wire, heard):
-                await look()
+                await poll()
             await self._send_held(wire)
             for notice in await self._next(wire):
                 if notice.process != wire.process:
                     self._note_notice(is_pooled=wire.is_pooled)
                     await self._hear(notice, handle)
-            if trio.current_time() >= self._look_at_s:
-                await self._note_silence(look)
+            if trio.current_time() >= self._poll_at_s:
+                await self._note_silence(poll)
 
-    async def _note_silence(self, look: Callable[[], Awaitable[None]]) -> None:
+    async def _note_silence(self, poll: Callable[[], Awaitable[None]]) -> None:
         if not self._has_others():
-            self._look_at_s = trio.current_time() + SILENT_S
+            self._poll_at_s = trio.current_time() + SILENT_S
             return
         if self._listening:
             self._listening = False
-            log.warning("no notices come from other nodes: looking every second instead", silent_s=SILENT_S)
-        await look()
-        self._look_at_s = trio.current_time() + LOOK_S
+            log.warning("no notices come from other nodes: polling every second instead", silent_s=SILENT_S)
+        await poll()
+        self._poll_at_s = trio.current_time() + POLL_INTERVAL_S
 
     def _note_notice(self, *, is_pooled: bool) -> None:
         if not is_pooled:
             self._listening = True
-            self._look_at_s = trio.current_time() + SILENT_S
+            self._poll_at_s = trio.current_time() + SILENT_S
 
     async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
         """Listen to what is to be heard, and to nothing else; whether that is more than before."""
@@ -181,7 +181,7 @@ class Notices:
 
     async def _next(self, wire: Wire) -> list[Notice]:
         """The notices that have come next; none where there is something else to do first."""
-        deadline_s = min(self._look_at_s, self._sent_s + GATHER_S if self._held else math.inf)
+        deadline_s = min(self._poll_at_s, self._sent_s + GATHER_S if self._held else math.inf)
         with trio.CancelScope(deadline=deadline_s) as self._waiting:
             if self._channels_changed:
                 return []

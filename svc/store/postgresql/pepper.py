@@ -24,11 +24,13 @@ class PepperMark:
         self._mark = pepper_mark(pepper)
 
     def ask(self) -> Statement:
-        """Reads the mark that is there now."""
+        """The statement that reads the mark that is there now."""
         return Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
 
     def learn(self, answer: Result) -> None:
-        """The answer to `ask`. Raises `PepperReplacedError`."""
+        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` where it is another; a store
+        without a mark passes.
+        """
         for key, value in answer.rows:
             if META.decode(key, value) != self._mark:
                 raise PepperReplacedError(

@@ -1,6 +1,6 @@
 """Rows that were fetched lately, for queries that may be answered with them.
 
-What may live here: how long a row is kept, and how it is forgotten. No connection.
+What may live here: how long a row is kept, and how it is dropped. No connection.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RecentRows:
         self._turn_over()
         self._new.update(rows.found_everywhere())
 
-    def forget(self, places: Iterable[RowKey]) -> None:
+    def invalidate(self, places: Iterable[RowKey]) -> None:
         """These were written: what was fetched of them is old."""
         for place in places:
             self._new.pop(place, None)

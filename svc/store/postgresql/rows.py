@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.statements import key_columns, organization_of
+from svc.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
 from svc.store.postgresql.values import byteas, int4, int8, integer
 from svc.store.postgresql.wire import Result, Statement
 from svc.store.table import FencedBy
@@ -41,7 +42,6 @@ _Take = Callable[[Result, frozenset[int]], None]
 
 _FENCED_BY: Mapping[str, FencedBy] = {table.name: table.fenced_by for table in TABLES}
 _IMMUTABLE = frozenset(table for table, fenced_by in _FENCED_BY.items() if fenced_by == "nothing")
-_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
 _NUMBERS = {"count": statements.count, "size": statements.size}
 _ORGANIZATION_BYTES = 4
 _UNKNOWN: Any = object()
@@ -51,16 +51,6 @@ class TooMuchMissingError(BaseException):
     """Ends a run that has asked for `MOST_MISSING` rows that are not here. Not an `Exception`, so that what runs does
     not handle it.
     """
-
-
-class KeyRange(NamedTuple):
-    """A range as it was asked for; see `Reader.range`."""
-
-    table: str
-    first: bytes
-    beyond: bytes | None
-    reverse: bool
-    keys_only: bool
 
 
 class _Page(NamedTuple):
@@ -106,19 +96,9 @@ class Rows:
         """See `Reader.get_many`."""
         return [self.get(table, key) for key in keys]
 
-    def range(
-        self,
-        table: str,
-        first: bytes,
-        beyond: bytes | None,
-        /,
-        *,
-        reverse: bool = False,
-        keys_only: bool = False,
-        checked: bool = True,  # noqa: ARG002  the database checks its pages, and each value has its checksum
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """See `Reader.range`."""
-        place = KeyRange(table, first, beyond, reverse, keys_only)
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
+        place = asked._replace(checked=False)
         page = self._pages.get(place)
         if page is not None:
             yield from page.rows
@@ -174,7 +154,10 @@ class Rows:
             else:
                 yield page_of(place, page.limit), partial(self._take_page, place)
         for (table, reverse, limit), places in alike.items():
-            yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
+            if len(places) == 1:
+                yield page_of(places[0], limit), partial(self._take_page, places[0])
+            else:
+                yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
         for what, table in self._missing_numbers:
             yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
 
@@ -204,9 +187,6 @@ class Rows:
             self._rows[place.table].update(rows)
 
     def _take_pages(self, places: list[KeyRange], result: Result, but: frozenset[int]) -> None:
-        if len(places) == 1:
-            self._take_page(places[0], result, but)
-            return
         found: list[list[tuple[bytes, bytes]]] = [[] for _ in places]
         for place, key, value in result.rows:
             found[integer(place) - 1].append((key, value))
@@ -284,7 +264,7 @@ def _fence_of_range(place: KeyRange) -> int:
     table, first, beyond, *_ = place
     low = organization_of(table, first)
     fence = fence_of(table, low)
-    if fence in (OWNER, NOTHING) or table not in _BY_ORGANIZATION:
+    if fence in (OWNER, NOTHING) or table not in BY_ORGANIZATION:
         return fence
     if beyond is None or len(first) < _ORGANIZATION_BYTES:
         return EVERY
@@ -294,15 +274,13 @@ def _fence_of_range(place: KeyRange) -> int:
 
 def page_of(place: KeyRange, limit: int) -> Statement:
     """Fetches the first rows of a range, so many at most."""
-    table, first, beyond, reverse, keys_only = place
+    table, first, beyond, reverse, keys_only, _ = place
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
 
 
 def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
-    if len(places) == 1:
-        return page_of(places[0], limit)
     firsts = key_columns(table, [place.first for place in places])
     beyonds = key_columns(table, [place.beyond or b"" for place in places])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))

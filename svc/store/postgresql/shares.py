@@ -16,22 +16,13 @@ import trio
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, above_part, part_of, share_of
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.leases import TERM_S, add_leases, believed_until_s, end_leases, renew_leases
-from svc.store.postgresql.values import float8, int8, integer, texts
+from svc.store.postgresql.leases import TERM_S, add_leases, believed_until_s, end_leases, renew_leases, take_leases
+from svc.store.postgresql.values import integer
 from svc.store.postgresql.wire import Result, Statement
 
 log = structlog.get_logger()
 
 _PREFIX = "outbox/"
-_TAKE = b"""
-with free as (
-  select name from svc.leases where name = any($1::text[]) and expires_at <= clock_timestamp()
-  order by name limit $4::int8 for update skip locked
-)
-update svc.leases l set holder = $2::text, epoch = epoch + 1, expires_at = clock_timestamp() + make_interval(secs => $3)
-from free where l.name = free.name returning l.name, l.epoch
-"""
-"""It waits for nobody: what another node takes, or writes under, is not free."""
 
 
 def lease_name(share: int) -> str:
@@ -145,7 +136,7 @@ class ShareLeases:
         return [
             end_leases(_leases(self._ending)),
             renew_leases(_leases(self._epochs), self._term_s),
-            Statement(_TAKE, (texts(_EVERY), self._holder.encode(), float8(self._term_s), int8(most))),
+            take_leases(_EVERY, self._holder, self._term_s, most, wait=False),
         ]
 
     def learn(self, answers: Sequence[Result], sent_s: float, part: NodeRank) -> None:

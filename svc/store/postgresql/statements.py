@@ -23,7 +23,8 @@ INTERNAL = frozenset({FENCES, "leases", "nodes"})
 """Tables of the schema that are no tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
 
-_BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+BY_ORGANIZATION = frozenset(table.name for table in TABLES if table.by_organization)
+"""Tables whose keys begin with the organization."""
 
 BEGIN = b"begin isolation level read committed"
 BEGIN_READING = b"begin isolation level repeatable read read only"
@@ -77,7 +78,7 @@ DATABASE_SIZE = b"select pg_database_size(current_database())"
 
 def organization_of(table: str, key: bytes) -> int:
     """The value of the column `organization` for a key, or for a bound of a range of keys."""
-    if table not in _BY_ORGANIZATION:
+    if table not in BY_ORGANIZATION:
         return 0
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 
@@ -88,7 +89,9 @@ def key_columns(table: str, keys: Sequence[bytes]) -> tuple[bytes, bytes]:
 
 
 def create_table(table: str) -> tuple[bytes, bytes]:
-    """Make a table of the store. Large values lie outside the row, uncompressed: documents are compressed already."""
+    """Two statements, in their order, that make a table of the store where there is none. Large values lie outside the
+    row, uncompressed: documents are compressed already.
+    """
     columns = "organization int4 not null, key bytea not null, value bytea not null, primary key (organization, key)"
     name = _name(table)
     return (
@@ -162,10 +165,7 @@ def size(table: str) -> bytes:
 @lru_cache
 def write(table: str) -> bytes:
     """Insert or replace the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
-    return (
-        f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) "
-        "on conflict (organization, key) do update set value = excluded.value"
-    ).encode()
+    return add(table).replace(b"do nothing", b"(organization, key) do update set value = excluded.value")
 
 
 @lru_cache

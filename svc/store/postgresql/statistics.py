@@ -31,7 +31,7 @@ class NoticeStatistics(NamedTuple):
     dropped: int
     """Not sent: too many waited, or too long."""
     listening: bool
-    """Whether notices come now; else the node looks by itself."""
+    """Whether notices come now; else the node polls."""
 
 
 class PostgresqlStatistics(msgspec.Struct):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,10 +26,17 @@ from svc.store.group import Hint, Job
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.attempts import GroupAttempt, SharedAttempt
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.groups import MOST_FETCHES, Part, Transactions, UncertainCommitError, UnfencedError, Written
+from svc.store.postgresql.groups import (
+    MOST_FETCHES,
+    GroupAttempt,
+    Part,
+    Transactions,
+    UncertainCommitError,
+    UnfencedError,
+    Written,
+)
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows
@@ -37,7 +45,7 @@ from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.values import integer
-from svc.store.postgresql.version import LOOK, OtherVersionError, refuse_other
+from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics
@@ -154,7 +162,9 @@ class PostgresqlStore(Store):
         """
         del may_use_reserve
         if not organizations:
-            return list(await self._group(jobs, hints, frozenset(), _all_of(leases)))
+            written = await self._committed([Part(jobs, hints, frozenset())], _all_of(leases), shared=False)
+            assert written is not None, "only a shared group fails as a whole"
+            return written.outcomes
         parts: defaultdict[int, list[int]] = defaultdict(list)
         for place, organization in enumerate(organizations):
             parts[organization].append(place)
@@ -198,39 +208,29 @@ class PostgresqlStore(Store):
 
     async def _run(self, group: Sequence[Turn], shared: bool) -> Sequence[Sequence[Any] | None] | None:  # noqa: FBT001  as RunGroup
         self._waits_s.observe(trio.current_time() - group[0].waiting[0].since_s)
-        if shared:
-            return await self._shared(group)
-        (part,) = group
-        leases = frozenset[LeaseEpoch]().union(*(one.leases for one in part.waiting))
-        return [await self._group(part.jobs, part.hints, frozenset((part.organization,)), leases)]
-
-    async def _shared(self, group: Sequence[Turn]) -> Sequence[Sequence[Any] | None] | None:
-        """What each organization's jobs came to, `None` where they were left out; or `None`: the group has failed.
-        Raises `UnavailableError`.
-        """
-        began = trio.current_time()
-        parts = [Part(part.jobs, part.hints, frozenset((part.organization,))) for part in group]
-        attempt = SharedAttempt(self._transactions, parts)
-        written = await self._patiently(partial(self._lent, attempt.run))
+        parts = [Part(turn.jobs, turn.hints, frozenset((turn.organization,))) for turn in group]
+        leases = frozenset[LeaseEpoch]().union(*(one.leases for turn in group for one in turn.waiting))
+        written = await self._committed(parts, leases, shared=shared)
         if written is None:
             return None
-        if written.outcomes:
-            self._note(written, began)
         found = iter(written.outcomes)
         return [
-            [next(found) for _ in part.jobs] if turn.organization in written.turns else None
+            [next(found) for _ in part.jobs] if not shared or turn.organization in written.turns else None
             for turn, part in zip(group, parts, strict=True)
         ]
 
-    async def _group(
-        self, jobs: Sequence[Job[T]], hints: Sequence[Hint], fences: frozenset[int], leases: frozenset[LeaseEpoch]
-    ) -> Sequence[T | Exception]:
-        """Commit jobs together, whatever happens to the connection. Raises `UnavailableError`, `StoreFullError`."""
+    async def _committed(
+        self, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, shared: bool
+    ) -> Written[T] | None:
+        """Commit jobs together, whatever happens to the connection; `None`: the group, a shared one, has failed. Raises
+        `UnavailableError` and `StoreFullError`.
+        """
         began = trio.current_time()
-        attempt = GroupAttempt(self._transactions, jobs, hints, fences, leases | self._held())
+        attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
         written = await self._patiently(partial(self._lent, attempt.run))
-        self._note(written, began)
-        return written.outcomes
+        if written is not None and written.outcomes:
+            self._note(written, began)
+        return written
 
     def _note(self, written: Written[Any], began: float) -> None:
         self._groups.observe(len(written.outcomes))
@@ -238,7 +238,7 @@ class PostgresqlStore(Store):
         self._counts.commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
         self._full = False
-        self._recent.forget(written.rows)
+        self._recent.invalidate(written.rows)
 
     def _held(self) -> frozenset[LeaseEpoch]:
         if self._lease is None:
@@ -273,7 +273,8 @@ class PostgresqlStore(Store):
             except DatabaseError as error:
                 raise UnavailableError(str(error)) from error
             except OtherVersionError as error:
-                self._other_version.note(str(error))
+                self._other_version.problem = str(error)
+                self._other_version.found.set()
                 raise
             if trio.current_time() + pause_s > give_up_at:
                 raise UnavailableError(str(cause)) from cause
@@ -284,17 +285,12 @@ class PostgresqlStore(Store):
     async def _fetched(self, rows: Rows) -> list[Result]:
         async with self._readers.wire() as wire:
             self._counts.query_round_trips += 1
-            _, version, *found, _ = await wire.exchange([_BEGIN_READING, LOOK, *rows.fetches(), _COMMIT])
+            _, version, *found, _ = await wire.exchange([_BEGIN_READING, READ_VERSION, *rows.fetches(), _COMMIT])
         refuse_other(version)
         return found
 
     def _recent_row(self, place: RowKey) -> Raw:
         return self._recent.get(place) or self._transactions.immutable.get(place)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the disk of the database was full at the last write."""
-        return self._full
 
     async def measured(self) -> StoreSpace:
         """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a
@@ -313,17 +309,9 @@ class PostgresqlStore(Store):
 
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`. The size is that of the whole database, as it was last `measured`."""
-        return StoreStatistics(
-            commits=self._counts.commits,
-            jobs=self._counts.outcomes,
-            repeated=self._counts.runs - self._counts.jobs,
-            full=self._full,
-            used_bytes=self._used_bytes,
-            map_bytes=self.capacity_bytes(),
-            waits_s=self._waits_s.statistics(),
-            commits_s=self._commits_s.statistics(),
-            groups=self._groups.statistics(),
-        )
+        counts = self._counts
+        repeated = counts.runs - counts.jobs
+        return self._statistics(counts.commits, counts.outcomes, repeated, self._used_bytes, self.capacity_bytes())
 
     def exchanges(self) -> PostgresqlStatistics:
         """A copy of the counts of what went to the database."""
@@ -343,13 +331,9 @@ def _all_of(leases: Sequence[LeaseEpoch | None]) -> frozenset[LeaseEpoch]:
     return frozenset(lease for lease in leases if lease is not None)
 
 
+@dataclass(eq=False)
 class _OtherVersion:
     """Whether the store has turned out to have another version."""
 
-    def __init__(self) -> None:
-        self.problem = ""
-        self.found = trio.Event()
-
-    def note(self, problem: str) -> None:
-        self.problem = problem
-        self.found.set()
+    problem: str = ""
+    found: trio.Event = field(default_factory=trio.Event)

@@ -17,7 +17,9 @@ These never have the last connection, so that what waits for another node's fenc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -38,38 +40,31 @@ ALONE_AT_FIRST, ALONE_AT_MOST = 4, 256
 """Groups of its own for an organization that was left out twice; doubled where it then is again."""
 
 
+@dataclass(eq=False)
 class Waiting(Generic[T]):
-    """Jobs of one organization that wait, and then what they came to. `hints` has one for each, or none at all;
-    `leases`, what they need all together.
-    """
+    """Jobs of one organization that wait, and then what they came to."""
 
-    def __init__(
-        self,
-        organization: int,
-        jobs: Sequence[Job[T]],
-        hints: Sequence[Hint] = (),
-        leases: frozenset[LeaseEpoch] = frozenset(),
-        *,
-        urgent: bool = False,
-        lane: Hashable = None,
-    ) -> None:
-        """`urgent`: before others of the organization. Only jobs of one `lane` are committed together."""
-        self.organization = organization
-        self.jobs = jobs
-        self.hints = hints
-        self.leases = leases
-        self.urgent = urgent
-        self.lane = lane
-        self.since_s = trio.current_time()
-        self.outcomes: Sequence[T | Exception] | None = None
-        """`None` until their group has ended."""
-        self.failure: Exception | None = None
-        """What their commit raised."""
-        self.is_withdrawn = False
-        """Nobody waits for them any more."""
-        self.called = trio.Event()
-        """They are to lead a group, or theirs has ended."""
-        self.leads: _Group | None = None
+    organization: int
+    jobs: Sequence[Job[T]]
+    hints: Sequence[Hint] = ()
+    """One for each job, or none at all."""
+    leases: frozenset[LeaseEpoch] = frozenset()
+    """What they need all together."""
+    _: KW_ONLY
+    urgent: bool = False
+    """Before others of the organization."""
+    lane: Hashable = None
+    """Only jobs of one lane are committed together."""
+    since_s: float = field(default_factory=trio.current_time, init=False)
+    outcomes: Sequence[T | Exception] | None = field(default=None, init=False)
+    """`None` until their group has ended."""
+    failure: Exception | None = field(default=None, init=False)
+    """What their commit raised."""
+    is_withdrawn: bool = field(default=False, init=False)
+    """Nobody waits for them any more."""
+    called: trio.Event = field(default_factory=trio.Event, init=False)
+    """They are to lead a group, or theirs has ended."""
+    leads: _Group | None = field(default=None, init=False)
 
 
 class Turn(NamedTuple):
@@ -80,12 +75,12 @@ class Turn(NamedTuple):
 
     @property
     def jobs(self) -> list[Job[Any]]:
-        """Of all of them."""
+        """The jobs of all that wait, in the order in which `end` takes their outcomes."""
         return [job for one in self.waiting for job in one.jobs]
 
     @property
     def hints(self) -> list[Hint]:
-        """Of all of them."""
+        """The hints of all that wait, in the order of `jobs`; none where none of them has any."""
         return [hint for one in self.waiting for hint in one.hints]
 
     def end(self, outcomes: Sequence[Any]) -> None:
@@ -156,8 +151,8 @@ class GroupTurns:
         self._queues: dict[tuple[int, Hashable], _Queue] = {}
         """Who waits longest first."""
         self._busy: dict[int, _Busy] = {}
-        self._shared = self._alone = 0
-        """Groups on their way."""
+        self._on_their_way = Counter[bool]()
+        """Groups, shared ones and others."""
 
     @property
     def waiting(self) -> int:
@@ -206,10 +201,7 @@ class GroupTurns:
     def _call(self) -> None:
         """Form the groups that can begin, and call who leads them."""
         while (group := self._next()) is not None:
-            if group.is_shared:
-                self._shared += 1
-            else:
-                self._alone += 1
+            self._on_their_way[group.is_shared] += 1
             for part in group.parts:
                 self._queue(part.organization, part.waiting[0].lane).is_on_its_way = True
             leader = group.parts[0].waiting[0]
@@ -217,16 +209,16 @@ class GroupTurns:
             leader.called.set()
 
     def _next(self) -> _Group | None:
-        if self._shared + self._alone >= self._connections:
+        if self._on_their_way.total() >= self._connections:
             return None
         sharing: list[tuple[int, _Queue]] = []
-        may_be_alone = self._alone < self._connections - (self._organizations > 1)
+        may_be_alone = self._on_their_way[False] < self._connections - (self._organizations > 1)
         for organization, queue in self._ready():
             if self._may_share(organization, queue):
                 sharing.append((organization, queue))
             elif may_be_alone:
                 return _Group([Turn(organization, queue.take(GROUP_LIMIT))], is_shared=False)
-        if sharing and sum(queue.jobs for _, queue in sharing) >= FULL * self._shared:
+        if sharing and sum(queue.jobs for _, queue in sharing) >= FULL * self._on_their_way[True]:
             taken = sharing[: self._organizations]
             return _Group([Turn(organization, queue.take(BACKLOG)) for organization, queue in taken], is_shared=True)
         return None
@@ -264,17 +256,13 @@ class GroupTurns:
             self._end(group)
 
     def _end(self, group: _Group) -> None:
-        if group.is_shared:
-            self._shared -= 1
-        else:
-            self._alone -= 1
+        self._on_their_way[group.is_shared] -= 1
         for part in group.parts:
-            lane = part.waiting[0].lane
-            queue = self._queue(part.organization, lane)
+            place = part.organization, part.waiting[0].lane
+            queue = self._queues.pop(place)
             queue.is_on_its_way = False
-            del self._queues[part.organization, lane]  # behind the others
             if queue.waiting:
-                self._queues[part.organization, lane] = queue
+                self._queues[place] = queue  # behind the others
         self._call()
 
     def _put_back(self, part: Turn) -> None:

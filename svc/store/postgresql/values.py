@@ -15,42 +15,42 @@ _LENGTH = struct.Struct(">i")
 
 
 def int4(value: int) -> bytes:
-    """`int4`"""
+    """An `int4` of 4 bytes. Raises `OverflowError` for a number beyond them."""
     return value.to_bytes(4, signed=True)
 
 
 def int8(value: int) -> bytes:
-    """`int8`"""
+    """An `int8` of 8 bytes. Raises `OverflowError` for a number beyond them."""
     return value.to_bytes(8, signed=True)
 
 
 def float8(value: float) -> bytes:
-    """`float8`"""
+    """A `float8` of 8 bytes, the number itself (IEEE 754)."""
     return struct.pack(">d", value)
 
 
 def integer(raw: bytes) -> int:
-    """What an `int2`, `int4` or `int8` holds."""
+    """What an `int2`, `int4` or `int8` holds, by its 2, 4 or 8 bytes."""
     return int.from_bytes(raw, signed=True)
 
 
 def int4s(values: Sequence[int]) -> bytes:
-    """`int4[]`"""
+    """An `int4[]`, in the order of `values`. Raises as `int4`."""
     return _header(_INT4, len(values)) + b"".join(b"\0\0\0\4" + value.to_bytes(4, signed=True) for value in values)
 
 
 def int8s(values: Sequence[int]) -> bytes:
-    """`int8[]`"""
+    """An `int8[]`, in the order of `values`. Raises as `int8`."""
     return _header(_INT8, len(values)) + b"".join(b"\0\0\0\x08" + value.to_bytes(8, signed=True) for value in values)
 
 
 def texts(values: Sequence[str]) -> bytes:
-    """`text[]`"""
+    """A `text[]` in UTF-8. A text with a zero character is refused by the database."""
     return _array(_TEXT, [value.encode() for value in values])
 
 
 def byteas(values: Sequence[bytes]) -> bytes:
-    """`bytea[]`"""
+    """A `bytea[]`, of values of any length."""
     return _array(_BYTEA, values)
 
 

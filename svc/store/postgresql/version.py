@@ -16,7 +16,7 @@ from svc.store.tables import META
 
 KNOWN = len(MIGRATIONS)
 _KEY = META.key.pack("version")
-LOOK = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
+READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
 
 
 class OtherVersionError(UnavailableError):
@@ -26,8 +26,8 @@ class OtherVersionError(UnavailableError):
 
 
 def refuse_other(found: Result) -> None:
-    """Raises `OtherVersionError` where the answer to `LOOK` is another version than this program's. None is none: so it
-    is in a store that is being made.
+    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
+    none: so it is in a store that is being made.
     """
     if not found.rows:
         return

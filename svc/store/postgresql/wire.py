@@ -149,23 +149,11 @@ class Wire:
         Outside `begin` and `commit` they are one transaction. Raises, when everything was read, `SqlError` of the first
         that failed (those behind it were not run), and `ConnectionLostError`.
         """
-        try:
-            return await driven(self._exchanging(statements), self._timeouts.answer_s)
-        except SqlError:
-            raise
-        except BaseException:
-            self.close()
-            raise
+        return await driven(self._exchanging(statements), self._timeouts.answer_s)
 
     def exchange_now(self, statements: Sequence[Statement]) -> list[Result]:
         """`exchange`, blocking the calling thread."""
-        try:
-            return driven_now(self._exchanging(statements), self._timeouts.answer_s)
-        except SqlError:
-            raise
-        except BaseException:
-            self.close()
-            raise
+        return driven_now(self._exchanging(statements), self._timeouts.answer_s)
 
     async def notices(self) -> list[Notice]:
         """Wait for what `notify` sent on channels that this connection listens to. Not during an exchange.
@@ -189,8 +177,15 @@ class Wire:
             sent = self._send(statements)
             yield from self._flushing()
             return (yield from self._receiving(sent))
+        except SqlError:
+            raise
         except psycopg.Error as error:
-            raise ConnectionLostError(_text(self._connection) or str(error)) from None
+            message = _text(self._connection) or str(error)
+            self.close()
+            raise ConnectionLostError(message) from None
+        except BaseException:  # GeneratorExit too: who drives it has given up
+            self.close()
+            raise
         finally:
             self._busy = False
 

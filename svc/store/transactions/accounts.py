@@ -15,6 +15,7 @@ from svc.store.snapshot import Transaction
 from svc.store.tables import BALANCES, BILLING_CHANGES, CREDITS, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
 from svc.store.transactions.webhooks import enqueue
 from svc.store.views import balance
+from svc.store.views import organization as find_organization
 
 
 def create_organization(
@@ -59,7 +60,7 @@ def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: 
     """Sign verdicts with the next key; the previous one is accepted for so many hours, 0 = no longer. Raises
     `LookupError` for an unknown organization.
     """
-    generation = _organization(transaction, number).verdict_key_generation + 1
+    generation = find_organization(transaction, number).verdict_key_generation + 1
     until_ms = now_ms + overlap_hours * HOUR_MS if overlap_hours else None
     return _change(transaction, number, verdict_key_generation=generation, previous_verdict_key_expires_at_ms=until_ms)
 
@@ -87,7 +88,7 @@ def set_billing_status(
     """Change the status on behalf of the operator; `not_allowed` where `TRANSITIONS` has no such step (decisions 5.3).
     The status that it has already changes nothing. Raises `LookupError` for an unknown organization.
     """
-    organization = _organization(transaction, number)
+    organization = find_organization(transaction, number)
     if status == organization.billing_status:
         return organization
     if status not in TRANSITIONS[organization.billing_status]:
@@ -112,24 +113,17 @@ def change_billing_status(
         transaction.put(PAST_DUE, (number,), author.at_ms)
     else:
         transaction.delete(PAST_DUE, number)
-    told = BillingStatusChanged(
+    data = BillingStatusChanged(
         previous_status=before,
         current_status=status,
         accepting_traffic=status != "blocked",
         blocked_reason=reason,
     )
-    enqueue(transaction, number, "billing.status_changed", "live", told, author.at_ms)
+    enqueue(transaction, number, "billing.status_changed", "live", data, author.at_ms)
     return _change(transaction, number, billing_status=status, blocked_reason=reason)
 
 
 def _change(transaction: Transaction, number: int, **changes: object) -> Organization:
-    organization = msgspec.structs.replace(_organization(transaction, number), **changes)
+    organization = msgspec.structs.replace(find_organization(transaction, number), **changes)
     transaction.put(ORGANIZATIONS, (number,), organization)
-    return organization
-
-
-def _organization(transaction: Transaction, number: int) -> Organization:
-    organization = transaction.get(ORGANIZATIONS, number)
-    if organization is None:
-        raise LookupError(f"no organization has the number {number}")
     return organization

@@ -1,4 +1,4 @@
-"""Attested keys of Apple devices: kept with the visitor that used them last, and forgotten with it.
+"""Attested keys of Apple devices: kept with the visitor that used them last, and purged with it.
 
 A key that is kept reads at most 3 rows and writes or deletes at most 4, however many there are.
 """
@@ -14,7 +14,7 @@ def keep_key(
     transaction: Transaction, number: int, key_id: bytes, key: AttestedKey, before: AttestedKey | None
 ) -> None:
     """Write a key and list it with its visitor. `before`: what is kept of it now, maybe with another visitor. Of too
-    many keys of one visitor the oldest is forgotten.
+    many keys of one visitor the oldest is deleted.
     """
     transaction.put(ATTESTED_KEYS, (number, key_id), key)
     if before is not None and before.visitor_id == key.visitor_id:
@@ -22,8 +22,8 @@ def keep_key(
     if before is not None:
         _unlist(transaction, number, before.visitor_id, key_id)
     listed = (key_id, *_listed(transaction, number, key.visitor_id))
-    for forgotten in listed[MAX_KEYS_OF_VISITOR:]:
-        transaction.delete(ATTESTED_KEYS, number, forgotten)
+    for oldest in listed[MAX_KEYS_OF_VISITOR:]:
+        transaction.delete(ATTESTED_KEYS, number, oldest)
     _list(transaction, number, key.visitor_id, listed[:MAX_KEYS_OF_VISITOR])
 
 

@@ -5,15 +5,15 @@ personal is said where a table is declared (`tables`): rows that a key leads to 
 rows are found otherwise does not load without one in `BY_FUNCTION`.
 
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
-in `erasures`, so that nothing can be added to what is left and that the sweeper ends what an interruption has begun;
+in `erasures`, so that nothing can be added to what is left and that retention ends what an interruption has begun;
 the last step deletes that row. The response comes after the last step: then there is no event, document, deferred
 report, index row, record, id, history or attested key of it, nor what its reports are recognized by, nor a webhook
 about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
-sums of which one visitor's share cannot be told, and, where a list of look-alikes still names the visitor's number,
-that number, which leads nowhere, until the sweeper comes by. `NotPersonal` gives the reason table by table.
+sums of which one visitor's share cannot be separated, and, where a list of look-alikes still names the visitor's
+number, that number, which leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
 """
 
 from __future__ import annotations
@@ -260,11 +260,11 @@ def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: E
     """The key of the row by which the report of an event would be recognized; `None` where there is no such row, or
     where it is of an event that sent the same before.
     """
-    mark = mark_of(snapshot, number, request_id, event)
-    if mark is None:
+    fingerprint = fingerprint_of(snapshot, number, request_id, event)
+    if fingerprint is None:
         return None
     at_s = event.occurred_at_ms // 1000
-    key = (number, at_s // REPLAY_MEMORY_S, mark)
+    key = (number, at_s // REPLAY_MEMORY_S, fingerprint)
     first = snapshot.get(REPORT_FINGERPRINTS, *key)
     return key if first is not None and first.at_s == at_s else None
 
@@ -274,7 +274,7 @@ def address_key(number: int, event: Event) -> tuple[Any, ...]:
     return number, event.occurred_at_ms // 1000 // DAY_S, address_id(event.ip_address)
 
 
-def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
+def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
     """The digest in `REPORT_FINGERPRINTS` of an event's report, from its archive where there is one; `None` where the
     report has none. A corrupt archive is passed over.
     """
@@ -283,11 +283,7 @@ def mark_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) ->
         if document is None:
             return event.mark
         mark = _trace(event, inflate(document.signals)).mark
-    except (
-        CorruptionError,
-        zlib.error,
-        msgspec.DecodeError,
-    ):  # a corrupt report must not keep others from being erased
+    except (CorruptionError, zlib.error, msgspec.DecodeError):  # it must not keep others from being erased
         return event.mark
     return None if mark is None else mark.digest
 

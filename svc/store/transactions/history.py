@@ -8,7 +8,7 @@ and not written.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,9 +34,7 @@ from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics
 from svc.domain.model import Observation
 from svc.store.snapshot import Transaction
-from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY, Table
-
-V = TypeVar("V")
+from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
 
 
 class Remembered(NamedTuple):
@@ -116,16 +114,12 @@ def _replayed(transaction: Transaction, organization: int, seen: HistoryEvidence
     if seen.mark is None:
         return None
     period = seen.at_s // REPLAY_MEMORY_S
-    first = _of_period(transaction, REPORT_FINGERPRINTS, organization, period, seen.mark.digest)
+    first = transaction.get(REPORT_FINGERPRINTS, organization, period, seen.mark.digest)
+    if first is None:
+        first = transaction.get(REPORT_FINGERPRINTS, organization, max(period - 1, 0), seen.mark.digest)
     if first is None or not is_remembered(first, seen.at_s):
         transaction.put(
             REPORT_FINGERPRINTS, (organization, period, seen.mark.digest), ReportFingerprint(seen.at_s, seen.address)
         )
         return None
     return replay(first, seen)
-
-
-def _of_period(transaction: Transaction, table: Table[V], organization: int, period: int, key: Any) -> V | None:
-    """The row of this period, else of the one before."""
-    found = transaction.get(table, organization, period, key)
-    return transaction.get(table, organization, max(period - 1, 0), key) if found is None else found

@@ -223,8 +223,8 @@ class VisitorIndex:
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write the visitor and the blocks that a recognition changes. A new visitor gets `new_visitor_id` and the
-        `next_number` of the index.
+        """Write the visitor and the blocks that a recognition changes; returns the visitor's id and number. A new
+        visitor gets `new_visitor_id` and the `next_number` of the index; nothing is written for one without a record.
         """
         number, visitor = recognition.number, recognition.visitor
         if number is None:

@@ -7,8 +7,9 @@ oldest small ones. An event that comes late, into the time of a segment, is put 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from svc.store.event_index import (
     FIRST,
@@ -30,34 +31,30 @@ MOST_IN_SMALL = 256
 SMALL_IN_LARGE = 64
 EVENTS_A_LARGE = EVENTS_A_SMALL * SMALL_IN_LARGE
 MOST_IN_LARGE = 2 * EVENTS_A_LARGE
-PLACES_A_LOOK = 16
-"""Organizations and environments that are looked at in one read."""
+SCOPES_A_POLL = 16
+"""Organizations and environments that are read in one poll."""
 _BEYOND = (2**32 - 1,)
 
 
-class Look(NamedTuple):
+class Polled(NamedTuple):
     """Where there is something to do, among some of the places that have a tail."""
 
     found: Scope | None
     resume: Scope | None
-    """The last place that was looked at; `None` = there are no more behind it."""
+    """The last place that was read; `None` = there are no more behind it."""
 
 
-def look(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Look:
+def poll(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Polled:
     """The first place behind `after` where a step would do something."""
-    for _ in range(PLACES_A_LOOK):
+    for _ in range(SCOPES_A_POLL):
         start = (0,) if after is None else (after.number, after.environment + 1)
         key = next(snapshot.scan_keys(EVENT_TAIL, start, _BEYOND), None)
         if key is None:
-            return Look(None, None)
+            return Polled(None, None)
         after = Scope(*key[:2])
-        if _is_due(snapshot, after, before_ms):
-            return Look(after, after)
-    return Look(None, after)
-
-
-def _is_due(snapshot: Snapshot, scope: Scope, before_ms: int) -> bool:
-    return bool(_new(snapshot, scope, before_ms) or _late(snapshot, scope) or _small(snapshot, scope))
+        if _new(snapshot, after, before_ms) or _late(snapshot, after) or _small(snapshot, after):
+            return Polled(after, after)
+    return Polled(None, after)
 
 
 def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
@@ -88,8 +85,7 @@ def _new(snapshot: Snapshot, scope: Scope, before_ms: int) -> Positions:
     """The oldest events of the tail that are newer than all segments; nothing where they are too few."""
     newest = _newest(snapshot, scope)
     keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
-    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL + 1) if key[-2:] != newest]
-    return found[:EVENTS_A_SMALL] if len(found) >= EVENTS_A_SMALL else []
+    return _first((key for key in keys if key[-2:] != newest), EVENTS_A_SMALL)
 
 
 def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
@@ -104,15 +100,19 @@ def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
 def _late(snapshot: Snapshot, scope: Scope) -> Positions:
     """The oldest events of the tail that belong into segments; nothing where they are too few."""
     keys = snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *_newest(snapshot, scope)))
-    found = [key[-2:] for key in islice(keys, EVENTS_A_SMALL)]
-    return found if len(found) == EVENTS_A_SMALL else []
+    return _first(keys, EVENTS_A_SMALL)
 
 
 def _small(snapshot: Snapshot, scope: Scope) -> Positions:
     """The small segments that are to be a large one; nothing where they are too few."""
     keys = snapshot.scan_keys(EVENT_SEGMENTS, (*scope, SMALL), (*scope, SMALL + 1))
-    found = [key[-2:] for key in islice(keys, SMALL_IN_LARGE)]
-    return found if len(found) == SMALL_IN_LARGE else []
+    return _first(keys, SMALL_IN_LARGE)
+
+
+def _first(keys: Iterator[tuple[Any, ...]], count: int) -> Positions:
+    """The positions in the first keys, if there are so many."""
+    found = [key[-2:] for key in islice(keys, count)]
+    return found if len(found) == count else []
 
 
 def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:

@@ -2,7 +2,7 @@
 
 Both go in steps, each a transaction of some milliseconds, so that a running service answers in between; what an
 interruption leaves is found by looking again. An organization is removed by one mark on its row: from that commit on
-its keys are refused and nothing is added to it. The sweeper goes on where the command was interrupted.
+its keys are refused and nothing is added to it. Retention goes on where the command was interrupted.
 
 What stays of a removed organization is its accounts: its row, ledger, balance, settlements and changes of billing
 status, which say when and how much and nothing of a visitor; and its audit log, for as long as any.
@@ -28,7 +28,7 @@ from svc.store.tables import (
     TABLES,
     Table,
 )
-from svc.store.transactions.erasure import mark_of
+from svc.store.transactions.erasure import fingerprint_of
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhook_endpoints import remove_endpoint
 from svc.store.views import organization
@@ -54,7 +54,7 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
     for request_id in sorted(found):
         event = transaction.get(EVENTS, number, request_id)
         if event is not None:
-            mark = mark_of(transaction, number, request_id, event)
+            mark = fingerprint_of(transaction, number, request_id, event)
             transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
             release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
         for table in (DOCUMENTS, DEFERRED_REPORTS):

@@ -28,7 +28,6 @@ from svc.store.tables import (
     ATTEMPTS,
     ATTESTED_KEYS,
     BLOCKS,
-    CONSOLE_LINKS,
     DELETED_VISITORS,
     EVENTS,
     IDEMPOTENCY,
@@ -37,7 +36,6 @@ from svc.store.tables import (
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
     RETENTION_PASSES,
-    SESSIONS,
     TABLES,
     VISITOR_COUNTS,
     VISITORS,
@@ -47,7 +45,7 @@ from svc.store.tables import (
 from svc.store.transactions.attested_keys import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
-from svc.store.transactions.sessions import end_link, end_session, usable_key
+from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks import purge_webhook_event
 from svc.store.webhook_views import attempt_index_keys
 
@@ -153,8 +151,7 @@ def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> 
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms, made), (number,)),
         CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number, 0)),
         each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
-        each_row(SESSIONS, partial(_delete_session, now_ms)),
-        each_row(CONSOLE_LINKS, partial(_delete_link, now_ms)),
+        *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
         each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
     )
 
@@ -283,18 +280,11 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
     return True
 
 
-def _delete_session(now_ms: int, transaction: Transaction, key: tuple[int, bytes], session: Session) -> bool:
-    number, digest = key
-    holds = not session.has_ended(now_ms) and usable_key(transaction, number, session.key_id, now_ms) is not None
-    return not holds and end_session(transaction, number, digest, now_ms)
-
-
-def _delete_link(now_ms: int, transaction: Transaction, key: tuple[int, bytes], link: ConsoleLink) -> bool:
-    number, digest = key
-    holds = now_ms < link.expires_at_ms and usable_key(transaction, number, link.key_id, now_ms) is not None
-    if not holds:
-        end_link(transaction, number, digest, now_ms)
-    return not holds
+def _delete_sign_in(
+    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: Session | ConsoleLink
+) -> bool:
+    holds = key_that_holds(transaction, key[0], signed, now_ms) is not None
+    return not holds and end(transaction, table, *key, now_ms)
 
 
 def _pass_blocks(deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

@@ -5,16 +5,19 @@ A session is found together with its key, in one snapshot: so it ends with its k
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from svc.domain.credentials import ApiKey
 from svc.domain.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, Session
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import CONSOLE_LINKS, KEY_IDS, SESSIONS
+from svc.store.tables import CONSOLE_LINKS, KEY_IDS, SESSIONS, Table
 from svc.store.transactions.keys import revoke_key
 from svc.store.views import find_key_of, is_removed
+
+SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS)
+"""Of `Session` and of `ConsoleLink`, which end alike."""
 
 
 class FoundSession(NamedTuple):
@@ -27,18 +30,21 @@ class FoundSession(NamedTuple):
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
     """A session of the organization by the digest of its token; `None` where there is none that holds now."""
     session = snapshot.get(SESSIONS, number, digest)
-    if session is None or session.has_ended(now_ms) or is_removed(snapshot, number):
-        return None
-    key = usable_key(snapshot, number, session.key_id, now_ms)
-    return None if key is None else FoundSession(session, key)
+    key = key_that_holds(snapshot, number, session, now_ms)
+    return None if session is None or key is None else FoundSession(session, key)
 
 
 def find_link(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
     """A link of the organization by the digest of its token; `None` where there is none that may be used now."""
     link = snapshot.get(CONSOLE_LINKS, number, digest)
-    if link is None or now_ms >= link.expires_at_ms or is_removed(snapshot, number):
+    return None if key_that_holds(snapshot, number, link, now_ms) is None else link
+
+
+def key_that_holds(snapshot: Snapshot, number: int, signed: Session | ConsoleLink | None, now_ms: int) -> ApiKey | None:
+    """The key of a session or link, if that holds now: neither it, nor its key, nor its organization has ended."""
+    if signed is None or signed.has_ended(now_ms) or is_removed(snapshot, number):
         return None
-    return link if usable_key(snapshot, number, link.key_id, now_ms) is not None else None
+    return usable_key(snapshot, number, signed.key_id, now_ms)
 
 
 def usable_key(snapshot: Snapshot, number: int, key_id: str, now_ms: int) -> ApiKey | None:
@@ -80,13 +86,20 @@ def note_session_use(transaction: Transaction, number: int, digest: bytes, now_m
 
 
 def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> bool:
-    """End a session for good, with the key that was made for it alone; `False` where there is none."""
-    session = transaction.get(SESSIONS, number, digest)
-    if session is None:
+    """As `end`, of a session."""
+    return end(transaction, SESSIONS, number, digest, now_ms)
+
+
+def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
+    """End a session, or a link that was not used, for good, with the key that was made for it alone; `False` where
+    there is none.
+    """
+    ended: Session | ConsoleLink | None = transaction.get(table, number, digest)
+    if ended is None:
         return False
-    transaction.delete(SESSIONS, number, digest)
-    if session.owns_key:
-        revoke_key(transaction, session.key_id, now_ms)
+    transaction.delete(table, number, digest)
+    if ended.owns_key:
+        revoke_key(transaction, ended.key_id, now_ms)
     return True
 
 
@@ -97,23 +110,12 @@ def put_link(transaction: Transaction, number: int, digest: bytes, link: Console
     links = sorted((known.expires_at_ms, found) for (_, found), known in transaction.scan(CONSOLE_LINKS, number))
     for place, (expires_at_ms, found) in enumerate(links):
         if expires_at_ms <= now_ms or len(links) - place >= MOST_LINKS:
-            end_link(transaction, number, found, now_ms)
+            end(transaction, CONSOLE_LINKS, number, found, now_ms)
     transaction.put(CONSOLE_LINKS, (number, digest), link)
-
-
-def end_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> None:
-    """Delete a link that was not used, with the key that was made for it alone."""
-    link = transaction.get(CONSOLE_LINKS, number, digest)
-    if link is None:
-        return
-    transaction.delete(CONSOLE_LINKS, number, digest)
-    if link.owns_key:
-        revoke_key(transaction, link.key_id, now_ms)
 
 
 def end_all(transaction: Transaction, now_ms: int) -> None:
     """End every session and delete every link of every organization, each with the key that was made for it alone."""
-    for number, digest in [key for key, _ in transaction.scan(SESSIONS)]:
-        end_session(transaction, number, digest, now_ms)
-    for number, digest in [key for key, _ in transaction.scan(CONSOLE_LINKS)]:
-        end_link(transaction, number, digest, now_ms)
+    for table in SIGN_IN_TABLES:
+        for number, digest in [key for key, _ in transaction.scan(table)]:
+            end(transaction, table, number, digest, now_ms)

@@ -113,8 +113,8 @@ def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now
     )
     transaction.put(SETTLEMENTS, (number, due.day), settlement)
     date = timestamp(due.day * DAY_MS)[:10]
-    told = body_of(DailySettled, settlement, date=date, identifications=usage.identifications)
-    enqueue(transaction, number, "usage.daily_settled", "live", told, now_ms)
+    data = body_of(DailySettled, settlement, date=date, identifications=usage.identifications)
+    enqueue(transaction, number, "usage.daily_settled", "live", data, now_ms)
     return True
 
 

@@ -203,7 +203,8 @@ def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> N
     """Delete up to `limit` rows that a removed endpoint has left."""
     deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
     for (*_, event_id, place), delivery in deliveries:
-        _close(transaction, queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery)
+        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery):
+            transaction.delete(table, *row)
     counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
     for key, _ in counts:
         transaction.delete(ATTEMPT_COUNTS, *key)
@@ -324,12 +325,6 @@ def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int)
     counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
     for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
         transaction.delete(ATTEMPT_COUNTS, *queue, counted)
-
-
-def _close(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, delivery: Delivery) -> None:
-    """A delivery as if it had never been."""
-    for table, row in _delivery_rows(queue, key, delivery):
-        transaction.delete(table, *row)
 
 
 def _delivery_rows(

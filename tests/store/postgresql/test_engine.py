@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from svc.store.engine import EngineError, StoreFullError, Writer
+from svc.store.engine import EngineError, KeyRange, StoreFullError, Writer
 from svc.store.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.store.postgresql import statements
 from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
@@ -71,8 +71,8 @@ def test_no_store_table_has_the_name_of_an_internal_table():
 def test_any_number_is_a_valid_range_bound(engine: PostgresqlEngine, number: int):
     engine.write(lambda writer: [put(key(1))(writer), put(key(5))(writer)])
     with closing(engine.read()) as reader:
-        below = [row for row, _ in reader.range("visitors", b"", key(number))]
-        onward = [row for row, _ in reader.range("visitors", key(number), None)]
+        below = [row for row, _ in reader.range(KeyRange("visitors", b"", key(number)))]
+        onward = [row for row, _ in reader.range(KeyRange("visitors", key(number), None))]
     assert below == [row for row in (key(1), key(5)) if row < key(number)]
     assert onward == [row for row in (key(1), key(5)) if row >= key(number)]
 
@@ -129,7 +129,7 @@ def test_more_rows_than_are_buffered_are_still_one_commit(engine: PostgresqlEngi
     engine.write(fill)
     with closing(engine.read()) as reader:
         assert reader.count("visitors") == count
-        assert sum(1 for _ in reader.range("visitors", b"", None)) == count
+        assert sum(1 for _ in reader.range(KeyRange("visitors"))) == count
 
 
 def test_rows_of_many_sizes_are_read_in_pages_of_bounded_size(engine: PostgresqlEngine):
@@ -137,8 +137,8 @@ def test_rows_of_many_sizes_are_read_in_pages_of_bounded_size(engine: Postgresql
     rows = {key(1, number.to_bytes(4)): bytes(size) for number, size in enumerate(sizes)}
     engine.write(lambda writer: writer.put_many("visitors", list(rows.items())))
     with closing(engine.read()) as reader:
-        assert dict(reader.range("visitors", b"", None)) == rows
-        assert list(reader.range("visitors", b"", None, reverse=True)) == sorted(rows.items(), reverse=True)
+        assert dict(reader.range(KeyRange("visitors"))) == rows
+        assert list(reader.range(KeyRange("visitors", reverse=True))) == sorted(rows.items(), reverse=True)
 
 
 def test_a_full_disk_stores_nothing_and_is_reported(engine: PostgresqlEngine, cluster: Cluster, database: str):

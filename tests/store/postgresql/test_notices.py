@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from svc.store.postgresql import notices
 from svc.store.postgresql.errors import SqlError
 from svc.store.postgresql.nodes import Connect
-from svc.store.postgresql.notices import GATHER_S, LOOK_S, MOST_HELD, NOTICE_BYTES, Notices
+from svc.store.postgresql.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.store.postgresql.wire import Timeouts, Wire
 from tests.store.postgresql.nodes import connecting, until
@@ -147,7 +147,7 @@ async def test_a_database_without_notices_is_polled_every_second(autojump_clock:
     node = Heard(failing)
     with trio.move_on_after(30.5):
         await node.run()
-    assert node.looks == pytest.approx(30 / LOOK_S, abs=1)
+    assert node.looks == pytest.approx(30 / POLL_INTERVAL_S, abs=1)
     assert not node.notices.statistics().listening
 
 
@@ -165,7 +165,7 @@ async def test_silence_while_other_nodes_live_is_treated_as_missing_notices(
 ):
     """As behind a pooler that shares sessions: LISTEN is answered, and nothing ever comes."""
     monkeypatch.setattr(notices, "SILENT_S", 0.2)
-    monkeypatch.setattr(notices, "LOOK_S", 0.05)
+    monkeypatch.setattr(notices, "POLL_INTERVAL_S", 0.05)
     deaf, alone, speaker = Heard(connecting(url)), Heard(connecting(url), has_others=False), Heard(connecting(url))
     for each in (deaf, alone):
         each.notices.listen("ours")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
 from blake3 import blake3
+
+from svc.domain.timestamps import unix_ms
 
 MAX_LIST = 512
 """Entries of one list that are looked at. The longest honest one, of fonts, has some 300."""
@@ -28,8 +30,6 @@ _NO_MEMBERS: dict[str, Any] = {}
 """Never written to."""
 _LAST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _SORTED_JSON = msgspec.json.Encoder(order="sorted")
 
@@ -178,7 +178,7 @@ def epoch_ms(value: Any) -> int | None:
         if len(value) > 40 or _RFC_3339.fullmatch(value) is None:
             return None
         try:
-            moment = (datetime.fromisoformat(value.upper()) - _EPOCH) // _MILLISECOND
+            moment = unix_ms(datetime.fromisoformat(value.upper()))
         except ValueError:
             return None
     else:

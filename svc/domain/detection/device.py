@@ -21,11 +21,12 @@ RECENT_MS = 7 * 24 * 3600 * 1000
 
 
 def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:
-    """Add the findings of native SDKs: one for each flag, and `factory_reset` for a reset shortly before `at_ms`.
+    """Add the findings of native SDKs: one for each known flag, and `factory_reset` for a reset shortly before `at_ms`.
     Which exist on a platform the catalogue knows.
     """
     for name in report.device_flags:
-        findings.add(SIGNALS[name], f"sdk_{name}", "definitive" if name in _DEFINITIVE else "proof")
+        if name in SIGNALS:
+            findings.add(SIGNALS[name], f"sdk_{name}", "definitive" if name in _DEFINITIVE else "proof")
     if _was_reset_lately(report, at_ms):
         findings.add("factory_reset", "sdk_factory_reset_at")
 

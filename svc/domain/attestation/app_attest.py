@@ -28,7 +28,7 @@ from svc.domain.attestation.authenticator_data import (
     read_assertion_data,
     read_attestation_data,
 )
-from svc.domain.attestation.cbor import CborError, read_item
+from svc.domain.attestation.cbor import read_map
 from svc.domain.attestation.certificates import (
     CERTIFICATE_ERRORS,
     ChainFailure,
@@ -124,7 +124,7 @@ def read_assertion(
 ) -> Assertion | tuple[AppAttestFailure, ...]:
     """An assertion object as far as it goes without its key, or what is wrong with it. No bytes make it raise."""
     try:
-        found = _object(raw)
+        found = read_map(raw)
         signed, signature = found.get("authenticatorData"), found.get("signature")
         if type(signed) is not bytes or type(signature) is not bytes:
             return ("assertion_malformed",)
@@ -173,7 +173,7 @@ def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int
 def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData, AttestedCredential] | None:
     """Certificates, signed bytes and what these say; `None` for anything but an attestation object of App Attest."""
     try:
-        found = _object(raw)
+        found = read_map(raw)
         certificates, signed = members(found.get("attStmt")).get("x5c"), found.get("authData")
         if found.get("fmt") != "apple-appattest" or type(certificates) is not list or type(signed) is not bytes:
             return None
@@ -182,13 +182,6 @@ def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData
         return cast("list[bytes]", certificates), signed, *read_attestation_data(signed)
     except ValueError:
         return None
-
-
-def _object(raw: bytes) -> dict[Any, Any]:
-    found, end = read_item(raw)
-    if type(found) is not dict or end != len(raw):
-        raise CborError("not one map")
-    return cast("dict[Any, Any]", found)
 
 
 def _nonce(signed: bytes, client_data_hash: bytes) -> bytes:

@@ -8,7 +8,7 @@ take turns. Whatever is asked here costs the same however many queues there are.
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, defaultdict, deque
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -97,9 +97,9 @@ class DeliveryScheduler(Generic[H]):
         self._asleep: list[tuple[int, EndpointKey]] = []
         """A heap; an entry that is not the queue's `due_ms` any more is stale."""
         self._ready: deque[EndpointQueue[H]] = deque()
-        self._behind_organization: dict[int, list[EndpointQueue[H]]] = {}
+        self._behind_organization: defaultdict[int, list[EndpointQueue[H]]] = defaultdict(list)
         self._behind_failing: deque[EndpointQueue[H]] = deque()
-        self._organization_in_flight: dict[int, int] = {}
+        self._organization_in_flight: Counter[int] = Counter()
         self._failing_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
         self._taken: dict[EndpointKey, bool] = {}
         """Those that were taken and not handed back yet, and whether they failed then: each may need a slot."""
@@ -155,7 +155,7 @@ class DeliveryScheduler(Generic[H]):
                 self._due(queue, queue.due_ms)
             elif self._slots_taken(queue.key.organization) >= self.organization_slots:
                 queue.queued = True
-                self._behind_organization.setdefault(queue.key.organization, []).append(queue)
+                self._behind_organization[queue.key.organization].append(queue)
             elif queue.failing and not self._may_try_failing():
                 queue.queued = True
                 self._behind_failing.append(queue)
@@ -172,8 +172,7 @@ class DeliveryScheduler(Generic[H]):
         del self._taken[queue.key]
         queue.in_flight[delivery] = handle
         self.in_flight += 1
-        number = queue.key.organization
-        self._organization_in_flight[number] = self._organization_in_flight.get(number, 0) + 1
+        self._organization_in_flight[queue.key.organization] += 1
         if queue.failing:
             self._failing_in_flight.add((queue.key, delivery))
         self._queue(queue)
@@ -205,10 +204,8 @@ class DeliveryScheduler(Generic[H]):
             if self._behind_failing:  # to the front: a queue that waits for these slots has had its turn before
                 self._ready.appendleft(self._behind_failing.popleft())
         number = queue.key.organization
-        left = self._organization_in_flight[number] - 1
-        if left:
-            self._organization_in_flight[number] = left
-        else:
+        self._organization_in_flight[number] -= 1
+        if not self._organization_in_flight[number]:
             del self._organization_in_flight[number]
         self._ready.extend(self._behind_organization.pop(number, ()))
         if queue.due_ms is None:
@@ -235,7 +232,7 @@ class DeliveryScheduler(Generic[H]):
 
     def _slots_taken(self, organization: int) -> int:
         taken = sum(key.organization == organization for key in self._taken)
-        return self._organization_in_flight.get(organization, 0) + taken
+        return self._organization_in_flight[organization] + taken
 
     def _may_try_failing(self) -> bool:
         return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS

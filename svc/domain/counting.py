@@ -49,7 +49,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self._with(event, 1)
 
     def minus(self, event: Event) -> HourCounts:
-        """The counts without an event that is in them."""
+        """The counts without an event that is in them; without any other, wrong ones, and entries may be negative."""
         return self._with(event, -1)
 
     def __add__(self, other: HourCounts) -> HourCounts:

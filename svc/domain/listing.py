@@ -205,13 +205,15 @@ def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> b
 
 
 def read_filters(asked: Asked) -> Filters | Refusal:
-    """Check the filters alone; refusals as of `read_listing`."""
+    """The filters of a list, without its window; the first that is not valid is refused: `422 invalid_window` for
+    visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
+    """
     values: dict[str, Any] = {}
     for name, read in _FILTERS.items():
         text = getattr(asked, name)
         values[name] = None if text is None else read(text)
         if values[name] is None and text is not None:
-            old = name in ("visitor", "level")  # decisions 7.1: their code is older
+            old = name in ("visitor", "level")
             return _invalid(name, "invalid_value") if old else invalid(name, "invalid_value", "query")
     return Filters(visitor_id=values.pop("visitor"), **values)
 

@@ -260,5 +260,7 @@ def most_frequent_first(moves: Counter[tuple[L, L]]) -> list[tuple[tuple[L, L], 
 
 
 def some_of_each(kinds: Iterable[list[E]], most: int) -> list[E]:
-    """At most `most` examples, taken from each kind in turn, so that one of a rare kind is among them."""
+    """At most `most` examples, taken from each kind in turn, so that one of a rare kind is among them: first the first
+    of each kind, in the order of the kinds. Fewer where there are no more.
+    """
     return [example for example in chain.from_iterable(zip_longest(*kinds)) if example is not None][:most]

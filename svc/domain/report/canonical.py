@@ -233,7 +233,9 @@ FOLLOWING = {
 
 
 def complete(reading: Reading) -> None:
-    """Adds the attributes that follow from claims and parts, except those that the adapter's table gave."""
+    """Add to `reading`, in place, the attributes of `FOLLOWING` whose fields it has, as canonical text. `PLUGINS` and
+    `HARDWARE` that the adapter's table gave stay; `frame`, `plugin_count` and a leaf for the exact memory may be added.
+    """
     claims, attributes, parts = reading.claims, reading.attributes, reading.parts
     _add_hardware(reading)
     _add_screen(reading)

@@ -1,6 +1,6 @@
 """Who may send next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
 
-The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it answers, one while it fails; an
+The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it responds, one while it fails; an
 organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. Queues with due work
 take turns. Whatever is asked here costs the same however many queues there are.
 """
@@ -66,7 +66,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     key: EndpointKey
     in_flight: dict[DeliveryKey, H] = {}
-    window: ConcurrencyLimit = ConcurrencyLimit()
+    limit: ConcurrencyLimit = ConcurrencyLimit()
     failing: bool = False
     """It has status `failing`, or has failed often enough in a row to be on the way there."""
     probes: int = 0
@@ -86,7 +86,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     @property
     def slots(self) -> int:
         """Deliveries that may be in flight now: one while the endpoint is failing."""
-        return 1 if self.failing else self.window.slots
+        return 1 if self.failing else self.limit.slots
 
 
 class DeliveryScheduler(Generic[H]):
@@ -116,7 +116,7 @@ class DeliveryScheduler(Generic[H]):
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
         """Something may be due in this queue from `due_ms` on; creates the queue where needed. Too early a time costs
-        one look, too late a time delays the delivery.
+        one poll, too late a time delays the delivery.
         """
         queue = self._by_endpoint.get(key)
         if queue is None:
@@ -131,7 +131,7 @@ class DeliveryScheduler(Generic[H]):
         """
         queue = self._by_endpoint.get(key)
         if queue is not None:
-            queue.due_ms, queue.window, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
+            queue.due_ms, queue.limit, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
             self._drop_if_idle(queue)
         return queue
 
@@ -244,7 +244,7 @@ class DeliveryScheduler(Generic[H]):
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
         """Where it knows nothing that a new one would not."""
-        if not queue.in_flight and queue.window == ConcurrencyLimit() and not queue.failing:
+        if not queue.in_flight and queue.limit == ConcurrencyLimit() and not queue.failing:
             self._by_endpoint.pop(queue.key, None)
 
     def _queue(self, queue: EndpointQueue[H]) -> None:
@@ -262,7 +262,7 @@ def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: i
 
     `failing` is what the store says of the endpoint after the attempt.
     """
-    queue.window = queue.window.after(result, recovered=result.error is None and queue.failing)
+    queue.limit = queue.limit.after(result, recovered=result.error is None and queue.failing)
     queue.failing, queue.backlogged = failing, False
     if failing:
         queue.probe_at_ms = now_ms + min(PROBE_MS << min(queue.probes, 16), LONGEST_PROBE_MS)

@@ -111,9 +111,8 @@ mutation: venv
 # What of the documentation is generated from the program. A test tells when it is out of date.
 reference: venv
 	$(BIN)/svc openapi > docs/openapi.json
-	set -e; for page in api commands configuration metrics signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
+	set -e; for page in api commands configuration metrics report-fields signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
 	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
-	$(BIN)/python -c "from svc.domain.report import reference; print(reference.page(), end='')" > docs/report-fields.md
 	$(BIN)/python -m tools.client_code
 
 # Pictures of the pages for the documentation, into docs/images. Needs npm.

@@ -46,7 +46,7 @@ from svc.domain.archive import deflate
 from svc.domain.attestation.claim import read_attestation
 from svc.domain.attestation.trust import published_trust
 from svc.domain.detection import detect
-from svc.domain.history import trace
+from svc.domain.history import history_evidence
 from svc.domain.identification import Assessment, Identified, Submission
 from svc.domain.matching import extract
 from svc.domain.model import RequestFacts
@@ -163,7 +163,7 @@ class Stages:
         networks = self._each("network", read_network, addresses, [None] * len(facts))
         features = self._each("features", extract, reports, agents, facts, networks)
         observations = self._each("detection", detect, reports, facts, agents, networks, platforms, times)
-        traces = self._each("trace", trace, reports, networks, addresses, texts, times)
+        traces = self._each("trace", history_evidence, reports, networks, addresses, texts, times)
         trusts = [self._trust] * len(facts)
         attestations = self._each("attestation", read_attestation, signals, platforms, trusts, times)
         archives = self._each("archive", deflate, texts)
@@ -176,7 +176,7 @@ class Stages:
                 network=network,
                 features=extracted,
                 observations=observed,
-                trace=traced,
+                history=traced,
                 attestation=attestation,
                 scored=True,
                 archive=archive,

@@ -28,7 +28,6 @@ import trio
 
 from svc.cli import program
 from svc.config import Config, load
-from svc.domain.report.reference import field_rows
 from svc.domain.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
@@ -37,6 +36,7 @@ from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port
 from tests.support.process import read_until
 from tools.reference import PAGES, PLACES
+from tools.report_fields import field_rows
 from tools.words import LIMIT, sections, words
 
 ROOT = Path(__file__).parents[1]

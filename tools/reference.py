@@ -24,7 +24,7 @@ from svc.http.openapi import TAGS
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
 from svc.metrics import METRICS
-from tools import signals
+from tools import report_fields, signals
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
@@ -95,6 +95,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "api": api,
     "metrics": metrics,
+    "report-fields": report_fields.page,
     "signals": signals.page,
     "settings": settings_file,
 }
@@ -105,8 +106,8 @@ PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.to
 @click.command()
 @click.argument("page", type=click.Choice(tuple(PAGES)))
 def reference(page: str) -> None:
-    """Print a page of the documentation: every setting, command, route, metric or signal; or `settings`, the example of
-    a settings file.
+    """Print a page of the documentation: every setting, command, route, metric, signal or field of a report; or
+    `settings`, the example of a settings file.
     """
     click.echo(PAGES[page](), nl=False)
 

@@ -14,7 +14,7 @@ import msgspec
 
 from bench.linkage.judge import Answer
 from bench.linkage.streams import Request, Stream, client_token
-from svc.domain.history import ADDRESS_LESSONS, LOOKALIKES, VISITOR_LESSONS
+from svc.domain.history import ADDRESS_UPDATES, LOOKALIKES, VISITOR_UPDATES
 from svc.domain.matching import Features, extract, match_visitor
 from svc.domain.matching.features import hash64
 from svc.domain.matching.recognition import likeliest_visitor
@@ -98,7 +98,7 @@ def answers(
         lookalikes[day, request.ip] += recognition.lookalike
         number = organization.apply(recognition)
         of_visitor, of_address = (day, number), (day, request.ip)
-        if lessons[of_visitor] < VISITOR_LESSONS and lessons[of_address] < ADDRESS_LESSONS:
+        if lessons[of_visitor] < VISITOR_UPDATES and lessons[of_address] < ADDRESS_UPDATES:
             lessons[of_visitor] += 1
             lessons[of_address] += 1
             organization.statistics.learn(recognition.lesson)

@@ -8,6 +8,7 @@ Amounts are integers in millionths of a US dollar. The ledger is append-only and
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Literal, get_args
 
 import msgspec
@@ -65,7 +66,7 @@ class Usage(msgspec.Struct, frozen=True):
         return self.credited_micros - self.charged_micros
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(one + more for one, more in zip(_counts(self), _counts(other), strict=True)))
+        return Usage(*map(add, msgspec.structs.astuple(self), msgspec.structs.astuple(other)))
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
@@ -117,10 +118,6 @@ def counters(entries: Iterable[LedgerEntry]) -> Usage:
         else:
             identifiable += 1
     return Usage(identifiable, unidentifiable, free, charged, credited)
-
-
-def _counts(usage: Usage) -> tuple[int, ...]:
-    return msgspec.structs.astuple(usage)
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:

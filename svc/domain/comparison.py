@@ -6,12 +6,19 @@ What may live here: the verdict of one run x that of another -> what changed. Wh
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Literal
+from collections import Counter, defaultdict
+from typing import Literal, get_args
 
 import msgspec
 
-from svc.domain.preview import LevelCounts, LevelMove, WeightDifference, weight_differences
+from svc.domain.preview import (
+    LevelCounts,
+    LevelMove,
+    WeightDifference,
+    most_frequent_first,
+    some_of_each,
+    weight_differences,
+)
 
 DEFAULT_EXAMPLES = 10
 
@@ -53,12 +60,12 @@ class SignalChanges(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one signal."""
 
     signal: str
-    appeared: int
+    appeared: int = 0
     """Identifications in which it counts now and did not."""
-    disappeared: int
-    reweighted: int
+    disappeared: int = 0
+    reweighted: int = 0
     """Counted in both, with another weight."""
-    level_changed: int
+    level_changed: int = 0
     """Of all these, those whose suspect level differs."""
 
 
@@ -105,7 +112,7 @@ class Comparison:
         self._novelty: Counter[tuple[bool, bool]] = Counter()
         self._links: Counter[LinkChange] = Counter()
         self._last: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        self._signals: dict[str, Counter[str]] = {}
+        self._signals: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._examples: dict[tuple[str, ...], list[tuple[int, ChangedVerdict]]] = {}
 
     def note(self, before: RunVerdict, after: RunVerdict) -> None:
@@ -113,9 +120,7 @@ class Comparison:
         self._compared += 1
         for counts, verdict in zip(self._levels, (before, after), strict=True):
             counts[verdict.level] += 1
-        because = (
-            () if before.signals == after.signals else weight_differences(dict(before.signals), dict(after.signals))
-        )
+        because = weight_differences(dict(before.signals), dict(after.signals))
         level_changed = before.level != after.level
         if level_changed:
             self._moves[before.level, after.level] += 1
@@ -148,7 +153,7 @@ class Comparison:
             after=LevelCounts(**self._levels[1]),
             moves=tuple(
                 LevelMove(*levels, count)  # pyright: ignore[reportArgumentType]  levels, or `not_scored`
-                for levels, count in sorted(self._moves.items(), key=lambda move: (-move[1], move[0]))
+                for levels, count in most_frequent_first(self._moves)
             ),
             score_raised=self._raised,
             score_lowered=self._lowered,
@@ -157,12 +162,15 @@ class Comparison:
                 after=len(self._last[1]),
                 new_to_known=self._novelty[True, False],
                 known_to_new=self._novelty[False, True],
-                joined=self._links["joined"],
-                separated=self._links["separated"],
-                moved=self._links["moved"],
+                **{change: self._links[change] for change in get_args(LinkChange)},
             ),
             by_signal=self._by_signal(),
-            examples=self._some_of_each(),
+            examples=tuple(
+                example
+                for _, example in sorted(
+                    some_of_each(self._examples.values(), self._most_examples), key=lambda numbered: numbered[0]
+                )
+            ),
         )
 
     def _link(self, before: str, after: str) -> LinkChange | None:
@@ -175,35 +183,16 @@ class Comparison:
         return "separated" if now is None else "moved"
 
     def _note_signals(self, because: tuple[WeightDifference, ...], *, level_changed: bool) -> None:
-        for signal, before, after in ((each.signal, each.before, each.after) for each in because):
-            counts = self._signals.setdefault(signal, Counter())
-            counts["reweighted" if before and after else "appeared" if after else "disappeared"] += 1
+        for each in because:
+            counts = self._signals[each.signal]
+            counts["reweighted" if each.before and each.after else "appeared" if each.after else "disappeared"] += 1
             counts["level_changed"] += level_changed
 
     def _by_signal(self) -> tuple[SignalChanges, ...]:
-        changes = [
-            SignalChanges(
-                signal=signal,
-                appeared=counts["appeared"],
-                disappeared=counts["disappeared"],
-                reweighted=counts["reweighted"],
-                level_changed=counts["level_changed"],
-            )
-            for signal, counts in self._signals.items()
-        ]
+        changes = [SignalChanges(signal=signal, **counts) for signal, counts in self._signals.items()]
         return tuple(
             sorted(
                 changes,
                 key=lambda one: (-one.level_changed, -(one.appeared + one.disappeared + one.reweighted), one.signal),
             )
         )
-
-    def _some_of_each(self) -> tuple[ChangedVerdict, ...]:
-        """The kinds in turn, so that a rare one is among them."""
-        taken: list[tuple[int, ChangedVerdict]] = []
-        kinds = [list(reversed(kept)) for kept in self._examples.values()]
-        while len(taken) < self._most_examples and any(kinds):
-            for kept in kinds:
-                if kept and len(taken) < self._most_examples:
-                    taken.append(kept.pop())
-        return tuple(example for _, example in sorted(taken, key=lambda pair: pair[0]))

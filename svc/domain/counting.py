@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -49,23 +49,15 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self._with(event, 1)
 
     def minus(self, event: Event) -> HourCounts:
-        """The counts without an event that is in them."""
+        """The counts without an event that is in them; without any other, wrong ones, and entries may be negative."""
         return self._with(event, -1)
 
     def __add__(self, other: HourCounts) -> HourCounts:
         """The counts of both."""
-        return HourCounts(
-            identifications=self.identifications + other.identifications,
-            new=self.new + other.new,
-            returning=self.returning + other.returning,
-            unidentifiable=self.unidentifiable + other.unidentifiable,
-            amount_micros=self.amount_micros + other.amount_micros,
-            levels=_sum(self.levels, other.levels),
-            scores=_sum(self.scores, other.scores),
-            signals=_sum(self.signals, other.signals),
-            countries=_sum(self.countries, other.countries),
-            kinds=_sum(self.kinds, other.kinds),
-        )
+        added: dict[str, Any] = msgspec.structs.asdict(other)
+        for name, count in msgspec.structs.asdict(self).items():
+            added[name] = count + added[name] if isinstance(count, int) else _sum(count, added[name])
+        return HourCounts(**added)
 
     def pack(self) -> bytes:
         """MessagePack: read and written by every identification, for which CBOR takes ten times as long."""

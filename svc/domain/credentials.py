@@ -15,6 +15,7 @@ from typing import Literal, cast, get_args
 
 import msgspec
 
+from svc.domain.encodings import base62
 from svc.domain.model import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
@@ -24,7 +25,6 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 _MARKS: dict[KeyKind, str] = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
 _KINDS: dict[str, KeyKind] = {mark: kind for kind, mark in _MARKS.items()}
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43
 _CHECK_LENGTH = 6
 _GRAMMAR = re.compile(
@@ -108,7 +108,7 @@ def random_text(entropy: bytes) -> str:
     """32 bytes of entropy as 43 base62 characters. Raises `ValueError` for another length."""
     if len(entropy) != 32:
         raise ValueError("a secret takes 32 bytes of entropy")
-    return _base62(int.from_bytes(entropy), _SECRET_LENGTH)
+    return base62(int.from_bytes(entropy), _SECRET_LENGTH)
 
 
 def new_key(  # noqa: PLR0913  a key is its fields
@@ -177,12 +177,4 @@ def digest(pepper: bytes, secret: str) -> bytes:
 
 
 def _checksum(body: str) -> str:
-    return _base62(zlib.crc32(body.encode()), _CHECK_LENGTH)
-
-
-def _base62(number: int, length: int) -> str:
-    characters: list[str] = []
-    for _ in range(length):
-        number, remainder = divmod(number, 62)
-        characters.append(_BASE62[remainder])
-    return "".join(reversed(characters))
+    return base62(zlib.crc32(body.encode()), _CHECK_LENGTH)

@@ -1,5 +1,5 @@
-"""What an identification came to, as everybody outside reads it: the answer of identify, an event of the server API and
-of `svc replay`, and the body of a webhook.
+"""What an identification came to, as everybody outside reads it: the response of identify, an event of the server API
+and of `svc replay`, and the body of a webhook.
 
 What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A
 field that all of them show is added to `Verdict` and to `VerdictBody`.
@@ -49,7 +49,7 @@ class EventTriggerBody(msgspec.Struct, frozen=True):
 
 
 class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields that the answer of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
+    """The fields that the response of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
 
     request_id: RequestId
     visitor_id: VisitorId

@@ -3,7 +3,7 @@
 What may live here: the rule, as a function of who waits and since when.
 
 A connection may be closed while it waits for its client: between two requests, before the first, in the middle of one
-that does not arrive, or with an answer that is not taken. One that this service works for is never closed. The client
+that does not arrive, or with a response that is not taken. One that this service works for is never closed. The client
 prefix with the most connections waiting loses first, so that one address cannot crowd out the others; within it, the
 one that has waited longest. No kind of waiting is better than another: a rank that spared one would be the one to
 attack with. Among connections that wait the same way an honest client is the younger one, since it goes on by itself.
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 REQUEST_GRACE_S = 0.25
 """How long a request that has begun is left alone: a round trip, in which an honest one arrives."""
-HOSTS_OF_A_CROWD = 64
+CLIENT_PREFIX_BITS = 64
 """Bits of an IPv6 address: one client has all the rest for itself (RFC 6177)."""
 
 
@@ -35,7 +35,7 @@ class IdleConnection(NamedTuple):
     since_s: float
     """When it began to."""
     is_in_request: bool
-    """A part of a request has arrived, or a part of its answer has been sent."""
+    """A part of a request has arrived, or a part of its response has been sent."""
 
 
 @lru_cache(4_096)
@@ -51,7 +51,7 @@ def client_prefix(host: str) -> str:
         return host
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    return f"{int(address) >> HOSTS_OF_A_CROWD:x}"
+    return f"{int(address) >> CLIENT_PREFIX_BITS:x}"
 
 
 def site_prefix(prefix: str) -> str | None:

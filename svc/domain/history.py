@@ -1,4 +1,4 @@
-"""What earlier identifications make of this one: velocity, replay, crowded addresses, rare devices (signals.md 2).
+"""What earlier identifications make of this one: velocity, replay, shared addresses, rare devices (signals.md 2).
 
 What may live here: what is remembered of visitors, addresses and reports, how it follows an identification, and what
 it shows. Pure: records in, records and observations out; the identification's transaction reads and writes them.
@@ -50,7 +50,7 @@ STALE_REPORT_MS: Final = 600_000
 """A report that was collected longer ago than this was kept by somebody (signals.md 2)."""
 SAMPLED_VISITORS: Final = 16
 MANY_VISITORS: Final = 8
-MANY_HOMELANDS: Final = 4
+MANY_TIMEZONE_COUNTRIES: Final = 4
 """Behind one address in a day. Beside the number of countries, none of them may hold more than half of the visitors:
 thousands of people of one carrier include some whose clocks show the time of another country."""
 ENOUGH_DEVICES: Final = 500
@@ -62,10 +62,10 @@ RARE_TOGETHER: Final = 2
 """Parts that must be rare, each by itself. One rare part is common: in a simulated year of 3,329 browsers 8 % of the
 visits show one, 0.5 % show two; and the combination of all parts is unique for every third desktop."""
 
-VISITOR_LESSONS: Final = 8
+VISITOR_UPDATES: Final = 8
 """Visits of one visitor that matching learns from in a UTC day; a client token always stands for the same visitor. In
 the simulated streams of `docs/internals/accuracy.md` 1 visit of 10,000 comes after the eighth of its browser's day."""
-ADDRESS_LESSONS: Final = 16
+ADDRESS_UPDATES: Final = 16
 """Visits from one address (an IPv6 /64) that matching learns from in a UTC day. In the streams no address has more than
 9; behind a large one, an office or a carrier, the first visitors of the day are a sample of the others."""
 LOOKALIKES: Final = 32
@@ -86,7 +86,7 @@ class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
     countries: tuple[tuple[str, int], ...] = ()
     """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
     lessons: int = 0
-    """Visits of this UTC day that matching learned from, up to `VISITOR_LESSONS`."""
+    """Visits of this UTC day that matching learned from, up to `VISITOR_UPDATES`."""
 
 
 class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +97,7 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     homelands: tuple[str, ...] = ()
     """The country that each one's clock is set to, in the same order."""
     lessons: int = 0
-    """Visits of this day that matching learned from, up to `ADDRESS_LESSONS`."""
+    """Visits of this day that matching learned from, up to `ADDRESS_UPDATES`."""
     lookalikes: int = 0
     """New visitors of this day whose very report others sent before, up to `LOOKALIKES`."""
 
@@ -131,13 +131,13 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """`False` where addresses change by themselves: Tor and privacy relays pick another exit as they like."""
     country: str | None
     """Where the visitor's address is; `None` for one that is lent (Tor, relay, VPN), which tells nothing of that."""
-    homeland: str | None
+    timezone_country: str | None
     """The country of the device's own clock, where its address is an ordinary one that people could share."""
-    mark: ReplayKey | None
+    replay_key: ReplayKey | None
     """`None` = the report has neither a nonce nor a time, so that two equal ones prove nothing."""
 
 
-def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> HistoryEvidence:
+def history_evidence(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> HistoryEvidence:
     """What history compares of this identification. `ip` is the visitor's address as text; `signals_json` the signals
     byte for byte as sent, whose hash recognizes a report without a nonce.
     """
@@ -150,8 +150,8 @@ def trace(report: Report, network: Network, ip: str, signals_json: bytes, at_ms:
         is_public=network.state == "enriched",
         counts_address=not wanders,
         country=None if wanders or network.vpn else network.country_code,
-        homeland=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
-        mark=_mark(report, signals_json, at_ms),
+        timezone_country=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
+        replay_key=_replay_key(report, signals_json, at_ms),
     )
 
 
@@ -167,8 +167,8 @@ def address_id(ip: str) -> int:
     return int.from_bytes(blake3(spelled).digest(8))
 
 
-def _mark(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
-    """Equal reports have equal nonces, so that one mark is enough."""
+def _replay_key(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
+    """Equal reports have equal nonces, so that one key is enough."""
     collected = report.collected_at_ms
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
     if report.nonce is not None:
@@ -222,14 +222,14 @@ def velocity(history: VisitorHistory) -> list[Observation]:
     return shown
 
 
-def met(before: AddressHistory, visitor: int, homeland: str) -> AddressHistory:
+def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
     """The day of an address with this visitor added; the same object where the visitor is in it or the sample is
     full.
     """
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
     return msgspec.structs.replace(
-        before, visitors=(*before.visitors, visitor), homelands=(*before.homelands, homeland)
+        before, visitors=(*before.visitors, visitor), homelands=(*before.homelands, timezone_country)
     )
 
 
@@ -251,22 +251,22 @@ def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
     """Whether matching may learn from one more visit of this visitor and this address today. The limit keeps a few
     thousand reports from one place from making it doubt everybody.
     """
-    return visitor.lessons < VISITOR_LESSONS and address.lessons < ADDRESS_LESSONS
+    return visitor.lessons < VISITOR_UPDATES and address.lessons < ADDRESS_UPDATES
 
 
-def is_crossroads(history: AddressHistory) -> bool:
+def is_shared_address(history: AddressHistory) -> bool:
     """Whether people of many countries share the address, so that most of them cannot be where it is: at least
-    `MANY_VISITORS` sampled visitors from `MANY_HOMELANDS` countries, none of which has more than half of them.
+    `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of them.
     """
     homelands = history.homelands
     if len(homelands) < MANY_VISITORS:
         return False
     countries = set(homelands)
     largest = max(homelands.count(country) for country in countries)
-    return len(countries) >= MANY_HOMELANDS and 2 * largest <= len(homelands)
+    return len(countries) >= MANY_TIMEZONE_COUNTRIES and 2 * largest <= len(homelands)
 
 
-def with_crossroads(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
     """The observations of an address that behaves like a residential proxy, in both modes of that family.
 
     Listed is one proof and says `residential_proxy_medium` already; both together are two.
@@ -289,16 +289,16 @@ def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
 
 def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | None:
     """The `replayed` signal of a report that was sent before, `first` being the earlier one; `None` where that is
-    innocent. `seen.mark` must be set.
+    innocent. `seen.replay_key` must be set.
 
     A nonce is used once, whatever else is sent with it: a client that retries in good faith sends the same
     `Idempotency-Key` and never comes this far. A report without a nonce may come again from the same address, and from
     another one for ten minutes, when a phone changes networks between two attempts.
     """
-    assert seen.mark is not None
-    if seen.mark.kind == "nonce":
+    assert seen.replay_key is not None
+    if seen.replay_key.kind == "nonce":
         return Observation("replayed", "high", ("nonce_again",))
-    if seen.mark.stale and first.address != seen.address:
+    if seen.replay_key.stale and first.address != seen.address:
         return Observation("replayed", "medium", ("report_again",))
     return None
 

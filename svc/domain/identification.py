@@ -18,7 +18,7 @@ from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
 from svc.domain.billing import price_micros
 from svc.domain.detection import detect
-from svc.domain.history import HistoryEvidence, trace
+from svc.domain.history import HistoryEvidence, history_evidence
 from svc.domain.matching import Features, Recognition, extract
 from svc.domain.model import (
     Agent,
@@ -86,7 +86,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     features: Features
     observations: tuple[Observation, ...]
     """What the report shows by itself; what history adds is decided in the transaction."""
-    trace: HistoryEvidence
+    history: HistoryEvidence
     attestation: Attestation | None
     """What the report attests, its challenge not looked up yet; `None` where it attests nothing."""
     scored: bool
@@ -145,7 +145,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         features=extract(report, agent, submission.facts, network),
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
         + missing(submission.signals, platform),
-        trace=trace(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
+        history=history_evidence(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),

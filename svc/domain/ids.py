@@ -20,7 +20,9 @@ def first_id(at_ms: int) -> bytes:
 
 
 def made_at_ms(raw_id: bytes) -> int:
-    """Unix milliseconds at which a UUIDv7 was made: its first 48 bits."""
+    """Unix milliseconds at which a UUIDv7 of 16 bytes was made: its first 48 bits (RFC 9562, 5.7). Other bytes give a
+    number as well.
+    """
     return int.from_bytes(raw_id[:6])
 
 

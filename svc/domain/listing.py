@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from datetime import datetime
 from hashlib import blake2b
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from svc.domain.addresses import parse_ip
+from svc.domain.ids import is_visitor_id
 from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
 from svc.domain.signals import CATALOGUE
+from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
@@ -33,16 +36,13 @@ Facet = Literal["tag", "ip_address", "country", "signal", "kind"]
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their places in keys are stored: append, never move."""
 
-_LEVELS: dict[str, Level] = {level: level for level in LEVELS}
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 _CURSOR = struct.Struct(">16sqIQ16s")
 """Digest of what it is bound to, start of the window, offset, position."""
-_VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
 )
 """RFC 3339, 5.6. The space for a plus: that is what an unescaped `+` of a query string says."""
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the offset is reckoned apart, so that no year is out of range
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,14 +72,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
     def facets(self) -> list[tuple[Facet, str]]:
         """(facet, value) of those that are asked for, in the order of `FACETS`."""
-        asked: tuple[tuple[Facet, str | None], ...] = (
-            ("tag", self.tag),
-            ("ip_address", self.ip_address),
-            ("country", self.country),
-            ("signal", self.signal),
-            ("kind", self.kind),
-        )
-        return [(facet, value) for facet, value in asked if value is not None]
+        return [(facet, value) for facet in FACETS if (value := getattr(self, facet)) is not None]
 
 
 EVERYTHING = Filters()
@@ -212,31 +205,29 @@ def _scope_digest(asked: Asked, filters: Filters, environment: Environment) -> b
 
 
 def read_filters(asked: Asked) -> Filters | Refusal:
-    """Check the filters alone; refusals as of `read_listing`."""
-    if asked.visitor is not None and not _VISITOR_ID.fullmatch(asked.visitor):
-        return _invalid("visitor", "invalid_value")
-    level = None if asked.level is None else _LEVELS.get(asked.level)
-    if level is None and asked.level is not None:
-        return _invalid("level", "invalid_value")
-    ip_address = None if asked.ip_address is None else parse_ip(asked.ip_address)
-    for name, is_valid in (
-        ("tag", asked.tag is None or len(asked.tag) <= MAX_TAG_LENGTH),
-        ("ip_address", asked.ip_address is None or ip_address is not None),
-        ("country", asked.country is None or _COUNTRY.fullmatch(asked.country)),
-        ("signal", asked.signal is None or asked.signal in CATALOGUE),
-        ("kind", asked.kind is None or asked.kind in KINDS),
-    ):
-        if not is_valid:
-            return invalid(name, "invalid_value", "query")
-    return Filters(
-        level=level,
-        visitor_id=asked.visitor,
-        tag=asked.tag,
-        ip_address=ip_address,
-        country=None if asked.country is None else asked.country.upper(),
-        signal=asked.signal,
-        kind=asked.kind,
-    )
+    """The filters of a list, without its window; the first that is not valid is refused: `422 invalid_window` for
+    visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
+    """
+    values: dict[str, Any] = {}
+    for name, read in _FILTERS.items():
+        text = getattr(asked, name)
+        values[name] = None if text is None else read(text)
+        if values[name] is None and text is not None:
+            old = name in ("visitor", "level")
+            return _invalid(name, "invalid_value") if old else invalid(name, "invalid_value", "query")
+    return Filters(visitor_id=values.pop("visitor"), **values)
+
+
+_FILTERS: dict[str, Callable[[str], str | None]] = {
+    "visitor": lambda text: text if is_visitor_id(text) else None,
+    "level": lambda text: text if text in LEVELS else None,
+    "tag": lambda text: text if len(text) <= MAX_TAG_LENGTH else None,
+    "ip_address": parse_ip,
+    "country": lambda text: text.upper() if _COUNTRY.fullmatch(text) else None,
+    "signal": lambda text: text if text in CATALOGUE else None,
+    "kind": lambda text: text if text in KINDS else None,
+}
+"""Parameter -> its value as events have it; `None` for one that is not valid."""
 
 
 def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, int] | Refusal:
@@ -267,10 +258,9 @@ def read_timestamp(text: str) -> int | None:
         return None
     date, time, fraction, sign, hours, minutes = found.groups()
     try:
-        since = datetime.fromisoformat(f"{date}T{time}") - _EPOCH
+        ms = unix_ms(datetime.fromisoformat(f"{date}T{time}Z"))  # the offset is reckoned apart: no year is out of range
     except ValueError:
         return None
-    ms = (since.days * 86_400 + since.seconds) * 1000
     if fraction is not None:
         ms += int(fraction[:3].ljust(3, "0")) + bool(fraction[3:].strip("0"))
     if sign is not None:

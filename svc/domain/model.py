@@ -85,7 +85,7 @@ class ClientHints(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """What the report says of its surroundings, in plain terms, for detection. `None` = not said or not readable."""
+    """What the report says of browser and device, in plain terms, for detection. `None` = not said or not readable."""
 
     user_agent: str | None = None
     """`navigator.userAgent` as reported; the header's stands in `RequestFacts`."""
@@ -148,7 +148,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """One canonical report, whatever library collected it (signals.md 1)."""
 
     collectors: tuple[str, ...] = ()
-    """The adapters that recognised a part of it, the one that gave the attributes first; empty = unknown shape."""
+    """The adapters that read a part of it, the one that gave the attributes first; empty = unknown shape."""
     attributes: dict[Attribute, str] = {}
     """Comparable values, each prefixed by its collector. An attribute that is absent is not compared."""
     fonts: tuple[str, ...] = ()

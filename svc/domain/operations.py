@@ -52,7 +52,7 @@ def pack_batch(batch: Batch) -> bytes:
     return blake3(body).digest(DIGEST_BYTES) + body
 
 
-def moment_of(raw: bytes) -> int:
+def batch_time_ms(raw: bytes) -> int:
     """Unix milliseconds of a packed batch, from its first bytes alone; nothing is verified."""
     return int.from_bytes(raw[DIGEST_BYTES:_BODY])
 
@@ -61,4 +61,4 @@ def unpack_batch(raw: bytes) -> Batch:
     """Read the bytes of `pack_batch`. Raises `ValueError` for bytes that are not a whole batch."""
     if blake3(raw[DIGEST_BYTES:]).digest(DIGEST_BYTES) != raw[:DIGEST_BYTES]:
         raise ValueError("the batch fails its check")
-    return Batch(moment_of(raw), _decoder.decode(raw[_BODY:]))  # both of its errors are ValueErrors
+    return Batch(batch_time_ms(raw), _decoder.decode(raw[_BODY:]))  # both of its errors are ValueErrors

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
-from typing import Annotated, NamedTuple, get_args
+from typing import Annotated, NamedTuple, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
@@ -22,6 +22,9 @@ from svc.domain.records import Document, Event
 from svc.domain.scoring import Score, Weights, score
 from svc.domain.signals import CATALOGUE
 from svc.domain.timestamps import timestamp
+
+L = TypeVar("L", bound=str)
+E = TypeVar("E")
 
 MOST_EVENTS = 10_000
 """Events that a preview compares: the newest ones."""
@@ -208,9 +211,15 @@ class Preview:
             before=LevelCounts(**before),
             after=LevelCounts(**after),
             changed=moves.total(),
-            moves=tuple(LevelMove(*levels, count) for levels, count in _most_frequent_first(moves)),
+            moves=tuple(LevelMove(*levels, count) for levels, count in most_frequent_first(moves)),
             by_signal=self._by_signal(),
-            examples=_some_of_each(self._examples[levels] for levels, _ in _most_frequent_first(moves)),
+            examples=tuple(
+                sorted(
+                    some_of_each((self._examples[levels] for levels, _ in most_frequent_first(moves)), MOST_EXAMPLES),
+                    key=lambda example: (example.occurred_at, example.request_id),
+                    reverse=True,
+                )
+            ),
         )
 
     def _compare(self, observations: tuple[Observation, ...]) -> _Comparison:
@@ -245,12 +254,13 @@ def weight_differences(before: Mapping[str, int], after: Mapping[str, int]) -> t
     return tuple(sorted(differences, key=lambda each: (-abs(each.after - each.before), each.signal)))
 
 
-def _most_frequent_first(moves: Counter[tuple[Level, Level]]) -> list[tuple[tuple[Level, Level], int]]:
+def most_frequent_first(moves: Counter[tuple[L, L]]) -> list[tuple[tuple[L, L], int]]:
+    """((level before, level after), how often) of all moves, ties by level."""
     return sorted(moves.items(), key=lambda move: (-move[1], move[0]))
 
 
-def _some_of_each(examples: Iterable[list[LevelExample]]) -> tuple[LevelExample, ...]:
-    """`MOST_EXAMPLES` taken from the moves in turn, so that a rare one is among them; newest first."""
-    in_turn = [example for example in chain.from_iterable(zip_longest(*examples)) if example is not None]
-    newest = sorted(in_turn[:MOST_EXAMPLES], key=lambda example: (example.occurred_at, example.request_id))
-    return tuple(reversed(newest))
+def some_of_each(kinds: Iterable[list[E]], most: int) -> list[E]:
+    """At most `most` examples, taken from each kind in turn, so that one of a rare kind is among them: first the first
+    of each kind, in the order of the kinds. Fewer where there are no more.
+    """
+    return [example for example in chain.from_iterable(zip_longest(*kinds)) if example is not None][:most]

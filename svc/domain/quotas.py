@@ -118,14 +118,18 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def with_report(self, report_bytes: int, *, production: bool) -> Holding:
-        """The record after one more archived report on its day. `report_bytes` as of `row_bytes`."""
+        """The record after one more archived report of `report_bytes` (`row_bytes`) on the record's own day: call it on
+        the result of `on`. The report counts as held, and for its environment as taken on that day.
+        """
         of_day = "archived_bytes" if production else "nonproduction_archived_bytes"
         counts = {of_day: getattr(self, of_day) + report_bytes}
         return msgspec.structs.replace(self, report_bytes=self.report_bytes + report_bytes, **counts)
 
 
 def row_bytes(length: int) -> int:
-    """Bytes that a row of this length takes in the file: whole pages for a long one."""
+    """Bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES` where it is
+    longer than `ROW_BYTES`.
+    """
     return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
 
 

@@ -69,7 +69,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     has_document: bool = True
     """`False` where the report was not archived, or is no longer (decisions 4)."""
     mark: bytes | None = None
-    """Without a document: by what the report is known again, which else follows from the archive."""
+    """Without a document: the digest of its replay key, which else follows from the archive."""
 
 
 EVENT_FIELDS = (
@@ -154,7 +154,7 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
 
     def is_due(self, now_s: int, unseen_s: int) -> bool:
         """Whether one of the range may be unseen for `unseen_s` now; also where the clock was set back since the look,
-        so that whoever came afterwards may have an earlier time.
+        so that a visitor who came afterwards may have an earlier time.
         """
         return now_s < self.looked_s or now_s - self.seen_s >= unseen_s
 

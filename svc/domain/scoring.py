@@ -97,14 +97,11 @@ def group_triggers(triggers: Iterable[EventSignal]) -> tuple[EventTrigger, ...]:
     for trigger in triggers:
         group = groups.get(trigger.group, EventTrigger(trigger.group, 0, "low"))
         groups[trigger.group] = EventTrigger(
-            trigger.group, group.weight + trigger.weight, surest(group.confidence, trigger.confidence)
+            trigger.group,
+            group.weight + trigger.weight,
+            max(group.confidence, trigger.confidence, key=_RANK.__getitem__),
         )
     return tuple(sorted(groups.values(), key=_heaviest_first))
-
-
-def surest(one: Level, other: Level) -> Level:
-    """The higher of two confidences."""
-    return one if _RANK[one] >= _RANK[other] else other
 
 
 _RANK: dict[Level, int] = {"low": 0, "medium": 1, "high": 2}

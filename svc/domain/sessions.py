@@ -53,7 +53,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
 
     def touch_is_due(self, now_ms: int) -> bool:
-        """Whether its last use is to be written again."""
+        """Whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the one that is."""
         return now_ms - self.last_used_at_ms >= NOTED_EVERY_MS
 
 

@@ -6,7 +6,6 @@ installation's pepper, the organization's id and a generation, and never stored;
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 from functools import lru_cache
@@ -16,6 +15,8 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from svc.domain.bodies import body_of
+from svc.domain.encodings import base64url
 from svc.domain.records import Organization
 from svc.domain.verdict import Verdict
 
@@ -82,11 +83,11 @@ def signing_key(key: bytes, organization_id: str, generation: int) -> SigningKey
     """One generation of an organization's key; `key` as of `verdict_key`. Equal arguments give the same one."""
     seed = hmac.digest(key, f"{organization_id}\n{generation}".encode(), "sha256")
     private = Ed25519PrivateKey.from_private_bytes(seed)
-    x = _base64(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+    x = base64url(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
     thumbprint = hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest()  # RFC 7638
-    jwk = Jwk(kty="OKP", crv="Ed25519", x=x, kid=_base64(thumbprint), use="sig", alg="EdDSA")
+    jwk = Jwk(kty="OKP", crv="Ed25519", x=x, kid=base64url(thumbprint), use="sig", alg="EdDSA")
     protected = msgspec.json.encode({"alg": "EdDSA", "kid": jwk.kid, "typ": TYPE})
-    return SigningKey(private, jwk, _base64(protected))
+    return SigningKey(private, jwk, base64url(protected))
 
 
 def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, about: Submission) -> str:
@@ -95,26 +96,20 @@ def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, abo
     """
     signing = signing_key(key, organization.id, organization.verdict_key_generation)
     issued_at = about.at_ms // 1000
-    claims = VerdictClaims(
+    claims = body_of(
+        VerdictClaims,
+        verdict,
+        about,
         iss=ISSUER,
         aud=organization.id,
         sub=verdict.visitor_id,
         jti=str(about.request_id),
         iat=issued_at,
         exp=issued_at + VALID_S,
-        environment=about.environment,
-        platform=about.platform,
         ip_address=about.facts.ip,
-        origin=about.origin,
-        tag=about.tag,
-        visitor_is_new=verdict.visitor_is_new,
-        identifiable=verdict.identifiable,
-        visitor_confidence=verdict.visitor_confidence,
-        suspect_score=verdict.suspect_score,
-        suspect_level=verdict.suspect_level,
     )
-    signed = f"{signing.protected}.{_base64(msgspec.json.encode(claims))}"
-    return f"{signed}.{_base64(signing.private.sign(signed.encode()))}"
+    signed = f"{signing.protected}.{base64url(msgspec.json.encode(claims))}"
+    return f"{signed}.{base64url(signing.private.sign(signed.encode()))}"
 
 
 def published_keys(key: bytes, organization: Organization, now_ms: int) -> tuple[Jwk, ...]:
@@ -127,7 +122,3 @@ def published_keys(key: bytes, organization: Organization, now_ms: int) -> tuple
     if until_ms is not None and now_ms < until_ms:
         generations.append(generation - 1)
     return tuple(signing_key(key, organization.id, one).jwk for one in generations)
-
-
-def _base64(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

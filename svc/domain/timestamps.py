@@ -1,4 +1,4 @@
-"""How moments are written for people and machines outside."""
+"""Times as text and as numbers: RFC 3339 for people and machines outside, Unix milliseconds inside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def timestamp(at_ms: int) -> str:
 
 
 def unix_ms(at: datetime) -> int:
-    """Unix milliseconds of a time with a time zone, rounded down."""
+    """Unix milliseconds of a time with a time zone, rounded down; negative before 1970. Raises `TypeError` for a time
+    without a zone.
+    """
     return (at - _EPOCH) // _MILLISECOND
 
 

@@ -1,7 +1,7 @@
 """The verdict on one identification: who it is, how sure that is, and how suspicious.
 
 What may live here: the value that the decision makes and that travels whole from there: through the transaction into
-the stored event, to the answer of identify, to reads of events and into webhooks. It is taken apart only where it
+the stored event, to the response of identify, to reads of events and into webhooks. It is taken apart only where it
 leaves the service (`event_row`).
 """
 
@@ -43,8 +43,8 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     identifiable: bool
     visitor_is_new: bool
     visitor_confidence: int
-    """0 for a new id, 85 to 99 recognised though something changed, 100 (decisions 3.5)."""
+    """0 for a new id, 85 to 99 matched though something changed, 100 (decisions 3.5)."""
     linkage: str
-    """How the visitor was recognised: `token`, `exact`, `match`, ..., for operators."""
+    """How the visitor was matched: `token`, `exact`, `match`, ..., for operators."""
     signals: tuple[EventSignal, ...] | None = None
     """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""

@@ -33,7 +33,7 @@ ANY_NUMBER: Final = NextNumber()
 
 class VisitorNumbers:
     """The numbers in the hands of one worker. A number is in hand only once the transaction that took it is committed;
-    those that are lost, by a crash or for want of room here, are given to nobody.
+    those that are lost, by a crash or for want of capacity here, are given to nobody.
     """
 
     def __init__(self, at_once: int = 1, most: int = MOST_HELD) -> None:

@@ -44,9 +44,9 @@ HISTORIES = 3
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
     """What `transactions.identification.identify` will read."""
     submission, features = assessment.submission, assessment.features
-    number, day = submission.organization, assessment.trace.at_s // DAY_S
+    number, day = submission.organization, assessment.history.at_s // DAY_S
     _account(snapshot, submission)
-    _history(snapshot, number, assessment.trace)
+    _history(snapshot, number, assessment.history)
     if assessment.attestation is not None:
         _attestation(snapshot, submission, assessment.attestation)
     if not features.identifiable:
@@ -82,10 +82,10 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:
     snapshot.has(ADDRESS_HISTORY, number, seen.at_s // DAY_S, seen.address)
-    if seen.mark is not None:
+    if seen.replay_key is not None:
         period = seen.at_s // REPLAY_MEMORY_S
         for of in (period, max(period - 1, 0)):
-            snapshot.has(REPORT_FINGERPRINTS, number, of, seen.mark.digest)
+            snapshot.has(REPORT_FINGERPRINTS, number, of, seen.replay_key.digest)
 
 
 def _attestation(snapshot: Snapshot, submission: Submission, attestation: Attestation) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.operations import Batch, Changes, Following, moment_of, pack_batch
+from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import FOLLOWING, OPERATIONS
 
@@ -78,7 +78,7 @@ def lag_ms(snapshot: Snapshot) -> int:
 
 
 def _moment(snapshot: Snapshot, sequence: int) -> int:
-    return moment_of(snapshot.get(OPERATIONS, sequence, 0) or b"")
+    return batch_time_ms(snapshot.get(OPERATIONS, sequence, 0) or b"")
 
 
 def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:

@@ -30,8 +30,27 @@ def forms(token: str) -> tuple[str, ...]:
     )
 
 
+NAMED_OTHERWISE = {
+    "Brightbot 1.0": "Brightbot",  # the number is its version
+}
+"""Tokens that differ from the name shown in more than the case of letters."""
+
+
+def read_agents(shared_data: Path) -> list[dict[str, Any]]:
+    return json.loads((shared_data / "useragents" / "ai-agents.json").read_bytes())["agents"]
+
+
+def test_every_token_that_is_sent_is_shown_as_the_name_of_the_program(shared_data: Path):
+    sent: list[str] = [agent["token"] for agent in read_agents(shared_data) if agent["in_user_agent"]]
+    shown = {(token, name_of(text)) for token in sent for text in forms(token)}
+    assert len(sent) > 150
+    assert {
+        (token, name) for token, name in shown if NAMED_OTHERWISE.get(token, token).lower() != name.lower()
+    } == set()
+
+
 def test_every_ai_agent_with_a_distinct_name_is_detected(shared_data: Path):
-    listed: list[dict[str, Any]] = json.loads((shared_data / "useragents" / "ai-agents.json").read_bytes())["agents"]
+    listed = read_agents(shared_data)
     sent = [
         agent["token"]
         for agent in listed
@@ -40,6 +59,11 @@ def test_every_ai_agent_with_a_distinct_name_is_detected(shared_data: Path):
     missed = {token for token in sent for text in forms(token) if kind_of(text) != "ai_bot"}
     assert len(sent) > 120
     assert missed == set(NOT_HERE)
+
+
+def name_of(text: str) -> str:
+    found = find_program(text)
+    return "" if found is None else found.name
 
 
 def kind_of(text: str) -> str | None:

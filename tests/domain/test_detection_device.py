@@ -39,7 +39,7 @@ def test_a_device_without_flags_fires_nothing():
 @pytest.mark.parametrize("flag", FLAGS)
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platform: Platform):
-    signal, _ = SIGNALS[flag]
+    signal = SIGNALS[flag]
     known = platform in CATALOGUE[signal].weights
     assert set(look(platform, **{flag: True})) == ({signal} if known else set())
     assert look(platform, **{flag: "true"}) == {}
@@ -47,7 +47,7 @@ def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platfo
 
 def test_every_flag_has_a_signal_that_no_web_page_can_fire():
     assert set(SIGNALS) == set(FLAGS)
-    for signal, _ in SIGNALS.values():
+    for signal in SIGNALS.values():
         assert "web" not in CATALOGUE[signal].weights
 
 
@@ -68,7 +68,7 @@ def test_every_flag_has_a_signal_that_no_web_page_can_fire():
     ],
 )
 def test_the_confidence_of_an_sdk_flag_depends_on_other_explanations(flag: str, platform: Platform, confidence: str):
-    seen = look(platform, **{flag: True})[SIGNALS[flag][0]]
+    seen = look(platform, **{flag: True})[SIGNALS[flag]]
     assert (seen.confidence, seen.evidence) == (confidence, (f"sdk_{flag}",))
 
 

@@ -17,8 +17,8 @@ from svc.domain.history import (
     LOOKALIKES,
     MANY_ADDRESSES,
     MANY_COUNTRIES,
-    MANY_HOMELANDS,
     MANY_IDENTIFICATIONS,
+    MANY_TIMEZONE_COUNTRIES,
     MANY_VISITORS,
     REPLAY_MEMORY_S,
     SAMPLED_VISITORS,
@@ -28,17 +28,17 @@ from svc.domain.history import (
     ReportFingerprint,
     VisitorHistory,
     address_id,
-    is_crossroads,
+    history_evidence,
     is_flooding,
     is_remembered,
+    is_shared_address,
     met,
     rare_device,
     replay,
-    trace,
     velocity,
     visited,
-    with_crossroads,
     with_lookalike,
+    with_shared_address,
 )
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.model import Attribute, Claims, Network, Observation, Report
@@ -62,7 +62,7 @@ def seen(
     **said: Any,
 ) -> HistoryEvidence:
     report = Report(claims=Claims(timezone=zone), masked=masked, **said)
-    return trace(report, network, ip, signals, NOW_MS + round(after_s * 1000))
+    return history_evidence(report, network, ip, signals, NOW_MS + round(after_s * 1000))
 
 
 def after(*visits: HistoryEvidence) -> VisitorHistory:
@@ -213,9 +213,9 @@ def test_a_clock_that_was_a_year_ahead_leaves_no_trace():
 def test_a_repeated_nonce_is_a_replay_whatever_else_differs():
     first = seen(nonce="0123456789abcdef", signals=b'{"a": 1}')
     again = seen(5, nonce="0123456789abcdef", signals=b'{"b": 2}')
-    assert first.mark is not None
-    assert again.mark is not None
-    assert first.mark.digest == again.mark.digest
+    assert first.replay_key is not None
+    assert again.replay_key is not None
+    assert first.replay_key.digest == again.replay_key.digest
     assert replay(ReportFingerprint(first.at_s, first.address), again) == Observation(
         "replayed", "high", ("nonce_again",)
     )
@@ -223,7 +223,7 @@ def test_a_repeated_nonce_is_a_replay_whatever_else_differs():
 
 def test_the_digest_of_a_version_7_uuid_begins_with_its_time():
     one, other = "01981a2b-3c4d-7abc-8def-0123456789ab", "01981a2b-3c4d-7abc-8def-0123456789ac"
-    digests = {nonce: seen(nonce=nonce).mark for nonce in (one, other)}
+    digests = {nonce: seen(nonce=nonce).replay_key for nonce in (one, other)}
     assert {mark.digest[:6].hex() for mark in digests.values() if mark is not None} == {"01981a2b3c4d"}
     assert len({mark.digest for mark in digests.values() if mark is not None and len(mark.digest) == 16}) == 2
 
@@ -240,14 +240,14 @@ def test_the_digest_of_a_version_7_uuid_begins_with_its_time():
     ],
 )
 def test_the_digest_of_any_other_nonce_is_a_hash(nonce: str):
-    mark = seen(nonce=nonce).mark
+    mark = seen(nonce=nonce).replay_key
     assert mark is not None
     assert mark.digest == blake3(b"nonce " + nonce.encode()).digest(16)
 
 
 def test_different_nonces_are_different_reports():
     one, other = seen(nonce="0123456789abcdef"), seen(nonce="0123456789abcdeg")
-    assert one.mark != other.mark
+    assert one.replay_key != other.replay_key
 
 
 @pytest.mark.parametrize(
@@ -265,15 +265,15 @@ def test_an_old_report_from_elsewhere_is_a_replay(age_s: float, ip: str, replaye
 
 def test_reports_that_differ_by_a_byte_are_different_reports():
     one, other = seen(collected_at_ms=NOW_MS, signals=b"{}"), seen(collected_at_ms=NOW_MS, signals=b"{ }")
-    assert one.mark != other.mark
+    assert one.replay_key != other.replay_key
 
 
 def test_a_report_without_nonce_and_time_is_never_recognized_as_a_replay():
-    assert seen(signals=b"{}").mark is None
+    assert seen(signals=b"{}").replay_key is None
 
 
 def test_a_nonce_never_equals_a_report():
-    assert seen(nonce="{}{}{}{}").mark != seen(signals=b"nonce {}{}{}{}", collected_at_ms=NOW_MS).mark
+    assert seen(nonce="{}{}{}{}").replay_key != seen(signals=b"nonce {}{}{}{}", collected_at_ms=NOW_MS).replay_key
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def day_of(*zones: str | None) -> AddressHistory:
     """One visitor a zone behind one address."""
     history = AddressHistory()
     for visitor, zone in enumerate(zones):
-        homeland = seen(zone=zone).homeland
+        homeland = seen(zone=zone).timezone_country
         if homeland is not None:
             history = met(history, visitor, homeland)
     return history
@@ -305,14 +305,14 @@ WORLD = [
 
 
 def test_many_visitors_from_many_countries_indicate_a_proxy():
-    assert not is_crossroads(day_of(*WORLD[: MANY_VISITORS - 1]))
-    assert is_crossroads(day_of(*WORLD))
-    assert is_crossroads(day_of(*WORLD[:MANY_HOMELANDS] * 2))
-    assert not is_crossroads(day_of(*WORLD[: MANY_HOMELANDS - 1] * 5))
+    assert not is_shared_address(day_of(*WORLD[: MANY_VISITORS - 1]))
+    assert is_shared_address(day_of(*WORLD))
+    assert is_shared_address(day_of(*WORLD[:MANY_TIMEZONE_COUNTRIES] * 2))
+    assert not is_shared_address(day_of(*WORLD[: MANY_TIMEZONE_COUNTRIES - 1] * 5))
 
 
 def test_an_office_of_one_country_does_not_indicate_a_proxy():
-    assert not is_crossroads(day_of(*["Europe/London"] * 500))
+    assert not is_shared_address(day_of(*["Europe/London"] * 500))
 
 
 def test_visitors_from_all_time_zones_of_a_large_country_are_of_one_country():
@@ -321,7 +321,7 @@ def test_visitors_from_all_time_zones_of_a_large_country_are_of_one_country():
         "America/Detroit", "America/Indiana/Indianapolis", "America/Kentucky/Louisville", "Pacific/Honolulu",
         "America/Anchorage",
     ]  # fmt: skip
-    assert not is_crossroads(day_of(*zones))
+    assert not is_shared_address(day_of(*zones))
 
 
 def test_a_carrier_with_some_travelers_does_not_indicate_a_proxy():
@@ -329,12 +329,12 @@ def test_a_carrier_with_some_travelers_does_not_indicate_a_proxy():
     for _ in range(50):
         abroad = chance.sample(range(300), 30)
         zones = ["Europe/London" if person not in abroad else chance.choice(WORLD) for person in range(300)]
-        assert not is_crossroads(day_of(*zones))
+        assert not is_shared_address(day_of(*zones))
 
 
 def test_a_proxy_is_indicated_only_if_at_most_half_of_the_visitors_are_from_one_country():
-    assert is_crossroads(day_of(*["Europe/London"] * 4, *WORLD[1:5]))
-    assert not is_crossroads(day_of(*["Europe/London"] * 5, *WORLD[1:5]))
+    assert is_shared_address(day_of(*["Europe/London"] * 4, *WORLD[1:5]))
+    assert not is_shared_address(day_of(*["Europe/London"] * 5, *WORLD[1:5]))
 
 
 def test_a_frequent_visitor_counts_once():
@@ -372,19 +372,19 @@ def test_an_address_that_may_stand_for_everybody_never_floods():
 
 @pytest.mark.parametrize("kind", ["tor", "vpn", "relay", "proxy", "hosting"])
 def test_addresses_shared_by_design_are_not_watched(kind: str):
-    assert seen().homeland == "GB"
-    assert seen(network=Network(state="enriched", **{kind: True})).homeland is None
+    assert seen().timezone_country == "GB"
+    assert seen(network=Network(state="enriched", **{kind: True})).timezone_country is None
 
 
 def test_addresses_without_network_facts_are_not_watched():
-    assert seen(network=Network(state="unavailable", reason="private_address")).homeland is None
-    assert seen(network=Network(state="enriched", crawler_of="Google")).homeland is None
+    assert seen(network=Network(state="unavailable", reason="private_address")).timezone_country is None
+    assert seen(network=Network(state="enriched", crawler_of="Google")).timezone_country is None
 
 
 def test_a_time_zone_without_a_place_counts_for_no_country():
     for zone in ("UTC", "Etc/GMT+5", "Mars/Olympus", "Antarctica/Troll", "/", "", None):
-        assert seen(zone=zone).homeland is None
-    assert seen(masked=frozenset({Attribute.TIMEZONE})).homeland is None
+        assert seen(zone=zone).timezone_country is None
+    assert seen(masked=frozenset({Attribute.TIMEZONE})).timezone_country is None
 
 
 def test_time_zones_of_one_country_have_one_name_and_others_their_own():
@@ -402,9 +402,9 @@ LISTED = (
 
 
 def test_behavior_alone_is_low_confidence_and_behavior_of_a_listed_address_high():
-    alone = {seen.signal: seen.confidence for seen in with_crossroads(NOT_LISTED)}
+    alone = {seen.signal: seen.confidence for seen in with_shared_address(NOT_LISTED)}
     assert alone == {"hosting": "medium", "residential_proxy_behavior": "low", "residential_proxy_low": "low"}
-    both = {seen.signal: (seen.confidence, seen.evidence) for seen in with_crossroads(LISTED)}
+    both = {seen.signal: (seen.confidence, seen.evidence) for seen in with_shared_address(LISTED)}
     assert both == {
         "residential_proxy_listed": ("medium", ("residential_proxy_list",)),
         "residential_proxy_behavior": ("low", ("many_countries",)),

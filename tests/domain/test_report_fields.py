@@ -13,11 +13,11 @@ from svc.domain.report.canonical import FOLLOWING
 from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
 from svc.domain.report.native import FLAGS
 from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
-from svc.domain.report.reference import field_rows, page
 from svc.domain.report.table import Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
 from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced
 from tests.domain.test_report_plain import plain
+from tools.report_fields import field_rows, page
 
 PAGE = Path(__file__).parents[2] / "docs" / "report-fields.md"
 BOTD = {
@@ -136,8 +136,7 @@ def test_a_row_names_its_adapter_a_field_and_its_content():
 
 
 def test_the_page_is_generated_from_the_tables():
-    command = "from svc.domain.report import reference; print(reference.page(), end='')"
-    assert PAGE.read_text() == page(), f'write it again: python -c "{command}" > docs/report-fields.md'
+    assert PAGE.read_text() == page(), "write it again: python -m tools.reference report-fields > docs/report-fields.md"
 
 
 def test_the_order_of_the_rows_has_no_effect():

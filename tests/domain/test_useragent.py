@@ -195,8 +195,10 @@ def test_operators_have_the_names_of_their_ranges_or_sources():
 
 
 @pytest.mark.parametrize("word", ["Cursor", "Operator"])
-def test_an_ordinary_word_names_an_ai_agent_only_at_the_beginning(word: str):
+def test_an_ordinary_word_names_an_ai_agent_only_where_programs_name_themselves(word: str):
     assert read(f"{word}/1.2 (+https://agent.example)").crawler == "ai_bot"
+    named = read(f"Mozilla/5.0 (compatible; {word}/1.2; +https://agent.example)")
+    assert (named.program, named.crawler) == (word, "ai_bot")
     editor = (
         f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 {word}/1.2 Chrome/138.0.0.0 Electron/37.0 Safari/537.36"
     )

@@ -157,10 +157,58 @@ def test_a_hinted_model_does_not_replace_one_in_the_user_agent():
         ("Google-Safety", "Google-Safety", None),
         ("Mozilla/5.0 (compatible; Foo/1.0; +https://foo.example/robots)", "Foo", None),
         ("Mozilla/5.0 (compatible; SomeRobot/1.0; +https://foo.example/)", "SomeRobot", None),
+        ("Unheard/1.0 (+https://bot.example)", "Unheard", None),
+        ("GoogleOther-Image/1.0", "GoogleOther-Image", None),
+        ("AI2Bot-DeepResearchEval", "AI2Bot-DeepResearchEval", "ai_bot"),
+        ("Mozilla/5.0 (compatible; YaK/1.0; http://linkfluence.com/; bot@linkfluence.com)", "YaK", "ai_bot"),
+        # Servers of audio services, whose apps say on which system they run
+        ("Spotify/1.0", "Spotify", None),
+        ("beehiiv-podcast-importer/1.0", "beehiiv-podcast-importer", None),
+        ("podcast-stt-worker/1.0", "podcast-stt-worker", None),
+        ("Overcast%20Transcriber/1 CFNetwork/3855.100.1 Darwin/25.0.0", "20Transcriber", None),
     ],
 )
 def test_a_program_is_named_and_classified_by_policy(text: str, name: str, kind: str | None):
     assert (read(text).program, read(text).crawler) == (name, kind)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mozilla/5.0 (Unknown; Linux x86_64) AppleWebKit/602.1 (KHTML, like Gecko) Viewer/2.0 Safari/602.1",
+        chrome_on("Windows NT 10.0; Win64; x64") + " <?=print(6*7)?>",
+        "() { :;}; /bin/ping -c 1 192.0.2.1",
+        "${${lower:j}ndi:x}",
+        "../../../etc/passwd",
+    ],
+)
+def test_what_no_browser_writes_is_a_program(text: str):
+    assert read(text).program == "unknown"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Spotify/8.7.70 iOS/16.0 (iPhone14,8)",
+        "Garmin Venu 2S/17.4",
+        "Xiaoyuzhou/1.9.0",
+        "Megaphone.fm",
+        "Bullhorn (https://bullhorn.fm)",
+        "Tweetbot/53300 CFNetwork/1335.0.3 Darwin/21.6.0",
+        chrome_on("Macintosh; Intel Mac OS X 10_15_7") + " PocketCasts/2.2.0 Electron/40.6.1",
+        "NRC-Nieuws/5.4.0 (com.twipemobile.nrc; build:540; Android:13; Sdk:33; Model: SM-A528B) OkHttp/4.11.0",
+        "Alcatel OT800 WAP2.0",
+        "MyBox UHD 4.1",
+        "Micromax X265",
+        "Mozilla/5.0 (Unknown; Linux armv7l) AppleWebKit/537.1+ (KHTML, like Gecko) Safari/537.1+ LG Browser/6.00.00",
+    ],
+)
+def test_an_app_or_a_device_with_a_short_name_is_a_persons(text: str):
+    assert read(text).program is None
+
+
+def test_a_crawler_that_sends_with_the_library_of_an_app_is_a_program():
+    assert read("SomeBot/1.0 (Android 13) okhttp/4.12.0").program == "SomeBot"
 
 
 def test_a_phone_whose_model_ends_in_ai_is_not_an_ai_agent():

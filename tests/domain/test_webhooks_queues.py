@@ -122,7 +122,7 @@ def test_an_organization_has_32_slots_and_all_organizations_together_256():
         sender.queues.offer(EndpointKey(1, endpoint), 0)
         queue = sender.queues.find(EndpointKey(1, endpoint))
         assert queue is not None
-        queue.window = ConcurrencyLimit(8)
+        queue.limit = ConcurrencyLimit(8)
     assert sender.fill().total() == ORGANIZATION_SLOTS
     sender.end_one(EndpointKey(1, 3))
     assert sender.fill().total() == 1
@@ -157,7 +157,7 @@ def test_no_queue_starves_behind_two_limits_at_once():
             queue = sender.queues.find(EndpointKey(number, endpoint))
             assert queue is not None
             queue.failing = endpoint % 2 == 0
-            queue.window = ConcurrencyLimit(8)
+            queue.limit = ConcurrencyLimit(8)
     served: set[EndpointKey] = set()
     for _ in range(4000):
         served |= set(sender.fill())
@@ -221,7 +221,7 @@ def test_a_queue_removed_while_it_sleeps_is_not_handed_out():
     sender.queues.offer(EndpointKey(1, 1), 500)
     queue = sender.queues.find(EndpointKey(1, 1))
     assert queue is not None
-    queue.window, queue.failing = ConcurrencyLimit(8), True
+    queue.limit, queue.failing = ConcurrencyLimit(8), True
     assert sender.queues.remove(EndpointKey(1, 1)) is queue
     assert sender.queues.all() == []
     assert sender.queues.remove(EndpointKey(1, 1)) is None
@@ -290,7 +290,7 @@ def test_an_endpoint_whose_attempts_end_early_gets_no_second_turn():
         sender.queues.offer(key, 0)
         queue = sender.queues.find(key)
         assert queue is not None
-        queue.window = ConcurrencyLimit(8)
+        queue.limit = ConcurrencyLimit(8)
     sender.fill()
     for _ in range(3):
         sender.end_one(keys[0])

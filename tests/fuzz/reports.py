@@ -116,7 +116,7 @@ def check(sent: tuple[Signals, str | None, str], found: Assessment) -> None:
     assert len({seen.signal for seen in found.observations}) == len(found.observations)
     assert all(name in EVIDENCE for seen in found.observations for name in seen.evidence)
     assert len(msgspec.json.encode(found.observations)) < 32_768, "evidence is kept with every event"
-    assert len(msgspec.msgpack.encode(found.trace)) < 32_768
+    assert len(msgspec.msgpack.encode(found.history)) < 32_768
     assert inflate(found.archive) == found.submission.signals_json
     assert found.price in {0, 500, 3000}
 

@@ -10,7 +10,7 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.operations import Batch, Changes, Following, moment_of, pack_batch, unpack_batch
+from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.store import operations
 from svc.store.invariants import violations
 from svc.store.migrations import MIGRATIONS
@@ -48,7 +48,7 @@ def test_the_bytes_of_a_batch_are_pinned():
     rows = "82" + "a26162" + "81" + "c4016b" + "c40576616c7565" + "a163" + "81" + "c404676f6e65" + "c0"
     assert packed[16:].hex() == "0000000000000005" + rows
     assert unpack_batch(packed) == PINNED
-    assert moment_of(packed) == 5
+    assert batch_time_ms(packed) == 5
 
 
 @settings(max_examples=40)

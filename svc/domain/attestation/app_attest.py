@@ -28,9 +28,10 @@ from svc.domain.attestation.authenticator_data import (
     read_assertion_data,
     read_attestation_data,
 )
-from svc.domain.attestation.cbor import CborError, read_item
+from svc.domain.attestation.cbor import read_map
 from svc.domain.attestation.certificates import (
     CERTIFICATE_ERRORS,
+    ChainFailure,
     extension_value,
     is_issued_by,
     is_valid_at,
@@ -38,19 +39,16 @@ from svc.domain.attestation.certificates import (
 )
 from svc.domain.attestation.trust import AppleTrust
 from svc.domain.model import Environment
+from svc.domain.report.values import members
 
 MAX_ATTESTATION_BYTES = 20_000
 """Those of current devices have 6,000, most of it the receipt, which is not read."""
 MAX_ASSERTION_BYTES = 4_000
 NONCE_EXTENSION = "1.2.840.113635.100.8.2"
 
-AppleChainFailure = Literal["chain_malformed", "chain_untrusted", "chain_broken", "chain_expired"]
 AppAttestFailure = Literal[
+    ChainFailure,
     "attestation_malformed",
-    "chain_malformed",
-    "chain_untrusted",
-    "chain_broken",
-    "chain_expired",
     "nonce_mismatch",
     "key_mismatch",
     "app_unexpected",
@@ -126,7 +124,7 @@ def read_assertion(
 ) -> Assertion | tuple[AppAttestFailure, ...]:
     """An assertion object as far as it goes without its key, or what is wrong with it. No bytes make it raise."""
     try:
-        found = _object(raw)
+        found = read_map(raw)
         signed, signature = found.get("authenticatorData"), found.get("signature")
         if type(signed) is not bytes or type(signature) is not bytes:
             return ("assertion_malformed",)
@@ -175,30 +173,22 @@ def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int
 def _read_attestation(raw: bytes) -> tuple[list[bytes], bytes, AuthenticatorData, AttestedCredential] | None:
     """Certificates, signed bytes and what these say; `None` for anything but an attestation object of App Attest."""
     try:
-        found = _object(raw)
-        statement, signed = found.get("attStmt"), found.get("authData")
-        if found.get("fmt") != "apple-appattest" or type(statement) is not dict or type(signed) is not bytes:
+        found = read_map(raw)
+        certificates, signed = members(found.get("attStmt")).get("x5c"), found.get("authData")
+        if found.get("fmt") != "apple-appattest" or type(certificates) is not list or type(signed) is not bytes:
             return None
-        certificates: Any = cast("dict[Any, Any]", statement).get("x5c")
-        if type(certificates) is not list or any(type(one) is not bytes for one in cast("list[Any]", certificates)):
+        if any(type(one) is not bytes for one in cast("list[Any]", certificates)):
             return None
         return cast("list[bytes]", certificates), signed, *read_attestation_data(signed)
     except ValueError:
         return None
 
 
-def _object(raw: bytes) -> dict[Any, Any]:
-    found, end = read_item(raw)
-    if type(found) is not dict or end != len(raw):
-        raise CborError("not one map")
-    return cast("dict[Any, Any]", found)
-
-
 def _nonce(signed: bytes, client_data_hash: bytes) -> bytes:
     return sha256(signed + client_data_hash).digest()
 
 
-def _verified_leaf(certificates: list[bytes], trust: AppleTrust, at_ms: int) -> x509.Certificate | AppleChainFailure:
+def _verified_leaf(certificates: list[bytes], trust: AppleTrust, at_ms: int) -> x509.Certificate | ChainFailure:
     """Step 1: a leaf and Apple's intermediate, from the root down. The root is not sent along; its own dates are its
     owner's business.
     """

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from svc.domain.attestation.attested_key import AppleEnvironment
-from svc.domain.attestation.cbor import CborError, read_item
+from svc.domain.attestation.cbor import read_item, read_map
 
 KEY_ID_BYTES = 32
 MAX_VERSION = 64
@@ -84,7 +84,7 @@ def read_attestation_data(raw: bytes) -> tuple[AuthenticatorData, AttestedCreden
 
 
 def _head(raw: bytes, end: int) -> AuthenticatorData:
-    extensions = _extensions(raw, end)
+    extensions = {} if end == len(raw) else read_map(raw, end)
     version = extensions.get("apple_bundle_version_01")
     category = extensions.get("apple_validation_category_01")
     number = int.from_bytes(category, "little") if type(category) is bytes and len(category) == 4 else None
@@ -94,15 +94,6 @@ def _head(raw: bytes, end: int) -> AuthenticatorData:
         bundle_version=version[:MAX_VERSION] if type(version) is str else None,
         distribution=None if number is None else DISTRIBUTIONS.get(number, str(number)),
     )
-
-
-def _extensions(raw: bytes, start: int) -> dict[Any, Any]:
-    if start == len(raw):
-        return {}
-    found, end = read_item(raw, start)
-    if type(found) is not dict or end != len(raw):
-        raise CborError("what follows is not one map")
-    return cast("dict[Any, Any]", found)
 
 
 def _point(key: Any) -> bytes | None:

@@ -8,7 +8,7 @@ microseconds (docs/adr/0027).
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, cast
 
 MAX_DEPTH = 6
 MAX_ITEMS = 128
@@ -31,6 +31,14 @@ def read_item(raw: bytes, start: int = 0) -> tuple[Any, int]:
     """
     reader = _Reader(raw, start)
     return reader.item(MAX_DEPTH), reader.at
+
+
+def read_map(raw: bytes, start: int = 0) -> dict[Any, Any]:
+    """The map that begins at `start` and ends with the bytes. Raises `CborError` for anything else."""
+    found, end = read_item(raw, start)
+    if type(found) is not dict or end != len(raw):
+        raise CborError("not one map")
+    return cast("dict[Any, Any]", found)
 
 
 class _Reader:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Literal
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -15,6 +16,9 @@ from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import ObjectIdentifier, SignatureAlgorithmOID
 
 MAX_CERTIFICATE_BYTES = 10_000
+
+ChainFailure = Literal["chain_malformed", "chain_untrusted", "chain_broken", "chain_expired"]
+"""What is wrong with a chain of any platform."""
 
 CERTIFICATE_ERRORS = (
     ValueError,

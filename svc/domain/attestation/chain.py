@@ -20,6 +20,7 @@ from cryptography.x509.oid import ObjectIdentifier
 
 from svc.domain.attestation.certificates import (
     CERTIFICATE_ERRORS,
+    ChainFailure,
     extension_value,
     is_issued_by,
     is_valid_at,
@@ -30,15 +31,8 @@ from svc.domain.attestation.trust import Trust, public_key
 
 MAX_CERTIFICATES = 10
 
-ChainFailure = Literal[
-    "chain_malformed",
-    "chain_untrusted",
-    "chain_broken",
-    "chain_expired",
-    "chain_revoked",
-    "description_missing",
-    "description_repeated",
-    "description_malformed",
+AndroidFailure = Literal[
+    ChainFailure, "chain_revoked", "description_missing", "description_repeated", "description_malformed"
 ]
 
 _EXTENSION = ObjectIdentifier(ATTESTATION_EXTENSION)
@@ -47,31 +41,22 @@ _PROVISIONING = ObjectIdentifier("1.3.6.1.4.1.11129.2.1.30")
 _Chain = Sequence[x509.Certificate]
 
 
-def verify_chain(certificates: Sequence[bytes], trust: Trust, at_ms: int) -> KeyDescription | ChainFailure:
+def verify_chain(certificates: Sequence[bytes], trust: Trust, at_ms: int) -> KeyDescription | AndroidFailure:
     """The key description in the leaf of a valid certificate chain, or why the chain is not valid. No bytes make it
     raise.
 
     `certificates` are DER, the leaf first and the root last. `at_ms` is the time now.
     """
-    chain = _read(certificates)
-    if chain is None:
+    if not 2 <= len(certificates) <= MAX_CERTIFICATES or len(set(certificates)) != len(certificates):
         return "chain_malformed"
+    chain = read_certificates(certificates)
     try:
-        return _verify(chain, trust, at_ms)
+        return "chain_malformed" if chain is None else _failure(chain, trust, at_ms) or _description(chain)
     except CERTIFICATE_ERRORS:
         return "chain_malformed"
 
 
-def _read(certificates: Sequence[bytes]) -> _Chain | None:
-    if not 2 <= len(certificates) <= MAX_CERTIFICATES or len(set(certificates)) != len(certificates):
-        return None
-    return read_certificates(certificates)
-
-
-def _verify(chain: _Chain, trust: Trust, at_ms: int) -> KeyDescription | ChainFailure:
-    failure = _failure(chain, trust, at_ms)
-    if failure is not None:
-        return failure
+def _description(chain: _Chain) -> KeyDescription | AndroidFailure:
     if any(extension_value(certificate, _EXTENSION) is not None for certificate in chain[1:]):
         return "description_repeated"
     raw = extension_value(chain[0], _EXTENSION)
@@ -80,7 +65,7 @@ def _verify(chain: _Chain, trust: Trust, at_ms: int) -> KeyDescription | ChainFa
     return read_key_description(raw) or "description_malformed"
 
 
-def _failure(chain: _Chain, trust: Trust, at_ms: int) -> ChainFailure | None:
+def _failure(chain: _Chain, trust: Trust, at_ms: int) -> AndroidFailure | None:
     root = chain[-1]
     if public_key(root) not in trust.roots:
         return "chain_untrusted"

@@ -7,10 +7,11 @@ What may live here: the record of a challenge and the rule by which it is taken 
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, Literal
 
 import msgspec
+
+from svc.domain.encodings import from_base64
 
 CHALLENGE_BYTES = 32
 LIFETIME_MS = 5 * 60 * 1000
@@ -68,10 +69,5 @@ def from_text(text: Any) -> bytes | None:
     """The 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid base64.
     Any JSON value may be passed.
     """
-    if type(text) is not str or len(text) != 44:
-        return None
-    try:
-        challenge = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return challenge if len(challenge) == CHALLENGE_BYTES else None
+    challenge = from_base64(text, CHALLENGE_BYTES)
+    return challenge if challenge is not None and len(challenge) == CHALLENGE_BYTES else None

@@ -6,8 +6,6 @@ a name, which stands as evidence of the signal `attestation_failed`; docs/attest
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, cast
@@ -29,6 +27,7 @@ from svc.domain.attestation.certificates import MAX_CERTIFICATE_BYTES
 from svc.domain.attestation.chain import MAX_CERTIFICATES, verify_chain
 from svc.domain.attestation.key_description import BootState, KeyDescription, KeyOrigin, SecurityLevel
 from svc.domain.attestation.trust import Trust
+from svc.domain.encodings import from_base64
 from svc.domain.model import Level, Observation, Platform
 from svc.domain.report.values import members
 
@@ -162,14 +161,14 @@ def _app_attest(
 ) -> Proof | tuple[AppAttestFailure, ...]:
     """The client data hash is SHA-256 over the challenge's 32 bytes."""
     key_id, attestation, assertion = claim.get("key_id"), claim.get("attestation"), claim.get("assertion")
-    key = _decoded(key_id, KEY_ID_BYTES)
+    key = from_base64(key_id, KEY_ID_BYTES)
     client_data_hash = sha256(challenge).digest()
     if assertion is not None:
-        raw = _decoded(assertion, MAX_ASSERTION_BYTES)
+        raw = from_base64(assertion, MAX_ASSERTION_BYTES)
         if raw is None or key is None or len(key) != KEY_ID_BYTES or attestation is not None:
             return ("assertion_malformed",)
         return read_assertion(raw, key, client_data_hash, trust.apple)
-    raw = _decoded(attestation, MAX_ATTESTATION_BYTES)
+    raw = from_base64(attestation, MAX_ATTESTATION_BYTES)
     if raw is None or key is None or len(key) != KEY_ID_BYTES:
         return ("attestation_malformed",)
     return verify_attestation(raw, key, client_data_hash, trust.apple, at_ms)
@@ -182,15 +181,5 @@ def _certificates(chain: Any) -> list[bytes] | None:
     texts = cast("list[Any]", chain)
     if not 0 < len(texts) <= MAX_CERTIFICATES:
         return None
-    certificates = [_decoded(text, MAX_CERTIFICATE_BYTES) for text in texts]
+    certificates = [from_base64(text, MAX_CERTIFICATE_BYTES) for text in texts]
     return [raw for raw in certificates if raw is not None] if None not in certificates else None
-
-
-def _decoded(text: Any, most: int) -> bytes | None:
-    """Standard base64 of at most `most` bytes; `None` for anything else."""
-    if type(text) is not str or len(text) > (most + 2) // 3 * 4:
-        return None
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None

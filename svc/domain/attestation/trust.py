@@ -2,7 +2,7 @@
 
 What may live here: the published root certificates of Android key attestation and of App Attest (`roots.pem` and
 `apple_roots.pem`, beside this module), the readers of the files that take their place, and the value that holds all of
-it. The roots of the two are kept apart: neither vouches for the other's devices. Nothing here opens a file of the
+it. The roots of the two are kept apart: neither attests the other's devices. Nothing here opens a file of the
 operator's; bytes come in.
 """
 

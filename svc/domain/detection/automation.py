@@ -220,11 +220,8 @@ def _find_stealth(traits: list[str], findings: Findings) -> None:
 
     With a contradiction in another place, or without a window, somebody took pains to look like another device.
     """
-    if not findings.driver_traces or (len(findings.places) < 2 and not traits):
-        return
-    for place, names in findings.places.items():
-        for name in names:
-            findings.add("automation", name, "proof", place)
+    if findings.driver_traces and (len(findings.places) >= 2 or traits):
+        findings.add_contradictions("automation")
 
 
 def _find_foreign_webkit(findings: Findings) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from svc.domain.detection.findings import Findings, Strength
+from svc.domain.report.values import entries_of, members
 
 Components = Mapping[str, Any]
 """Components that BotD could read: name -> value."""
@@ -49,39 +50,45 @@ def detect_botd(components: Components, findings: Findings) -> None:
 
 
 _HEADLESS = "headless_chrome"
-_PROGRAMS = (("headless", _HEADLESS), ("electron", "electron"), ("slimerjs", "slimerjs"))
+_PROGRAMS = ("headless", "electron", "slimerjs")
+
+_Rule = Callable[[Components], str | None]
+"""The kind of bot that these components show."""
 
 
-def _text(value: Any) -> str:
-    return value[:_TEXT_LIMIT].lower() if isinstance(value, str) else ""
+def _names(component: str, *words: str) -> _Rule:
+    """The rule that a text has one of these words in it: the first that it has is the kind of bot."""
+
+    def detect(components: Components) -> str | None:
+        value = components.get(component)
+        text = value[:_TEXT_LIMIT].lower() if isinstance(value, str) else ""
+        found = next((word for word in words if word in text), None)
+        return _HEADLESS if found == "headless" else found
+
+    return detect
+
+
+def _is(component: str, expected: Any, kind: str = _HEADLESS) -> _Rule:
+    """The rule that a component was read and is of this value and its type."""
+
+    def detect(components: Components) -> str | None:
+        value = components.get(component, _MISSING)
+        return kind if type(value) is type(expected) and value == expected else None
+
+    return detect
+
+
+_MISSING = object()
+_OFF_SCREEN = {"vendor": "Brian Paul", "renderer": "Mesa OffScreen"}
 
 
 def _is_number(value: Any, number: int) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == number
 
 
-def _detect_app_version(components: Components) -> str | None:
-    text = _text(components.get("appVersion"))
-    return next((kind for word, kind in _PROGRAMS if word in text), None)
-
-
-def _detect_user_agent(components: Components) -> str | None:
-    text = _text(components.get("userAgent"))
-    if "phantomjs" in text:
-        return "phantomjs"
-    return next((kind for word, kind in _PROGRAMS if word in text), None)
-
-
 def _detect_document_attributes(components: Components) -> str | None:
-    keys = components.get("documentElementKeys")
-    if not isinstance(keys, list):
-        return None
-    known = ("selenium", "webdriver", "driver")
-    return "selenium" if any(key in known for key in islice(cast("list[Any]", keys), _ITEM_LIMIT)) else None
-
-
-def _detect_error_trace(components: Components) -> str | None:
-    return "phantomjs" if "phantomjs" in _text(components.get("errorTrace")) else None
+    keys = entries_of(components.get("documentElementKeys"))[:_ITEM_LIMIT]
+    return "selenium" if any(key in ("selenium", "webdriver", "driver") for key in keys) else None
 
 
 def _detect_eval_length(components: Components) -> str | None:
@@ -96,26 +103,9 @@ def _detect_eval_length(components: Components) -> str | None:
     return "unknown" if impossible else None
 
 
-def _detect_function_bind(components: Components) -> str | None:
-    # BotD reports a `bind` that is no function as a state without a value; readers hand it on as null.
-    return "phantomjs" if "functionBind" in components and components["functionBind"] is None else None
-
-
-def _detect_languages_length(components: Components) -> str | None:
-    return _HEADLESS if components.get("languages") == [] else None
-
-
-def _detect_mime_types(components: Components) -> str | None:
-    return "unknown" if components.get("mimeTypesConsistent") is False else None
-
-
 def _detect_notification_permissions(components: Components) -> str | None:
     inconsistent = components.get("browserKind") == "chrome" and components.get("notificationPermissions") is True
     return _HEADLESS if inconsistent else None
-
-
-def _detect_plugins_array(components: Components) -> str | None:
-    return _HEADLESS if components.get("pluginsArray") is False else None
 
 
 def _detect_plugins_length(components: Components) -> str | None:
@@ -128,13 +118,9 @@ def _detect_plugins_length(components: Components) -> str | None:
 
 
 def _detect_process(components: Components) -> str | None:
-    process = components.get("process")
-    if not isinstance(process, dict):
-        return None
-    fields = cast("dict[str, Any]", process)
-    versions = fields.get("versions")
-    electron = isinstance(versions, dict) and cast("dict[str, Any]", versions).get("electron") is not None
-    return "electron" if electron or fields.get("type") == "renderer" else None
+    process = members(components.get("process"))
+    electron = members(process.get("versions")).get("electron") is not None
+    return "electron" if electron or process.get("type") == "renderer" else None
 
 
 def _detect_product_sub(components: Components) -> str | None:
@@ -144,38 +130,21 @@ def _detect_product_sub(components: Components) -> str | None:
     return "unknown" if isinstance(product, str) and product != "20030107" else None
 
 
-def _detect_web_driver(components: Components) -> str | None:
-    return _HEADLESS if components.get("webDriver") is True else None
-
-
-def _detect_web_gl(components: Components) -> str | None:
-    return _HEADLESS if components.get("webGL") == {"vendor": "Brian Paul", "renderer": "Mesa OffScreen"} else None
-
-
-def _detect_window_external(components: Components) -> str | None:
-    return "sequentum" if "sequentum" in _text(components.get("windowExternal")) else None
-
-
 def _detect_window_size(components: Components) -> str | None:
-    size = components.get("windowSize")
     # A tab that was opened in the background has no outer size either, until it is looked at.
-    if components.get("documentFocus") is not True or not isinstance(size, dict):
+    if components.get("documentFocus") is not True:
         return None
-    sides = cast("dict[str, Any]", size)
+    sides = members(components.get("windowSize"))
     return _HEADLESS if _is_number(sides.get("outerWidth"), 0) and _is_number(sides.get("outerHeight"), 0) else None
 
 
 def _detect_distinctive_properties(components: Components) -> str | None:
-    properties = components.get("distinctiveProps")
-    if not isinstance(properties, dict):
-        return None
-    pairs = islice(cast("dict[str, Any]", properties).items(), _ITEM_LIMIT)
+    pairs = islice(members(components.get("distinctiveProps")).items(), _ITEM_LIMIT)
     return next((name for name, value in pairs if value is True), None)
 
 
 class _Detector(msgspec.Struct, frozen=True):
-    detect: Callable[[Components], str | None]
-    """The kind of bot that it recognises in these components."""
+    detect: _Rule
     signal: str | None
     """`None`: it also fires on people."""
     evidence: str = ""
@@ -184,28 +153,33 @@ class _Detector(msgspec.Struct, frozen=True):
 
 
 DETECTORS = {
-    "detectAppVersion": _Detector(_detect_app_version, "headless", "botd_app_version", subject="user_agent"),
+    "detectAppVersion": _Detector(
+        _names("appVersion", *_PROGRAMS), "headless", "botd_app_version", subject="user_agent"
+    ),
     "detectDocumentAttributes": _Detector(_detect_document_attributes, "automation", "botd_document_attributes"),
-    "detectErrorTrace": _Detector(_detect_error_trace, "automation", "botd_error_trace"),
+    "detectErrorTrace": _Detector(_names("errorTrace", "phantomjs"), "automation", "botd_error_trace"),
     # A person whose Firefox calls itself Chrome trips the two rules about the engine: that alone is no driver.
     "detectEvalLengthInconsistency": _Detector(_detect_eval_length, "engine_mismatch", "botd_eval_length", "proof"),
-    "detectFunctionBind": _Detector(_detect_function_bind, "automation", "botd_function_bind"),
-    "detectLanguagesLengthInconsistency": _Detector(
-        _detect_languages_length, "headless", "botd_languages_length", "proof"
-    ),
+    # BotD reports a `bind` that is no function as a state without a value; readers hand it on as null.
+    "detectFunctionBind": _Detector(_is("functionBind", None, "phantomjs"), "automation", "botd_function_bind"),
+    "detectLanguagesLengthInconsistency": _Detector(_is("languages", []), "headless", "botd_languages_length", "proof"),
     "detectNotificationPermissions": _Detector(
         _detect_notification_permissions, "headless", "botd_notification_permissions", "proof"
     ),
-    "detectPluginsArray": _Detector(_detect_plugins_array, "automation", "botd_plugins_array", "proof"),
+    "detectPluginsArray": _Detector(_is("pluginsArray", False), "automation", "botd_plugins_array", "proof"),
     # People who let Chromium download documents instead of showing them have no plugins: what else is missing decides.
     "detectPluginsLengthInconsistency": _Detector(_detect_plugins_length, None),
     "detectProcess": _Detector(_detect_process, "automation", "botd_process"),
-    "detectUserAgent": _Detector(_detect_user_agent, "headless", "botd_user_agent", subject="user_agent"),
-    "detectWebDriver": _Detector(_detect_web_driver, "automation", "botd_webdriver"),
-    "detectWebGL": _Detector(_detect_web_gl, "headless", "botd_webgl", "proof"),
-    "detectWindowExternal": _Detector(_detect_window_external, "automation", "botd_window_external"),
+    "detectUserAgent": _Detector(
+        _names("userAgent", "phantomjs", *_PROGRAMS), "headless", "botd_user_agent", subject="user_agent"
+    ),
+    "detectWebDriver": _Detector(_is("webDriver", True), "automation", "botd_webdriver"),
+    "detectWebGL": _Detector(_is("webGL", _OFF_SCREEN), "headless", "botd_webgl", "proof"),
+    "detectWindowExternal": _Detector(_names("windowExternal", "sequentum"), "automation", "botd_window_external"),
     "detectWindowSize": _Detector(_detect_window_size, "headless", "botd_window_size", "proof"),
-    "detectMimeTypesConsistent": _Detector(_detect_mime_types, "automation", "botd_mime_types", "proof"),
+    "detectMimeTypesConsistent": _Detector(
+        _is("mimeTypesConsistent", False, "unknown"), "automation", "botd_mime_types", "proof"
+    ),
     "detectProductSub": _Detector(_detect_product_sub, "engine_mismatch", "botd_product_sub", "proof"),
     "detectDistinctiveProperties": _Detector(
         _detect_distinctive_properties, "automation", "botd_distinctive_properties"

@@ -92,6 +92,16 @@ def _system(text: str, *, ios: bool, android: bool) -> System | None:
     return "unix" if "Linux" in text or "CrOS" in text or "X11" in text else None
 
 
+COMPARED = {"system": "os_mismatch", "engine": "engine_mismatch", "version": "browser_tampering"}
+"""What two texts of one browser must say alike -> the signal where they do not."""
+
+
+def differ(one: Claimed, other: Claimed, part: str) -> bool:
+    """Whether both say a part of `COMPARED`, and say it differently."""
+    said, also_said = getattr(one, part), getattr(other, part)
+    return bool(said and also_said and said != also_said)
+
+
 def system_of_connection(seen: str | None) -> System | None:
     """The group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or `Linux
     3.x`; `None` where it names none of the three.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.domain.detection.claimed import Claimed, read_claimed, system_of_platform
+from svc.domain.detection.claimed import COMPARED, Claimed, differ, read_claimed, system_of_platform
 from svc.domain.detection.findings import Findings
 from svc.domain.model import Attribute, Claims, Report
 
@@ -36,12 +36,9 @@ def _compare_agents(name: str, claims: Claims, answers: dict[str, Any], claimed:
     if system is not None and outer_system is not None and system != outer_system:
         findings.contradict(name, "os_mismatch", f"platform_in_{name}")
     outer = read_claimed(claims.user_agent) if claims.user_agent else claimed
-    if inner.system is not None and outer.system is not None and inner.system != outer.system:
-        findings.contradict(name, "os_mismatch", f"user_agent_system_in_{name}")
-    if inner.engine is not None and outer.engine is not None and inner.engine != outer.engine:
-        findings.contradict(name, "engine_mismatch", f"user_agent_engine_in_{name}")
-    elif inner.version and outer.version and inner.version != outer.version:
-        findings.contradict(name, "browser_tampering", f"user_agent_version_in_{name}")
+    for part in COMPARED:
+        if differ(inner, outer, part):
+            findings.contradict(name, COMPARED[part], f"user_agent_{part}_in_{name}")
 
 
 def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed: Claimed, findings: Findings) -> None:

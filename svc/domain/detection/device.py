@@ -8,22 +8,13 @@ them, since companies look into the connections of their own phones.
 
 from __future__ import annotations
 
-from svc.domain.detection.findings import Findings, Strength
+from svc.domain.detection.findings import Findings
 from svc.domain.model import Report
+from svc.domain.report.native import FLAGS
 
-SIGNALS: dict[str, tuple[str, Strength]] = {
-    "app_tampering": ("app_tampering", "proof"),
-    "cloned_app": ("cloned_app", "proof"),
-    "emulator": ("emulator", "proof"),
-    "frida": ("frida", "definitive"),
-    "jailbroken": ("jailbroken", "proof"),
-    "location_spoofing": ("location_spoofing", "proof"),
-    "mitm": ("mitm_attack", "proof"),
-    "rooted": ("rooted", "proof"),
-    "simulator": ("simulator", "definitive"),
-    "vpn_active": ("vpn_auxiliary_mobile", "proof"),
-}
-"""Flag of a report -> signal, and what the flag proves."""
+SIGNALS = {**{flag: flag for flag in FLAGS}, "mitm": "mitm_attack", "vpn_active": "vpn_auxiliary_mobile"}
+"""Flag of a report -> its signal."""
+_DEFINITIVE = frozenset({"frida", "simulator"})
 
 RECENT_MS = 7 * 24 * 3600 * 1000
 """How long a factory reset is recent (signals.md 2)."""
@@ -34,10 +25,8 @@ def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None
     Which exist on a platform the catalogue knows.
     """
     for name in report.device_flags:
-        known = SIGNALS.get(name)
-        if known is not None:
-            signal, strength = known
-            findings.add(signal, f"sdk_{name}", strength)
+        if name in SIGNALS:
+            findings.add(SIGNALS[name], f"sdk_{name}", "definitive" if name in _DEFINITIVE else "proof")
     if _was_reset_lately(report, at_ms):
         findings.add("factory_reset", "sdk_factory_reset_at")
 

@@ -5,6 +5,7 @@ What may live here: the collecting of findings into observations. What to look f
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Literal
 
 from svc.domain.model import Level, Observation, Platform
@@ -25,36 +26,35 @@ class Findings:
     """
 
     def __init__(self) -> None:
-        self.places: dict[str, list[str]] = {}
+        self.places: defaultdict[str, dict[str, None]] = defaultdict(dict)
         """Place -> names of the checks that contradict there, both in the order found."""
         self.driver_traces: list[str] = []
         """Contradictions that stealth tools leave in one particular way."""
-        self._evidence: dict[str, list[str]] = {}
-        self._proofs: dict[str, list[str]] = {}
+        self._evidence: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._proofs: defaultdict[str, set[str]] = defaultdict(set)
         self._settled: set[str] = set()
 
     def add(self, signal: str, evidence: str, strength: Strength = "proof", subject: str | None = None) -> None:
         """Record that the check `evidence` fired `signal`. Two `proof`s make it certain unless they have one `subject`,
         which is the check itself unless named. A check that is recorded twice counts once.
         """
-        names = self._evidence.setdefault(signal, [])
-        if evidence not in names:
-            names.append(evidence)
+        self._evidence[signal][evidence] = None
         if strength == "definitive":
             self._settled.add(signal)
         elif strength == "proof":
-            subjects = self._proofs.setdefault(signal, [])
-            subject = subject or evidence
-            if subject not in subjects:
-                subjects.append(subject)
+            self._proofs[signal].add(subject or evidence)
 
     def contradict(self, place: str, signal: str | None, evidence: str, strength: Strength = "proof") -> None:
         """Record that the report contradicts itself at `place`; with a `signal`, as `add` does."""
-        names = self.places.setdefault(place, [])
-        if evidence not in names:
-            names.append(evidence)
+        self.places[place][evidence] = None
         if signal is not None:
             self.add(signal, evidence, strength)
+
+    def add_contradictions(self, signal: str) -> None:
+        """Record that every contradiction so far fired `signal`: one proof for each place."""
+        for place, names in self.places.items():
+            for name in names:
+                self.add(signal, name, "proof", place)
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
         """One observation per signal that exists on `platform`, in catalogue order. Confidence: high for a `definitive`
@@ -67,7 +67,7 @@ class Findings:
         )
 
     def _confidence(self, signal: str) -> Level:
-        proofs = len(self._proofs.get(signal, ()))
+        proofs = len(self._proofs[signal])
         if signal in self._settled or proofs >= 2:
             return "high"
         return "medium" if proofs else "low"

@@ -1,4 +1,4 @@
-"""What people do against being recognised, and what they open to look behind the page: each innocent by itself.
+"""What people do against being identified, and what they open to look behind the page: each innocent by itself.
 
 What may live here: checks on what the report says of private modes, masked values and developer tools.
 """

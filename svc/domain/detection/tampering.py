@@ -7,7 +7,7 @@ contradiction, so that many contradictions in one place count as one, and three 
 from __future__ import annotations
 
 from svc.domain.detection import contexts, engine, hints
-from svc.domain.detection.claimed import Claimed, is_overridden, read_claimed, system_of_platform
+from svc.domain.detection.claimed import COMPARED, Claimed, differ, is_overridden, read_claimed, system_of_platform
 from svc.domain.detection.findings import TOO_MANY_PLACES, Findings
 from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
@@ -46,9 +46,7 @@ def conclude(findings: Findings) -> None:
     2). To be called after all other checks.
     """
     if len(findings.places) >= TOO_MANY_PLACES:
-        for place, names in findings.places.items():
-            for name in names:
-                findings.add("anti_detect_browser", name, "proof", place)
+        findings.add_contradictions("anti_detect_browser")
 
 
 def _compare_systems(report: Report, claimed: Claimed, findings: Findings) -> None:
@@ -106,12 +104,9 @@ def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) ->
     """The page and the header of one browser say the same user agent, or nearly."""
     if facts.user_agent and claims.user_agent and facts.user_agent != claims.user_agent:
         header, page = read_claimed(facts.user_agent), read_claimed(claims.user_agent)
-        if header.system and page.system and header.system != page.system:
-            findings.contradict("headers", "os_mismatch", "page_system_vs_header")
-        if header.engine and page.engine and header.engine != page.engine:
-            findings.contradict("headers", "engine_mismatch", "page_engine_vs_header")
-        if header.version and page.version and header.version != page.version:
-            findings.contradict("headers", "browser_tampering", "page_version_vs_header")
+        for part in COMPARED:
+            if differ(header, page, part):
+                findings.contradict("headers", COMPARED[part], f"page_{part}_vs_header")
     if claims.languages and facts.accept_language:
         first = claims.languages[0][:2].lower()
         accepted = facts.accept_language[:256].lower()

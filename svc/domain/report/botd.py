@@ -44,7 +44,7 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     """The values of the components that could be read, cut to a bounded size."""
     del taken
     components = members(signals.get("botd"))
-    recognised = False
+    is_botd = False
     readable: Signals = {}
     budget = _Budget(MAX_VALUES)
     for name, component in islice(components.items(), MAX_COMPONENTS):
@@ -52,12 +52,12 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
         state = fields.get("state")
         if type(state) is not int or len(name) > 64:
             continue
-        recognised = True
+        is_botd = True
         if state == SUCCESS:
             value = _bounded(fields.get("value"), 0, budget)
             if value is not None and is_unicode(name):
                 readable[name] = value
-    if not recognised:
+    if not is_botd:
         return None
     return ReportPart({"value": readable, "state": {"webGL": members(components.get("webGL")).get("state")}})
 

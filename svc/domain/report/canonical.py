@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svc.domain.data import read_tables
 from svc.domain.model import Attribute, ClientHints
 from svc.domain.report.brands import read_brands
 from svc.domain.report.gpu import canonical_gpu
@@ -43,32 +44,7 @@ PREFERENCE_NAMES = ("contrast", "forcedColors", "invertedColors", "monochrome", 
 PREFERENCES = "{" + ",".join(PREFERENCE_NAMES) + "}"
 """Members in the order of `preferences`."""
 
-_RENAMED_ZONES = {
-    "Africa/Asmera": "Africa/Asmara",
-    "America/Buenos_Aires": "America/Argentina/Buenos_Aires",
-    "America/Catamarca": "America/Argentina/Catamarca",
-    "America/Cordoba": "America/Argentina/Cordoba",
-    "America/Fort_Wayne": "America/Indiana/Indianapolis",
-    "America/Godthab": "America/Nuuk",
-    "America/Indianapolis": "America/Indiana/Indianapolis",
-    "America/Jujuy": "America/Argentina/Jujuy",
-    "America/Louisville": "America/Kentucky/Louisville",
-    "America/Mendoza": "America/Argentina/Mendoza",
-    "Asia/Calcutta": "Asia/Kolkata",
-    "Asia/Katmandu": "Asia/Kathmandu",
-    "Asia/Rangoon": "Asia/Yangon",
-    "Asia/Saigon": "Asia/Ho_Chi_Minh",
-    "Atlantic/Faeroe": "Atlantic/Faroe",
-    "Etc/GMT": "UTC",
-    "Etc/UCT": "UTC",
-    "Etc/UTC": "UTC",
-    "Europe/Kiev": "Europe/Kyiv",
-    "GMT": "UTC",
-    "Pacific/Enderbury": "Pacific/Kanton",
-    "Pacific/Ponape": "Pacific/Pohnpei",
-    "Pacific/Truk": "Pacific/Chuuk",
-}
-"""Old names that browsers still report for a while after the zone was renamed (IANA tz database, `backward`)."""
+_RENAMED_ZONES = read_tables("zones", dict[str, str])
 
 _OFF_ALWAYS: tuple[Any, ...] = (None, False, 0)
 _NO_HINTS = ClientHints()
@@ -257,7 +233,9 @@ FOLLOWING = {
 
 
 def complete(reading: Reading) -> None:
-    """Adds the attributes that follow from claims and parts, except those that the adapter's table gave."""
+    """Add to `reading`, in place, the attributes of `FOLLOWING` whose fields it has, as canonical text. `PLUGINS` and
+    `HARDWARE` that the adapter's table gave stay; `frame`, `plugin_count` and a leaf for the exact memory may be added.
+    """
     claims, attributes, parts = reading.claims, reading.attributes, reading.parts
     _add_hardware(reading)
     _add_screen(reading)

@@ -75,7 +75,7 @@ class _Walk:
                 return
 
     def _visit(self, path: str, value: Any, depth: int) -> bool:
-        """Whether there is room for more."""
+        """Whether more may be added."""
         self.left -= 1
         found = self.found
         if self.left < 0 or len(found) >= MAX_FOUND:

@@ -1,18 +1,20 @@
 """Readers of one JSON value: a value of the type that was asked for, or `None`.
 
 What may live here: total functions of a single decoded JSON value. They never raise: reports come from machines that
-nobody vouches for, and a wrong type means the same as a missing value, "not compared".
+nobody has verified, and a wrong type means the same as a missing value, "not compared".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
 from blake3 import blake3
+
+from svc.domain.timestamps import unix_ms
 
 MAX_LIST = 512
 """Entries of one list that are looked at. The longest honest one, of fonts, has some 300."""
@@ -28,8 +30,6 @@ _NO_MEMBERS: dict[str, Any] = {}
 """Never written to."""
 _LAST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _SORTED_JSON = msgspec.json.Encoder(order="sorted")
 
@@ -65,7 +65,7 @@ short_text = text_of(64)
 
 
 def first_of(convert: Converter) -> Converter:
-    """A converter of several values to the first that is usable, as `convert` reads it."""
+    """A converter of several values to the first that `convert` gives a result for; `None` where there is none."""
 
     def first(*given: Any) -> Any:
         for value in given:
@@ -97,7 +97,10 @@ def above_zero(spelled: str) -> Converter:
 
 
 def pattern(template: str, *converts: Converter, needs: int, missing: str | None = None) -> Converter:
-    """A converter of as many values to one text; of the first `needs` values one must be usable."""
+    """A converter of as many values as there are `converts` to one text of at most 64 characters, longer ones hashed:
+    `template` (of `str.format`) filled with the results, `missing` in the place of those that are `None`. The result is
+    `None` unless one of the first `needs` values is usable.
+    """
     nothing = [None] * needs
 
     def joined(*given: Any) -> str | None:
@@ -173,12 +176,15 @@ def size(width: Any, height: Any) -> tuple[float, float] | None:
 
 
 def epoch_ms(value: Any) -> int | None:
-    """RFC 3339 text with an offset, or milliseconds since 1970; up to the year 9999."""
+    """RFC 3339 text with an offset, or milliseconds since 1970; up to the year 9999.
+
+    As Unix milliseconds, rounded down; `None` for any other value.
+    """
     if type(value) is str:
         if len(value) > 40 or _RFC_3339.fullmatch(value) is None:
             return None
         try:
-            moment = (datetime.fromisoformat(value.upper()) - _EPOCH) // _MILLISECOND
+            moment = unix_ms(datetime.fromisoformat(value.upper()))
         except ValueError:
             return None
     else:
@@ -190,7 +196,9 @@ def epoch_ms(value: Any) -> int | None:
 
 
 def shown(value: float) -> str:
-    """A number as text, the same for 8 and 8.0."""
+    """A finite number as its shortest text, the same for 8 and 8.0. Raises `ValueError` or `OverflowError` for others,
+    which `number` lets none of pass.
+    """
     return str(int(value)) if value == int(value) else repr(value)
 
 

@@ -63,6 +63,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     search_engines: tuple[_Pattern, ...]
     neither: tuple[_Pattern, ...]
     peoples_patterns: frozenset[str]
+    peoples_names: tuple[str, ...]
     words: tuple[str, ...]
 
 
@@ -75,10 +76,10 @@ _AI_NAME = (
 _SEARCH_TAG, _AI_TAG = "search-engine", "ai-crawler"
 
 _INNOCENT = re.compile(
-    r"cubot|botech|caboto|abbott?|talbot|_botdugls|turbotab|mozacfetch|camscanner|downloadmanager|libwww-fm",
+    r"cubot|botech|caboto|abbott?|talbot|_botdugls|turbotab|tweetbot|mozacfetch|camscanner|downloadmanager|libwww-fm",
     re.IGNORECASE,
 )
-"""Phones, televisions and companies whose names look like a program's."""
+"""Phones, televisions, companies and apps whose names look like a program's."""
 
 _BROWSER_STARTS = ("Mozilla/", "Opera/", "Dalvik/", "mozilla/")
 _MODEL = re.compile(r"(?>[^()]*?Android)[^;()]*+(;(?:[^()]|\([^()]*+\))*+)\)", re.IGNORECASE)
@@ -92,11 +93,27 @@ _ALONE = re.compile(r"Mozilla/\d\.\d,? +\(?([\w.!-]+(?:/[\d.]+)?)\)?")
 _BARE = re.compile(r"[A-Za-z0-9_.!-]+(?: [A-Za-z0-9_.!-]+){0,3}(?:/v?[\d.]+[a-z]?)?")
 _APP = re.compile(
     r"\bapp\b|\bios\b|android|iphone|ipad|ipod|watch ?os|smarttv|smart-tv|podc|pod[a-z]{3}|casts?\b|player|music|radio"
-    r"|tuner|spotify|xbmc|kodi|mosaic|midp|cldc|ucweb|browser|nokia|samsung|blackberry|sonyericsson|motorola"
+    r"|fm\b|(?:\b|_)u?hd\b|\bwap ?\d\.\d|tuner|spotify|xbmc|kodi|mosaic|midp|cldc|ucweb|browser|nokia|samsung"
+    r"|blackberry|sonyericsson|motorola"
     r"|^(?:lg|mot|sec|zte|sie)-|apple|tv\b|obigo|maui|brew|profile|lynx|links|w3m|elinks|dillo|sonos|outlook|office|itunes|darwin|windows",
     re.IGNORECASE,
 )
-"""What apps and old phones write of themselves, who have bare names and addresses as programs have."""
+"""What apps, televisions and old phones write of themselves, who have bare names and addresses as programs have."""
+
+_BARE_DEVICE = re.compile(r"[A-Z][A-Za-z]+[ -]?[A-Z]\d{3,4}")
+"""All that some old phones send."""
+
+_ON_LIBRARY = re.compile(r"((?!Mozilla|Dalvik)[^/()]+/[\d.]+ \([^()]*\bandroid[^()]*\)) okhttp/[\d.]+", re.IGNORECASE)
+"""An app that names itself and its phone before the library that it sends with."""
+
+_OF_NO_BROWSER = re.compile(
+    r"\(Unknown; Linux (?:x86_64|i\d86)\)|<\?|\?>|<script|\$\{|\(\) ?\{ ?:|\.\./\.\./", re.IGNORECASE
+)
+"""What no person's browser writes: the platform of Qt's WebKit on a computer without screen, and code that is to be run
+by the reader: PHP, script, Log4Shell (CVE-2021-44228), Shellshock (CVE-2014-6271), paths upwards.
+"""
+
+_COMPATIBLE_WORD = "compatible; "
 
 _FIRST = re.compile(r"[\w.!-]+(?: [A-Z][\w.!-]*)*")
 
@@ -108,7 +125,8 @@ def find_program(text: str) -> Program | None:
     """The crawler, library or other program that a user agent names; `None` for browsers and apps. The text must be
     valid Unicode.
     """
-    text = _without_model(text)
+    on_library = _ON_LIBRARY.fullmatch(text)
+    text = _without_model(on_library[1] if on_library is not None else text)
     for _ in range(_ATTEMPTS):
         found = _resolver()(text, ua_parser.Domain.USER_AGENT).user_agent
         if found is None:
@@ -125,9 +143,13 @@ def find_program(text: str) -> Program | None:
 
 def _spoken_name(word: str, text: str) -> str:
     """The word that gave a program away, unless it stands in an address behind the program's name."""
-    named = _COMPATIBLE.search(text) if f"/{word}" in text else None
-    name = named[1] if named is not None and named[1] else _VERSION.sub("", word.strip(" -._)"))
-    return name[:NAME_LENGTH] or "unknown"
+    if f"/{word}" in text:
+        named = _COMPATIBLE.search(text)
+        if named is not None and named[1]:
+            return named[1][:NAME_LENGTH]
+        if not text.startswith(_BROWSER_STARTS):
+            return _first_words(text)
+    return _VERSION.sub("", word.strip(" -._)"))[:NAME_LENGTH] or "unknown"
 
 
 def _without_model(text: str) -> str:
@@ -145,16 +167,24 @@ def _by_form(text: str) -> Program | None:
         found = _COMPATIBLE.search(text)
         if found is not None:
             return Program((found[1] or "unknown")[:NAME_LENGTH])
+    if _OF_NO_BROWSER.search(text) is not None:
+        return Program("unknown")
     if text.startswith(_BROWSER_STARTS):
-        if len(text) <= NAME_LENGTH:
-            found = _ALONE.fullmatch(text)
-            if found is not None and _APP.search(text) is None:
-                return Program(found[1])
-        if ("://" in text or "www." in text or "@" in text) and _ADDRESS.search(text) is not None:
-            return Program("unknown")
-        return None
-    if (_BARE.fullmatch(text) or _ADDRESS.search(text)) and _APP.search(text) is None:
+        return _beside_browser(text)
+    peoples = _BARE_DEVICE.fullmatch(text) or _peoples_names().match(text)
+    if ((_BARE.fullmatch(text) and not peoples) or _ADDRESS.search(text)) and _APP.search(text) is None:
         return Program(_first_words(text))
+    return None
+
+
+def _beside_browser(text: str) -> Program | None:
+    """By what stands behind the name of a browser: nothing but a name, or an address."""
+    if len(text) <= NAME_LENGTH:
+        found = _ALONE.fullmatch(text)
+        if found is not None and _APP.search(text) is None:
+            return Program(found[1])
+    if ("://" in text or "www." in text or "@" in text) and _ADDRESS.search(text) is not None:
+        return Program("unknown")
     return None
 
 
@@ -169,13 +199,18 @@ def _listed(index: int, text: str) -> Program:
     if program.name:
         return program
     found = re.search(patterns[index], text)
-    name = _VERSION.sub("", found[0].partition(" (")[0].strip(" /();^")) if found else ""
+    name = _VERSION.sub("", found[0].partition(" (")[0].removeprefix(_COMPATIBLE_WORD).strip(" /();^")) if found else ""
     return msgspec.structs.replace(program, name=name[:NAME_LENGTH] or "unknown")
 
 
 @cache
 def _tables() -> _Tables:
     return read_tables("crawlers", _Tables)
+
+
+@cache
+def _peoples_names() -> re.Pattern[str]:
+    return re.compile(rf"(?i:{'|'.join(map(re.escape, _tables().peoples_names))})(?![a-z])")
 
 
 @cache
@@ -187,7 +222,7 @@ def _known() -> tuple[list[Program], list[str]]:
     ]
     known += [(Program(row.name), row.pattern) for row in tables.neither]
     known += [(Program(row.name, "search_crawler", row.operator), row.pattern) for row in tables.search_engines]
-    known.append((Program("", "ai_bot"), rf"^(?:{'|'.join(tables.ai_words)})/\d"))
+    known.append((Program("", "ai_bot"), rf"(?:^|{_COMPATIBLE_WORD})(?:{'|'.join(tables.ai_words)})/\d"))
     known.append((Program("", "ai_bot"), _AI_NAME))
     for entry in crawleruseragents.CRAWLER_USER_AGENTS_DATA:
         pattern, tags = str(entry["pattern"]), entry.get("tags", ())

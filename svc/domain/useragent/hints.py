@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from svc.domain.model import ClientHints
 from svc.domain.report.brands import is_grease
@@ -25,16 +26,11 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
     """
     if not any(name in headers for name in _HEADERS):
         return _NO_HINTS
-    full = _brands(headers.get("sec-ch-ua-full-version-list"))
-    return ClientHints(
-        brands=full or _brands(headers.get("sec-ch-ua")),
-        grease=_grease(headers.get("sec-ch-ua")),
-        mobile={"?1": True, "?0": False}.get((headers.get("sec-ch-ua-mobile") or "")[:8].strip()),
-        platform=_string(headers.get("sec-ch-ua-platform")),
-        platform_version=_string(headers.get("sec-ch-ua-platform-version")),
-        architecture=_string(headers.get("sec-ch-ua-arch")),
-        model=_string(headers.get("sec-ch-ua-model")),
-    )
+    full, _ = _brands(headers.get("sec-ch-ua-full-version-list"))
+    brands, invented = _brands(headers.get("sec-ch-ua"))
+    texts: dict[str, Any] = {field: _string(headers.get(name)) for field, name in _TEXTS.items()}
+    mobile = {"?1": True, "?0": False}.get((headers.get("sec-ch-ua-mobile") or "")[:8].strip())
+    return ClientHints(brands=full or brands, grease=invented, mobile=mobile, **texts)
 
 
 def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
@@ -50,35 +46,25 @@ def joined(reported: ClientHints, sent: ClientHints) -> ClientHints:
     return ClientHints(
         brands=sent.brands if versionless and sent.brands else reported.brands,
         mobile=sent.mobile if reported.mobile is None else reported.mobile,
-        platform=reported.platform or sent.platform,
-        platform_version=reported.platform_version or sent.platform_version,
-        architecture=reported.architecture or sent.architecture,
-        model=reported.model or sent.model,
+        **{field: getattr(reported, field) or getattr(sent, field) for field in _TEXTS},
     )
 
 
-_HEADERS = (
-    "sec-ch-ua",
-    "sec-ch-ua-platform",
-    "sec-ch-ua-mobile",
-    "sec-ch-ua-full-version-list",
-    "sec-ch-ua-platform-version",
-    "sec-ch-ua-arch",
-    "sec-ch-ua-model",
-)
+_TEXTS = {
+    "platform": "sec-ch-ua-platform",
+    "platform_version": "sec-ch-ua-platform-version",
+    "architecture": "sec-ch-ua-arch",
+    "model": "sec-ch-ua-model",
+}
+"""Field of `ClientHints` -> header that has one quoted string."""
+_HEADERS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-full-version-list", *_TEXTS.values())
 
 
-def _brands(value: str | None) -> tuple[tuple[str, str], ...]:
-    if not value:
-        return ()
-    found = _BRAND.findall(value[:LONGEST_HEADER])[:MAX_BRANDS]
-    return tuple((_unescaped(brand), version) for brand, version in found if not is_grease(_unescaped(brand)))
-
-
-def _grease(value: str | None) -> str | None:
-    """The brand that the browser invented, as written."""
-    found = (_unescaped(brand) for brand, _ in _BRAND.findall((value or "")[:LONGEST_HEADER])[:MAX_BRANDS])
-    return next((brand for brand in found if is_grease(brand)), None)
+def _brands(value: str | None) -> tuple[tuple[tuple[str, str], ...], str | None]:
+    """(brand, version) of each, and the brand that the browser invented, as written."""
+    found = [(_unescaped(brand), version) for brand, version in _BRAND.findall((value or "")[:LONGEST_HEADER])]
+    invented = (brand for brand, _ in found[:MAX_BRANDS] if is_grease(brand))
+    return tuple(pair for pair in found[:MAX_BRANDS] if not is_grease(pair[0])), next(invented, None)
 
 
 def _string(value: str | None) -> str | None:

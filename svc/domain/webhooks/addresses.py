@@ -103,14 +103,14 @@ def read_target(url: str) -> Target | None:
     return Target(host, int(port.removeprefix(":") or 443), authority, path)
 
 
-def may_use(port: int, reach: TargetPolicy) -> bool:
+def may_use(port: int, policy: TargetPolicy) -> bool:
     """Whether webhooks may be sent to this port: 443, any above 1023, and those that the operator allows (decisions
     8.7).
     """
-    return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in reach.ports
+    return port == ALWAYS_PORT or port >= FIRST_FREE_PORT or port in policy.ports
 
 
-def addresses_to_dial(answers: Iterable[str], reach: TargetPolicy) -> tuple[Address, ...] | None:
+def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Address, ...] | None:
     """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
@@ -118,19 +118,19 @@ def addresses_to_dial(answers: Iterable[str], reach: TargetPolicy) -> tuple[Addr
     addresses: list[Address] = []
     for answer in answers:
         address = read_address(answer)  # a scoped address (`fe80::1%eth0`) is none
-        if address is None or not may_dial(address, reach):
+        if address is None or not may_dial(address, policy):
             return None
         addresses.append(address)
     return tuple(addresses)
 
 
-def may_dial(address: Address, reach: TargetPolicy) -> bool:
+def may_dial(address: Address, policy: TargetPolicy) -> bool:
     """Whether webhooks may be sent to this address: a public one of another machine, or one in a network that the
     operator opened, but never a metadata service (decisions 8.7).
     """
-    if is_public(address) and not reach.is_own(address):
+    if is_public(address) and not policy.is_own(address):
         return True
-    return address not in _NEVER and any(address in network for network in reach.networks)
+    return address not in _NEVER and any(address in network for network in policy.networks)
 
 
 def metadata_opened(networks: Networks) -> str | None:

@@ -6,10 +6,10 @@ is found by, with an HMAC over it, the list and the organization, base64url with
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
 from typing import Literal
+
+from svc.domain.encodings import seal, unseal
 
 List = Literal["deliveries", "sdk_keys", "proxy_keys", "events", "visitors", "audit"]
 """A cursor of one list is none of another."""
@@ -27,26 +27,15 @@ def write_cursor(key: bytes, which: List, organization: int, row: bytes) -> str:
     """The cursor of the page that follows this row: opaque text, authenticated for this list and organization. `key`
     comes from `cursors_key`.
     """
-    return _text(row + _mac(key, which, organization, row))
+    return seal(key, row, _MAC_LENGTH, _context(which, organization))
 
 
 def read_cursor(key: bytes, which: List, organization: int, text: str) -> bytes | None:
     """The row that a cursor names, or `None` for text that was not made by `write_cursor` for this list and
     organization.
     """
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if _text(raw) != text:  # another spelling: padding, or bits behind the last byte
-        return None
-    row, mac = raw[:-_MAC_LENGTH], raw[-_MAC_LENGTH:]
-    return row if hmac.compare_digest(mac, _mac(key, which, organization, row)) else None
+    return unseal(key, text, _MAC_LENGTH, _context(which, organization))
 
 
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _mac(key: bytes, which: List, organization: int, row: bytes) -> bytes:
-    return hmac.digest(key, which.encode() + b"\0" + organization.to_bytes(4) + row, "sha256")[:_MAC_LENGTH]
+def _context(which: List, organization: int) -> bytes:
+    return which.encode() + b"\0" + organization.to_bytes(4)

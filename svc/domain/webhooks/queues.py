@@ -1,6 +1,6 @@
 """Who may send next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
 
-The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it answers, one while it fails; an
+The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it responds, one while it fails; an
 organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. Queues with due work
 take turns. Whatever is asked here costs the same however many queues there are.
 """
@@ -8,7 +8,7 @@ take turns. Whatever is asked here costs the same however many queues there are.
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, defaultdict, deque
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -66,7 +66,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
 
     key: EndpointKey
     in_flight: dict[DeliveryKey, H] = {}
-    window: ConcurrencyLimit = ConcurrencyLimit()
+    limit: ConcurrencyLimit = ConcurrencyLimit()
     failing: bool = False
     """It has status `failing`, or has failed often enough in a row to be on the way there."""
     probes: int = 0
@@ -86,7 +86,7 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     @property
     def slots(self) -> int:
         """Deliveries that may be in flight now: one while the endpoint is failing."""
-        return 1 if self.failing else self.window.slots
+        return 1 if self.failing else self.limit.slots
 
 
 class DeliveryScheduler(Generic[H]):
@@ -97,9 +97,9 @@ class DeliveryScheduler(Generic[H]):
         self._asleep: list[tuple[int, EndpointKey]] = []
         """A heap; an entry that is not the queue's `due_ms` any more is stale."""
         self._ready: deque[EndpointQueue[H]] = deque()
-        self._behind_organization: dict[int, list[EndpointQueue[H]]] = {}
+        self._behind_organization: defaultdict[int, list[EndpointQueue[H]]] = defaultdict(list)
         self._behind_failing: deque[EndpointQueue[H]] = deque()
-        self._organization_in_flight: dict[int, int] = {}
+        self._organization_in_flight: Counter[int] = Counter()
         self._failing_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
         self._taken: dict[EndpointKey, bool] = {}
         """Those that were taken and not handed back yet, and whether they failed then: each may need a slot."""
@@ -116,7 +116,7 @@ class DeliveryScheduler(Generic[H]):
 
     def offer(self, key: EndpointKey, due_ms: int) -> None:
         """Something may be due in this queue from `due_ms` on; creates the queue where needed. Too early a time costs
-        one look, too late a time delays the delivery.
+        one poll, too late a time delays the delivery.
         """
         queue = self._by_endpoint.get(key)
         if queue is None:
@@ -131,7 +131,7 @@ class DeliveryScheduler(Generic[H]):
         """
         queue = self._by_endpoint.get(key)
         if queue is not None:
-            queue.due_ms, queue.window, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
+            queue.due_ms, queue.limit, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
             self._drop_if_idle(queue)
         return queue
 
@@ -155,7 +155,7 @@ class DeliveryScheduler(Generic[H]):
                 self._due(queue, queue.due_ms)
             elif self._slots_taken(queue.key.organization) >= self.organization_slots:
                 queue.queued = True
-                self._behind_organization.setdefault(queue.key.organization, []).append(queue)
+                self._behind_organization[queue.key.organization].append(queue)
             elif queue.failing and not self._may_try_failing():
                 queue.queued = True
                 self._behind_failing.append(queue)
@@ -172,8 +172,7 @@ class DeliveryScheduler(Generic[H]):
         del self._taken[queue.key]
         queue.in_flight[delivery] = handle
         self.in_flight += 1
-        number = queue.key.organization
-        self._organization_in_flight[number] = self._organization_in_flight.get(number, 0) + 1
+        self._organization_in_flight[queue.key.organization] += 1
         if queue.failing:
             self._failing_in_flight.add((queue.key, delivery))
         self._queue(queue)
@@ -205,10 +204,8 @@ class DeliveryScheduler(Generic[H]):
             if self._behind_failing:  # to the front: a queue that waits for these slots has had its turn before
                 self._ready.appendleft(self._behind_failing.popleft())
         number = queue.key.organization
-        left = self._organization_in_flight[number] - 1
-        if left:
-            self._organization_in_flight[number] = left
-        else:
+        self._organization_in_flight[number] -= 1
+        if not self._organization_in_flight[number]:
             del self._organization_in_flight[number]
         self._ready.extend(self._behind_organization.pop(number, ()))
         if queue.due_ms is None:
@@ -235,7 +232,7 @@ class DeliveryScheduler(Generic[H]):
 
     def _slots_taken(self, organization: int) -> int:
         taken = sum(key.organization == organization for key in self._taken)
-        return self._organization_in_flight.get(organization, 0) + taken
+        return self._organization_in_flight[organization] + taken
 
     def _may_try_failing(self) -> bool:
         return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS
@@ -247,7 +244,7 @@ class DeliveryScheduler(Generic[H]):
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
         """Where it knows nothing that a new one would not."""
-        if not queue.in_flight and queue.window == ConcurrencyLimit() and not queue.failing:
+        if not queue.in_flight and queue.limit == ConcurrencyLimit() and not queue.failing:
             self._by_endpoint.pop(queue.key, None)
 
     def _queue(self, queue: EndpointQueue[H]) -> None:
@@ -265,7 +262,7 @@ def adjust_concurrency(queue: EndpointQueue[H], result: AttemptResult, now_ms: i
 
     `failing` is what the store says of the endpoint after the attempt.
     """
-    queue.window = queue.window.after(result, recovered=result.error is None and queue.failing)
+    queue.limit = queue.limit.after(result, recovered=result.error is None and queue.failing)
     queue.failing, queue.backlogged = failing, False
     if failing:
         queue.probe_at_ms = now_ms + min(PROBE_MS << min(queue.probes, 16), LONGEST_PROBE_MS)

@@ -73,16 +73,11 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
     """Count one more refusal (or `count` of them). The event is made at once, unless one was made less than a minute
     before.
     """
-    kept = Refusals(
+    kept = body_of(
+        Refusals,
+        request,
         told_at_ms=request.occurred_at_ms if before is None else before.told_at_ms,
         count=request.count + (0 if before is None else before.count),
-        request_id=request.request_id,
-        occurred_at_ms=request.occurred_at_ms,
-        status=request.status,
-        environment=request.environment,
-        origin=request.origin,
-        ip_address=request.ip_address,
-        reason=request.reason,
     )
     if before is not None and request.occurred_at_ms < before.due_ms:
         return Noted(None, kept)

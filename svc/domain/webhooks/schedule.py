@@ -17,7 +17,7 @@ MAX_ATTEMPTS = len(STEPS_MS) + 1
 JITTER = 0.1
 GONE = 410
 _HEEDED = frozenset({429, 503})
-"""Answers whose `Retry-After` counts."""
+"""Statuses of responses whose `Retry-After` counts."""
 
 
 class AttemptResult(NamedTuple):

@@ -11,12 +11,12 @@ import hmac
 from functools import lru_cache
 from uuid import UUID
 
+from svc.domain.encodings import base62
 from svc.domain.webhooks.records import Endpoint, WebhookEvent
 
 PREFIX = "svc_whsec_"
 USER_AGENT = "Svc-Webhooks/1.0"
 
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LENGTH = 43
 """Base62 characters of 256 bits."""
 
@@ -31,12 +31,8 @@ def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
     """The secret of one generation of an endpoint: `svc_whsec_` and 43 base62 characters (decisions 8.1). `key` comes
     from `secrets_key`; equal arguments give the same secret.
     """
-    number = int.from_bytes(hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256"))
-    characters: list[str] = []
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, 62)
-        characters.append(_BASE62[digit])
-    return PREFIX + "".join(reversed(characters))
+    digest = hmac.digest(key, f"{endpoint_id}\n{generation}".encode(), "sha256")
+    return PREFIX + base62(int.from_bytes(digest), _LENGTH)
 
 
 def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ An endpoint that fails is never disabled: it keeps receiving, loses nothing, and
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -25,13 +25,7 @@ _SENT_TO: dict[EndpointTrigger, EndpointStatus] = {
 ENDPOINT_TRANSITIONS: dict[EndpointStatus, dict[EndpointTrigger, EndpointStatus]] = {
     "active": _SENT_TO,
     "failing": _SENT_TO,
-    "paused": {
-        "paused": "paused",
-        "resumed": "active",
-        "url_changed": "paused",
-        "delivered": "paused",
-        "broken": "paused",
-    },
+    "paused": {**dict.fromkeys(get_args(EndpointTrigger), "paused"), "resumed": "active"},
 }
 """status -> what happened -> the status then. What is in flight when an endpoint is paused changes nothing."""
 

@@ -23,11 +23,11 @@ class Attempted(NamedTuple):
     """The outcome of one POST. Without an `error` it was delivered."""
 
     response_code: int | None
-    """`None` without an answer."""
+    """`None` without a response."""
     error: TransportError | None
     duration_ms: int
     retry_after_s: int | None
-    """What the answer's `Retry-After` asks for, if anything."""
+    """What the response's `Retry-After` asks for, if anything."""
 
 
 class Transport(Protocol):

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from svc.domain.operations import TIMELINE_BYTES, Batch, moment_of, unpack_batch
+from svc.domain.operations import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
 from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.codec import CorruptionError
@@ -162,7 +162,7 @@ class SegmentWriter:
         """
         assert sequence == self.copied + 1, "a follower never leaves a batch out"
         head = _RECORD.pack(sequence, len(raw), _check(self.timeline, sequence, len(raw)))
-        files.write_all(self._segment_for(sequence, moment_of(raw)), head + raw)
+        files.write_all(self._segment_for(sequence, batch_time_ms(raw)), head + raw)
         self.copied = sequence
 
     def sync(self) -> None:

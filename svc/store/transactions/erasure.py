@@ -27,7 +27,7 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.archive import inflate
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, HistoryEvidence, address_id, trace
+from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, HistoryEvidence, address_id, history_evidence
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
@@ -282,15 +282,17 @@ def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Ev
         document = snapshot.get(DOCUMENTS, number, request_id)
         if document is None:
             return event.mark
-        mark = _trace(event, inflate(document.signals)).mark
+        replay_key = _history_evidence(event, inflate(document.signals)).replay_key
     except (CorruptionError, zlib.error, msgspec.DecodeError):  # it must not keep others from being erased
         return event.mark
-    return None if mark is None else mark.digest
+    return None if replay_key is None else replay_key.digest
 
 
-def _trace(event: Event, signals_json: bytes) -> HistoryEvidence:
+def _history_evidence(event: Event, signals_json: bytes) -> HistoryEvidence:
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
-    return trace(report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms)
+    return history_evidence(
+        report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms
+    )
 
 
 def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:

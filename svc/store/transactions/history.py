@@ -19,16 +19,16 @@ from svc.domain.history import (
     HistoryEvidence,
     ReportFingerprint,
     VisitorHistory,
-    is_crossroads,
     is_remembered,
+    is_shared_address,
     may_teach,
     met,
     rare_device,
     replay,
     velocity,
     visited,
-    with_crossroads,
     with_lookalike,
+    with_shared_address,
 )
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics
@@ -51,7 +51,7 @@ def address_today(transaction: Transaction, assessment: Assessment) -> AddressHi
 
 
 def _address_key(assessment: Assessment) -> tuple[int, int, int]:
-    seen = assessment.trace
+    seen = assessment.history
     return assessment.submission.organization, seen.at_s // DAY_S, seen.address
 
 
@@ -71,7 +71,7 @@ def update_history(
     and matching learns nothing.
     """
     organization = assessment.submission.organization
-    seen, features = assessment.trace, assessment.features
+    seen, features = assessment.history, assessment.features
     observations = list(assessment.observations)
     address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
     teaches = False
@@ -91,13 +91,13 @@ def update_history(
     replayed = _replayed(transaction, organization, seen)
     if replayed is not None:
         observations.append(replayed)
-    if seen.homeland is not None:
+    if seen.timezone_country is not None:
         # Without a number, equal poor reports pass for one visitor: else one person would look like many.
-        address = met(address, features.exact if visitor_number is None else visitor_number, seen.homeland)
+        address = met(address, features.exact if visitor_number is None else visitor_number, seen.timezone_country)
     if address is not address_before:
         transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
-    shared = seen.homeland is not None and is_crossroads(address)
-    return Remembered(with_crossroads(tuple(observations)) if shared else tuple(observations), teaches)
+    shared = seen.timezone_country is not None and is_shared_address(address)
+    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), teaches)
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
@@ -111,15 +111,17 @@ def _visitor_before(transaction: Transaction, organization: int, number: int, se
 
 
 def _replayed(transaction: Transaction, organization: int, seen: HistoryEvidence) -> Observation | None:
-    if seen.mark is None:
+    if seen.replay_key is None:
         return None
     period = seen.at_s // REPLAY_MEMORY_S
-    first = transaction.get(REPORT_FINGERPRINTS, organization, period, seen.mark.digest)
+    first = transaction.get(REPORT_FINGERPRINTS, organization, period, seen.replay_key.digest)
     if first is None:
-        first = transaction.get(REPORT_FINGERPRINTS, organization, max(period - 1, 0), seen.mark.digest)
+        first = transaction.get(REPORT_FINGERPRINTS, organization, max(period - 1, 0), seen.replay_key.digest)
     if first is None or not is_remembered(first, seen.at_s):
         transaction.put(
-            REPORT_FINGERPRINTS, (organization, period, seen.mark.digest), ReportFingerprint(seen.at_s, seen.address)
+            REPORT_FINGERPRINTS,
+            (organization, period, seen.replay_key.digest),
+            ReportFingerprint(seen.at_s, seen.address),
         )
         return None
     return replay(first, seen)

@@ -327,7 +327,7 @@ def _record_event(transaction: Transaction, assessment: Assessment, verdict: Ver
         key_id=submission.key_id,
         price_micros=assessment.price,
         has_document=archived,
-        mark=None if archived or assessment.trace.mark is None else assessment.trace.mark.digest,
+        mark=None if archived or assessment.history.replay_key is None else assessment.history.replay_key.digest,
     )
     put_event(transaction, submission.organization, submission.request_id, event)
     return event

@@ -1,7 +1,6 @@
-"""Every field that is read of a report: canonical field, path, type and unit; and the page that shows them.
+"""The page `docs/report-fields.md`: every field that is read of a report, with its path, type and unit.
 
-What may live here: what the tables of the adapters say, for people and for other programs. `docs/report-fields.md` is
-what `page` returns; a test prints the command that writes it.
+What may live here: the page. Its rows come from the tables of the adapters; `tools.reference` prints it.
 """
 
 from __future__ import annotations

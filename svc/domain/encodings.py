@@ -1,0 +1,61 @@
+"""Numbers and bytes as text: base62, base64, and texts that only their maker can have written.
+
+What may live here: the spellings that keys, tokens, cursors and attestations share.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from typing import Any
+
+LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""The digits of base62, in the order of ASCII."""
+
+
+def base62(number: int, length: int) -> str:
+    """The lowest `length` digits of a number from 0 on, the highest of them first."""
+    characters: list[str] = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        characters.append(LETTERS_AND_DIGITS[digit])
+    return "".join(reversed(characters))
+
+
+def base64url(content: bytes) -> str:
+    """Base64 for URLs, without padding (RFC 4648, 5)."""
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+def from_base64(text: Any, most: int) -> bytes | None:
+    """At most `most` bytes (give or take two) of standard base64 with padding; `None` for any other JSON value."""
+    if type(text) is not str or len(text) > (most + 2) // 3 * 4:
+        return None
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+
+
+def seal(key: bytes, content: bytes, mac_bytes: int, context: bytes = b"") -> str:
+    """`content` with the first `mac_bytes` of an HMAC-SHA256 over `context` and it, as `base64url`. It can be read by
+    everybody, and made by those who know the key; the context must be known to open it.
+    """
+    return base64url(content + _mac(key, context + content, mac_bytes))
+
+
+def unseal(key: bytes, text: str, mac_bytes: int, context: bytes = b"") -> bytes | None:
+    """The content of a text that `seal` made with equal arguments; `None` for any other text, another spelling of the
+    same bytes included.
+    """
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return None
+    content, mac = raw[:-mac_bytes], raw[-mac_bytes:]
+    genuine = base64url(raw) == text and hmac.compare_digest(mac, _mac(key, context + content, mac_bytes))
+    return content if genuine else None
+
+
+def _mac(key: bytes, signed: bytes, length: int) -> bytes:
+    return hmac.digest(key, signed, "sha256")[:length]

@@ -11,7 +11,7 @@ While one commit is on the disk the next requests gather in the mailbox: group c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
-from svc.domain.visitor_numbers import VisitorNumbers
+from svc.domain.visitor_numbers import NextNumber, VisitorNumbers
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import hints
 from svc.store.engine import UnavailableError
@@ -64,76 +64,129 @@ Publish = Callable[[int, UUID, Event], None]
 """Shows an identification to who watches: the organization's number, the request id and the event."""
 
 
-async def run(
-    inbox: Mailbox[Assessed],
-    store: Store,
-    batch_limit: int,
-    nudge: Nudge,
-    counters: IdentificationCounters,
-    quotas: Quotas = Quotas(),  # noqa: B008  immutable
-    publish: Publish | None = None,
-    numbers_at_once: int = 1,
-) -> None:
-    """Identify until the inbox is closed and empty; then write what the statistics have learned. At most `batch_limit`
-    messages share a commit; each reply follows it. `numbers_at_once` is as of `VisitorNumbers`.
+class VisitorIndex:
+    """Records what was assessed. `nudge` and `publish` hear of it after its commit; `numbers_at_once` is as of
+    `VisitorNumbers`.
     """
-    frequencies, numbers = Frequencies(store), VisitorNumbers(numbers_at_once)
-    record = partial(
-        _record,
-        store=store,
-        frequencies=frequencies,
-        numbers=numbers,
-        nudge=nudge,
-        counters=counters,
-        quotas=quotas,
-        publish=publish,
-    )
-    try:
-        if store.groups_at_once > 1:
-            await _record_at_once(inbox, batch_limit, store.groups_at_once, record, frequencies)
-        while True:
-            await record(await inbox.batch(batch_limit))
-            await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
-    except trio.EndOfChannel:
-        await frequencies.write_behind(1)
 
+    def __init__(
+        self,
+        store: Store,
+        nudge: Nudge,
+        counters: IdentificationCounters,
+        quotas: Quotas = Quotas(),  # noqa: B008  immutable
+        publish: Publish = lambda _number, _id, _event: None,
+        numbers_at_once: int = 1,
+    ) -> None:
+        self._store = store
+        self._nudge = nudge
+        self._counters = counters
+        self._quotas = quotas
+        self._publish = publish
+        self._frequencies = Frequencies(store)
+        self._numbers = VisitorNumbers(numbers_at_once)
 
-async def _record_at_once(
-    inbox: Mailbox[Assessed],
-    batch_limit: int,
-    most: int,
-    record: Callable[[list[Assessed]], Awaitable[None]],
-    frequencies: Frequencies,
-) -> None:
-    """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises `trio.EndOfChannel`
-    then. Each organization's part is recorded by itself: none waits for the response to another's.
-
-    Statistics are written while none is: what they learn during the write would be lost.
-    """
-    free = trio.Semaphore(most)
-
-    async def recorded(batch: list[Assessed]) -> None:
+    async def run(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
+        """Identify until the inbox is closed and empty; then write what the statistics have learned. At most
+        `batch_limit` messages share a commit; each reply follows it.
+        """
         try:
-            await record(batch)
-        finally:
-            free.release()
+            if self._store.groups_at_once > 1:
+                await self._record_at_once(inbox, batch_limit, self._store.groups_at_once)
+            while True:
+                await self._record(await inbox.batch(batch_limit))
+                await self._frequencies.write_behind(LESSONS_BETWEEN_WRITES)
+        except trio.EndOfChannel:
+            await self._frequencies.write_behind(1)
 
-    async with trio.open_nursery() as nursery:
-        while True:
+    async def _record_at_once(self, inbox: Mailbox[Assessed], batch_limit: int, most: int) -> None:
+        """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises
+        `trio.EndOfChannel` then. Each organization's part is recorded by itself: none waits for the response to
+        another's.
+
+        Statistics are written while none is: what they learn during the write would be lost.
+        """
+        free = trio.Semaphore(most)
+
+        async def recorded(batch: list[Assessed]) -> None:
             try:
-                batch = await inbox.batch(batch_limit)
-            except trio.EndOfChannel:
-                break
-            for part in _by_organization(batch):
-                await free.acquire()
-                nursery.start_soon(recorded, part)
-            if frequencies.is_due(LESSONS_BETWEEN_WRITES):
-                for _ in range(most):
+                await self._record(batch)
+            finally:
+                free.release()
+
+        async with trio.open_nursery() as nursery:
+            while True:
+                try:
+                    batch = await inbox.batch(batch_limit)
+                except trio.EndOfChannel:
+                    break
+                for part in _by_organization(batch):
                     await free.acquire()
-                await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
-                for _ in range(most):
-                    free.release()
-    raise trio.EndOfChannel
+                    nursery.start_soon(recorded, part)
+                if self._frequencies.is_due(LESSONS_BETWEEN_WRITES):
+                    for _ in range(most):
+                        await free.acquire()
+                    await self._frequencies.write_behind(LESSONS_BETWEEN_WRITES)
+                    for _ in range(most):
+                        free.release()
+        raise trio.EndOfChannel
+
+    async def _record(self, batch: list[Assessed]) -> None:
+        outcomes: Sequence[Recorded | Exception]
+        handed_out = self._numbers.hand_out(map(_organization, batch))
+        try:
+            outcomes = await self._write(batch, handed_out)
+        except NOT_WRITTEN as error:
+            outcomes = [error] * len(batch)
+        rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
+        if rejected is not None:
+            is_full = isinstance(rejected, StoreFullError)
+            event = "store full, write rejected" if is_full else "store not available, write rejected"
+            log.warning(event, reason=str(rejected), batch=len(batch))
+        for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
+            if isinstance(outcome, Recorded):
+                self._numbers.give_back(_organization(message), next_number, outcome.new_number)
+                await self._recorded(message, outcome)
+            elif isinstance(outcome, NOT_WRITTEN):
+                unreachable = isinstance(outcome, UnavailableError)
+                message.admitted.respond(Failed("service_unavailable", unreachable))
+            else:
+                request_id = str(message.assessment.submission.request_id)
+                log.error("recording failed", request_id=request_id, exc_info=outcome)
+                message.admitted.respond(Failed("internal_error"))
+
+    async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:
+        capacity_bytes = self._store.capacity_bytes()
+        jobs = [
+            partial(
+                identify,
+                assessment=message.assessment,
+                statistics=await self._frequencies.of(_class_of(message)),
+                quotas=self._quotas,
+                capacity_bytes=capacity_bytes,
+                next_number=next_number,
+            )
+            for message, next_number in zip(batch, numbers, strict=True)
+        ]
+        return await self._store.write(
+            jobs,
+            urgent=True,
+            organizations=[_organization(message) for message in batch],
+            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
+        )
+
+    async def _recorded(self, message: Assessed, recorded: Recorded) -> None:
+        """It is on disk: learn from it, and say so."""
+        number = _organization(message)
+        self._counters.note(recorded)
+        with suppress(UnavailableError):  # it is committed, and a lesson is worth less than its answer
+            await self._frequencies.learn(_class_of(message), recorded)
+            if recorded.quota == "store_share" and self._counters.is_news(number, trio.current_time()):
+                await _say_who_is_full(self._store, number)
+        message.admitted.respond(recorded.outcome)
+        self._nudge(recorded.queues)
+        if recorded.event is not None:
+            self._publish(number, message.assessment.submission.request_id, recorded.event)
 
 
 def _by_organization(batch: list[Assessed]) -> Iterable[list[Assessed]]:
@@ -345,66 +398,6 @@ def _learned_again(
             taught.discard(gone)
             given_up.add(gone)
     return statistics, taught, given_up
-
-
-async def _record(
-    batch: list[Assessed],
-    *,
-    store: Store,
-    frequencies: Frequencies,
-    numbers: VisitorNumbers,
-    nudge: Nudge,
-    counters: IdentificationCounters,
-    quotas: Quotas,
-    publish: Publish | None,
-) -> None:
-    capacity_bytes = store.capacity_bytes()
-    outcomes: Sequence[Recorded | Exception]
-    handed_out = numbers.hand_out(map(_organization, batch))
-    try:
-        jobs = [
-            partial(
-                identify,
-                assessment=message.assessment,
-                statistics=await frequencies.of(_class_of(message)),
-                quotas=quotas,
-                capacity_bytes=capacity_bytes,
-                next_number=next_number,
-            )
-            for message, next_number in zip(batch, handed_out, strict=True)
-        ]
-        outcomes = await store.write(
-            jobs,
-            urgent=True,
-            organizations=[_organization(message) for message in batch],
-            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
-        )
-    except NOT_WRITTEN as error:
-        outcomes = [error] * len(batch)
-    rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
-    if rejected is not None:
-        is_full = isinstance(rejected, StoreFullError)
-        event = "store full, write rejected" if is_full else "store not available, write rejected"
-        log.warning(event, reason=str(rejected), batch=len(batch))
-    for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
-        if isinstance(outcome, Recorded):
-            numbers.give_back(_organization(message), next_number, outcome.new_number)
-            counters.note(outcome)
-            with suppress(UnavailableError):  # it is committed, and a lesson is worth less than its answer
-                await frequencies.learn(_class_of(message), outcome)
-                if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
-                    await _say_who_is_full(store, _organization(message))
-            message.admitted.respond(outcome.outcome)
-            nudge(outcome.queues)
-            if publish is not None and outcome.event is not None:
-                publish(_organization(message), message.assessment.submission.request_id, outcome.event)
-        elif isinstance(outcome, NOT_WRITTEN):
-            unreachable = isinstance(outcome, UnavailableError)
-            message.admitted.respond(Failed("service_unavailable", unreachable))
-        else:
-            request_id = str(message.assessment.submission.request_id)
-            log.error("recording failed", request_id=request_id, exc_info=outcome)
-            message.admitted.respond(Failed("internal_error"))
 
 
 def _class_of(message: Assessed) -> ClassKey:

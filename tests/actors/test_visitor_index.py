@@ -18,7 +18,7 @@ from svc.actors import visitor_index
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, Reply
 from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineResult
-from svc.actors.visitor_index import ClassKey, Frequencies, run
+from svc.actors.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.matching.statistics import CLASSES, StatisticsRows
@@ -291,7 +291,7 @@ async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[Endp
     for message, _ in messages:
         await inbox.put(message)
     inbox.close()
-    await run(inbox, found.store, 64, nudged.extend, counters)
+    await VisitorIndex(found.store, nudged.extend, counters).run(inbox, 64)
     with trio.fail_after(60):
         return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
 
@@ -321,7 +321,7 @@ async def test_no_organization_waits_for_another_of_its_batch(cluster: Cluster, 
         for message in (first, second):
             await inbox.put(message)
         inbox.close()
-        nursery.start_soon(run, inbox, opened.store, 64, list, counters)
+        nursery.start_soon(VisitorIndex(opened.store, list, counters).run, inbox, 64)
         assert isinstance((await second_reply.wait()).outcome, Identified)
         assert not first_reply.is_set
         held.close()

@@ -21,7 +21,15 @@ from svc.domain.credentials import ApiKey
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.asgi import BODY, ArrivedBody
-from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
+from svc.http.authentication import (
+    AuthRequest,
+    Caller,
+    authenticate,
+    claimed_platform,
+    forbidden,
+    platform_refusal,
+    sender,
+)
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.paths import Paths, Resource, RouteMatch
@@ -239,9 +247,10 @@ class Exchange:
         policy, route, headers, at_ms = self._services.policy, arrived.route, arrived.headers, arrived.context.at_ms
 
         def find(snapshot: Snapshot) -> Caller | Refusal:
+            request = AuthRequest(policy, snapshot, headers, arrived.peer, at_ms)
             if site is not None and "x-api-key" not in headers:
-                return authenticate_session(policy, snapshot, headers, site, arrived.scope["method"], at_ms)
-            return authenticate(policy, snapshot, headers, arrived.peer, kinds=route.kinds, now_ms=at_ms)
+                return authenticate_session(request, site, arrived.scope["method"])
+            return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
         return await self._services.store.query(find, recent=route.operation_id == "identify")

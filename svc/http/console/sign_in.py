@@ -17,7 +17,7 @@ from svc.domain.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_for
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.sessions import IDLE_MS, Session, new_session, new_token, organization_of
 from svc.domain.timestamps import timestamp
-from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
+from svc.http.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, caller_with, find_key
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
@@ -100,8 +100,8 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     found = await services.store.query(partial(_found, policy=policy, site=site, call=call))
     if isinstance(found, Refusal):
         return Outcome(found)
-    asked, caller, replaced = found
-    token = new_token("session", caller.organization.id, services.world.entropy(32))
+    asked, signed_in, replaced = found
+    token = new_token("session", signed_in.organization.id, services.world.entropy(32))
     session = new_session(asked.key.id, call.at_ms, secure=site.transport == "https", owns_key=asked.owns_key)
     token_digest = digest(policy.pepper, token)
 
@@ -116,12 +116,12 @@ async def sign_in(services: Services, call: Call) -> Outcome:
         begin_session(transaction, asked.number, token_digest, session)
         return key
 
-    key = await change(services, msgspec.structs.replace(call, caller=caller), job)
+    key = await change(services, msgspec.structs.replace(call, caller=signed_in), job)
     if isinstance(key, Refusal):
         return Outcome(key)
     if replaced is not None:
         services.end_viewers(replaced[1])
-    return Outcome(_shown(caller, session), headers={"Set-Cookie": cookie(site, token)})
+    return Outcome(_shown(signed_in, session), headers={"Set-Cookie": cookie(site, token)})
 
 
 async def read_session(services: Services, call: Call) -> Outcome:
@@ -151,16 +151,18 @@ def _found(
     snapshot: Snapshot, policy: AuthPolicy, site: Site, call: Call
 ) -> tuple[SignIn, Caller, tuple[int, bytes] | None] | Refusal:
     """What the body leads to now, who that is, and where the session is that the browser has."""
-    asked = _asked(policy, snapshot, call.body, call.at_ms)
+    request = AuthRequest(policy, snapshot, call.headers, site.peer, call.at_ms)
+    asked = _asked(request, call.body)
     if isinstance(asked, Refusal):
         return asked
-    caller = manager(policy, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
+    signed_in = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
     before = presented_token(call.headers, site)
-    return asked, caller, None if before is None else session_place(policy, snapshot, before)
+    return asked, signed_in, None if before is None else session_place(policy, snapshot, before)
 
 
-def _asked(policy: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) -> SignIn | Refusal:
+def _asked(request: AuthRequest, body: SignInBody) -> SignIn | Refusal:
     """What the body leads to now. Nothing is written for a token or a key that leads to nothing."""
+    policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
     match body:
         case SignInBody(token=str(token), key=UnsetType()):
             organization_id = organization_of("link", token)
@@ -174,10 +176,10 @@ def _asked(policy: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int
                 return _refused(LINK_REFUSED, "unknown link, or it has expired")
             return SignIn(number, key, link_digest, link.owns_key)
         case SignInBody(token=UnsetType(), key=str(secret)):
-            found = find_management_key(policy, snapshot, secret.strip(), now_ms)
+            found = find_key(request, secret.strip(), ("management",), where="The console")
             if isinstance(found, Refusal):
                 return _refused(found.explanation or KEY_REFUSED, found.reason)
-            return SignIn(found[0].organization, found[0], None, owns_key=False)
+            return SignIn(found.key.organization, found.key, None, owns_key=False)
         case _:
             return invalid("", "invalid_value")
 

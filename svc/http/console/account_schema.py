@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.audit import ActorKind, AuditRecord
-from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, LedgerEntry, Settlement, Usage
+from svc.domain.billing import BillingStatus, BlockedReason, Settlement
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
@@ -130,25 +130,10 @@ class AuditBody(msgspec.Struct, frozen=True):
     ) = UNSET
 
 
-def usage_row(usage: Usage) -> UsageBody:
-    """A day's usage so far."""
-    return body_of(UsageBody, usage, amount_micros=usage.charged_micros)
-
-
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
     """A settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
     return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
-
-
-def credit_row(entry: LedgerEntry) -> CreditBody:
-    """A credit on the ledger."""
-    return body_of(CreditBody, entry)
-
-
-def billing_change_row(change: BillingChange) -> BillingChangeBody:
-    """A change of the billing status."""
-    return body_of(BillingChangeBody, change)
 
 
 def audit_row(found: AuditMatch) -> AuditRecordBody:

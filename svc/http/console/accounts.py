@@ -11,7 +11,7 @@ from functools import partial
 import trio
 from msgspec import UNSET
 
-from svc.domain.bodies import present, sent
+from svc.domain.bodies import body_of, present, sent
 from svc.domain.ids import first_id
 from svc.domain.listing import read_timestamp
 from svc.domain.refusals import Refusal, invalid
@@ -21,11 +21,11 @@ from svc.http.console.account_schema import (
     AuditBody,
     AuditQuery,
     BillingBody,
+    BillingChangeBody,
+    CreditBody,
+    UsageBody,
     audit_row,
-    billing_change_row,
-    credit_row,
     settled_row,
-    usage_row,
 )
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
@@ -50,16 +50,18 @@ async def read_billing(services: Services, call: Call) -> Outcome:
 
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
-    account = views.organization(snapshot, number)
+    account, today = views.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
     return BillingBody(
         status=account.billing_status,
         blocked_reason=present(account.blocked_reason),
         balance_micros=views.balance(snapshot, number),
         credit_limit_micros=account.credit_limit_micros,
-        today=usage_row(holding(snapshot, number).on(now_ms).usage),
+        today=body_of(UsageBody, today, amount_micros=today.charged_micros),
         days=tuple(settled_row(*settled) for settled in newest_settlements(snapshot, number, DAYS_SHOWN)),
-        entries=tuple(map(credit_row, newest_credits(snapshot, number, LINES_SHOWN))),
-        changes=tuple(map(billing_change_row, newest_billing_changes(snapshot, number, LINES_SHOWN))),
+        entries=tuple(body_of(CreditBody, entry) for entry in newest_credits(snapshot, number, LINES_SHOWN)),
+        changes=tuple(
+            body_of(BillingChangeBody, change) for change in newest_billing_changes(snapshot, number, LINES_SHOWN)
+        ),
     )
 
 

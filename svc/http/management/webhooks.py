@@ -75,7 +75,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     `409 webhook_limit`, `422` with the field.
     """
     body: CreateWebhookBody = call.body
-    refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
+    refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
     if refusal is not None:
         return Outcome(refusal)
     new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
@@ -94,7 +94,7 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     # without an environment in the body, whether the one it has suffices is known in the transaction
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
     if refusal is None and await _is_another_url(services, call, named.get("url")):
-        refusal = await _faulty_url(services, named["url"])
+        refusal = await services.webhooks.check_target(named["url"])
     if refusal is not None:
         return Outcome(refusal)
     job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
@@ -198,10 +198,6 @@ async def _is_another_url(services: Services, call: Call, url: str | None) -> bo
     number, endpoint_id = caller_of(call).organization.number, call.path["webhook_id"]
     found = await services.store.query(partial(find_endpoint, number=number, endpoint_id=endpoint_id))
     return found is None or found.endpoint.url != url
-
-
-async def _faulty_url(services: Services, url: str) -> Refusal | None:
-    return await services.webhooks.check_target(url)
 
 
 async def _change(

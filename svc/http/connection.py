@@ -70,10 +70,7 @@ class Connection:
         """Whose turn its present request has taken."""
         self._waits_since: float | None = trio.current_time()
         """Since when the client has to act next; `None` while it waits for this service."""
-        self._is_discarding = False
         self._pending: list[bytes] = []
-        self._lingers = False
-        self._is_cut = False
 
     async def run(self) -> None:
         """Serve requests until the connection ends; the socket is closed in any case."""
@@ -84,7 +81,7 @@ class Connection:
                     await self._serve()
         finally:
             self.shared.connections.pop(self, None)
-            if self._is_cut:
+            if self._http.phase is Phase.CUT:
                 # Without the reset the kernel would go on offering the unread answer for minutes.
                 with suppress(OSError):
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
@@ -104,7 +101,7 @@ class Connection:
         """Since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
-        is_in_request = self._http.phase is not Phase.IDLE and not self._is_discarding
+        is_in_request = self._http.phase not in {Phase.IDLE, Phase.LINGERING}
         return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
     def evict(self) -> None:
@@ -190,11 +187,10 @@ class Connection:
         """Write the end of a stream that was stopped, and go on or close. A client that does not take it at once, or
         was behind with reading, is cut off.
         """
-        if not self._is_cut:
-            with trio.move_on_after(STREAM_END_S) as patience:
+        if self._http.phase is not Phase.CUT:
+            with trio.move_on_after(STREAM_END_S):
                 await self.end_response()
-            self._is_cut = self._is_cut or patience.cancelled_caught
-        if self._is_cut:
+        if self._http.phase is Phase.CUT:
             self._call = None
             self._cut()
         else:
@@ -205,11 +201,11 @@ class Connection:
         if self._call is not None:
             self._call.cancel()
             self._call = None
-        if self._http.phase is Phase.CLOSING:
+        if self._http.is_closing:
             return
         self._http.close()
         if status in {400, 431}:
-            self.shared.malformed += 1
+            self.shared.counts.requests_malformed += 1
         self._pending = [self.shared.refusal(status)]
         await self.flush()
         self.close_soon(linger=True)
@@ -218,9 +214,8 @@ class Connection:
 
     def close_soon(self, *, linger: bool) -> None:
         """Stop reading; close when the handler has ended. `linger`: drop input first, so that no reset is sent."""
-        self._http.close()
+        self._http.close(linger=linger)
         self._waits_since = None
-        self._lingers = self._lingers or linger
         self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
         if self._reading is not None:
             self._reading.cancel()
@@ -231,7 +226,7 @@ class Connection:
     async def flush(self) -> None:
         """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
         parts, self._pending = list(filter(None, self._pending)), []
-        if self._is_cut or not parts:
+        if self._http.phase is Phase.CUT or not parts:
             return
         sent = 0
         if not self._is_tls:
@@ -246,7 +241,7 @@ class Connection:
         elif sum(map(len, parts)) <= WRITE_BYTES:
             parts = [b"".join(parts)]  # one record
         for part in parts:  # not joined: what many clients are slow to take is in memory once
-            if sent < len(part) and not self._is_cut:
+            if sent < len(part) and self._http.phase is not Phase.CUT:
                 await self._write_patiently(memoryview(part)[sent:])
             sent = max(0, sent - len(part))
 
@@ -265,7 +260,7 @@ class Connection:
                 if self._stream.selected_alpn_protocol() not in {None, "http/1.1"}:
                     return False
         except trio.TooSlowError:
-            self.shared.cut_reading += 1
+            self.shared.counts.connections_cut_reading += 1
             return False
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
             return False
@@ -281,9 +276,9 @@ class Connection:
             finally:
                 # They refer to this connection. Reference cycles wait for the garbage collector, which holds up all.
                 self._call = self._nursery = None
-        if self._watch.cancelled_caught and not self._is_cut:
+        if self._watch.cancelled_caught:
             await self._out_of_time()
-        if self._lingers and not self._is_cut:
+        if self._http.phase is Phase.LINGERING:
             await self._discard_input()
 
     async def _converse_plainly(self) -> bool:
@@ -421,29 +416,27 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
                 self._cut()
             except trio.Cancelled:
-                self._is_cut = True
+                self._http.cut()
                 raise
         self._waits_since = waited_since
         if patience.cancelled_caught:
-            self.shared.cut_writing += 1
+            self.shared.counts.connections_cut_writing += 1
             self._cut()
 
     def _cut(self) -> None:
         """Nothing more reaches this client: stop whatever is still working for it."""
-        self._is_cut = True
-        self._http.close()
+        self._http.cut()
         self._watch.cancel()
 
     async def _out_of_time(self) -> None:
         if self._http.phase is Phase.IDLE:
-            self.shared.closed_idle += 1
+            self.shared.counts.connections_closed_idle += 1
         elif self._http.phase in {Phase.HEAD, Phase.BODY}:
-            self.shared.cut_reading += 1
+            self.shared.counts.connections_cut_reading += 1
             await self.reject(408)
 
     async def _discard_input(self) -> None:
         remaining = self.shared.limits.linger_bytes
-        self._is_discarding = True
         self._waits_since = trio.current_time()
         with trio.move_on_after(self.shared.limits.linger_timeout_s):
             while remaining > 0 and (data := await receive(self._stream)):

@@ -31,13 +31,12 @@ from typing import Any
 
 import msgspec
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
 
 from svc.http.accepting import PlainListener
-from svc.http.capacity import EdgeState, Refuse
+from svc.http.capacity import EdgeState, EdgeStatistics, Refuse
 from svc.http.connection import Connection
 from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
@@ -52,27 +51,6 @@ LOGGER = logging.getLogger(__name__)
 AnyListener = PlainListener | TlsListener
 
 
-class EdgeStatistics(msgspec.Struct, frozen=True):
-    """The connections of the edge now, and counts since the start."""
-
-    connections_open: int
-    """Connections being served now, idle ones included."""
-    connections_accepted: int
-    """Connections taken in under the cap."""
-    connections_refused: int
-    """Connections closed at once because the cap was reached and none could be evicted."""
-    connections_evicted: int
-    """Connections that waited for their client and were evicted for a new one because the cap was reached."""
-    connections_closed_idle: int
-    """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
-    connections_cut_reading: int
-    """Connections closed because a request (or a TLS handshake) that had begun did not arrive in time."""
-    connections_cut_writing: int
-    """Connections reset because the client did not take its answer in time."""
-    requests_malformed: int
-    """Requests that the edge itself answered 400 or 431."""
-
-
 class Edge:
     """A running edge, as `serve` reports it when it has started."""
 
@@ -83,17 +61,7 @@ class Edge:
 
     def statistics(self) -> EdgeStatistics:
         """A copy of the counts."""
-        shared = self._shared
-        return EdgeStatistics(
-            connections_open=len(shared.connections),
-            connections_accepted=shared.accepted,
-            connections_refused=shared.over_cap,
-            connections_evicted=shared.evicted,
-            connections_closed_idle=shared.closed_idle,
-            connections_cut_reading=shared.cut_reading,
-            connections_cut_writing=shared.cut_writing,
-            requests_malformed=shared.malformed,
-        )
+        return msgspec.structs.replace(self._shared.counts, connections_open=len(self._shared.connections))
 
 
 async def serve(
@@ -118,7 +86,7 @@ async def serve(
     `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
     """
     context = WorkerContext(None)
-    shared = EdgeState(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
+    shared = EdgeState(app, _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
         regulating.start_soon(shared.departures.run)
@@ -161,13 +129,13 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
     The 503 is one attempt that costs no waiting: a client that sends its request only then may see a reset instead.
     """
     if shared.has_capacity():
-        shared.accepted += 1
+        shared.counts.connections_accepted += 1
         try:
             await Connection(shared, stream).run()
         except Exception:  # one connection that hits a fault of ours is not an off-switch for all others
             LOGGER.exception("a connection failed")
         return
-    shared.over_cap += 1
+    shared.counts.connections_refused += 1
     if isinstance(stream, trio.SocketStream):
         try:
             os.write(stream.socket.fileno(), shared.refusal(503))

@@ -54,6 +54,11 @@ class Phase(enum.IntEnum):  # of which a hash, unlike that of `Enum`, costs next
     RESPONSE = enum.auto()
     """All has been read, or a response has begun. The handler's time is its own, each write has its limit."""
     CLOSING = enum.auto()
+    """The first of those in which nothing is read any more, and no request follows."""
+    LINGERING = enum.auto()
+    """Closing, and what still comes is dropped, so that no reset is sent."""
+    CUT = enum.auto()
+    """Nothing more reaches the client."""
 
 
 class Step(enum.IntEnum):
@@ -67,24 +72,27 @@ class Step(enum.IntEnum):
     RESPONSE_SENT = enum.auto()
     """The response is complete, and the connection is kept for another request."""
     CLOSE = enum.auto()
+    LINGER = enum.auto()
+    """Close, but drop input first."""
+    CUT = enum.auto()
 
+
+_END = {Step.CLOSE: Phase.CLOSING, Step.LINGER: Phase.LINGERING, Step.CUT: Phase.CUT}
 
 TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
-    Phase.IDLE: {Step.INPUT: Phase.HEAD, Step.CLOSE: Phase.CLOSING},
-    Phase.HEAD: {Step.HEAD_READ: Phase.BODY, Step.CLOSE: Phase.CLOSING},
-    Phase.BODY: {
-        Step.REQUEST_READ: Phase.RESPONSE,
-        Step.RESPONSE_BEGUN: Phase.RESPONSE,
-        Step.CLOSE: Phase.CLOSING,
-    },
+    Phase.IDLE: {Step.INPUT: Phase.HEAD, **_END},
+    Phase.HEAD: {Step.HEAD_READ: Phase.BODY, **_END},
+    Phase.BODY: {Step.REQUEST_READ: Phase.RESPONSE, Step.RESPONSE_BEGUN: Phase.RESPONSE, **_END},
     Phase.RESPONSE: {
         Step.REQUEST_READ: Phase.RESPONSE,
         Step.RESPONSE_BEGUN: Phase.RESPONSE,
         Step.RESPONSE_SENT: Phase.IDLE,
-        Step.CLOSE: Phase.CLOSING,
+        **_END,
     },
     # What is still under way when the connection closes takes its steps and changes nothing.
-    Phase.CLOSING: dict.fromkeys(Step, Phase.CLOSING),
+    Phase.CLOSING: {**dict.fromkeys(Step, Phase.CLOSING), **_END},
+    Phase.LINGERING: {**dict.fromkeys(Step, Phase.LINGERING), Step.CUT: Phase.CUT},
+    Phase.CUT: dict.fromkeys(Step, Phase.CUT),
 }
 """Every step that can be taken, by the phase in which it is taken."""
 
@@ -191,7 +199,7 @@ class HttpProtocol:
     @property
     def can_continue(self) -> bool:
         """Whether the response is complete and another request may follow on this connection."""
-        if self.phase is Phase.CLOSING or self._is_at_eof:
+        if self.is_closing or self._is_at_eof:
             return False
         if self._response is not None:
             return self._response.can_continue
@@ -241,9 +249,18 @@ class HttpProtocol:
         if self._input:
             self._advance(Step.INPUT)
 
-    def close(self) -> None:
-        """No event comes any more."""
-        self._advance(Step.CLOSE)
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection ends: no event comes any more."""
+        return self.phase >= Phase.CLOSING
+
+    def close(self, *, linger: bool = False) -> None:
+        """End the connection when what is pending is written. `linger`: what still comes has to be dropped first."""
+        self._advance(Step.LINGER if linger else Step.CLOSE)
+
+    def cut(self) -> None:
+        """End the connection: the client takes nothing more."""
+        self._advance(Step.CUT)
 
     def _advance(self, step: Step) -> None:
         """The one place where the phase changes."""
@@ -273,7 +290,7 @@ class HttpProtocol:
     # Reading. What is malformed raises `h11.RemoteProtocolError` here, as h11 does.
 
     def _read(self) -> HttpEvent | None:
-        if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
+        if self.phase is Phase.IDLE or self.phase >= Phase.CLOSING:
             return None
         head = self._begin_plain() if self._lean and self._part is _Part.HEAD else None
         if head is not None or self.is_plain:

@@ -176,15 +176,6 @@ ROUTES: tuple[Route, ...] = (
         response=IdentifyAnswer,
         other_responses=((200, DuplicateAnswer),),
         from_browsers=True,
-        errors=(
-            "unauthorized",
-            "billing_blocked",
-            "no_credit",
-            "unsupported_media_type",
-            "idempotency_key_too_long",
-            "invalid_visitor_metadata",
-            "validation_error",
-            "rate_limited",
-        ),
+        errors=("billing_blocked", "no_credit", "idempotency_key_too_long", "invalid_visitor_metadata"),
     ),
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple, cast
 from uuid import UUID
 
@@ -32,6 +31,7 @@ from svc.http.authentication import (
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
+from svc.http.parameters import ADMITTED, EVERYWHERE
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
@@ -46,7 +46,7 @@ from svc.world import World
 
 log = structlog.get_logger()
 
-EXPOSED_HEADERS = "Svc-Balance-Micros, RateLimit-Limit, RateLimit-Remaining, Retry-After, X-Request-Id"
+EXPOSED_HEADERS = ", ".join((*ADMITTED, "Retry-After", EVERYWHERE))
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "POST",
     "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform",
@@ -143,7 +143,8 @@ class Exchange:
             context.operation_id = PREFLIGHT
             return _preflight(context.request_id, origin, resource)
         if route is None:
-            return _refused(context, Refusal("method_not_allowed"), origin, {"Allow": resource.allow})
+            context.refusal = Refusal("method_not_allowed")
+            return render(context.request_id, Outcome(context.refusal, headers={"Allow": resource.allow}), origin)
         context.operation_id = route.operation_id
         try:
             outcome = await self._run(_Arrived(route, found, scope, receive, headers, context))
@@ -341,17 +342,6 @@ def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
     if len(fields) == len(headers):
         return frozenset()
     return frozenset(name.decode("latin-1") for name, count in Counter(fields).items() if count > 1)
-
-
-def _refused(
-    context: RequestContext,
-    refusal: Refusal,
-    origin: str | None = None,
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> Response:
-    """The response to a request that reaches no route."""
-    context.refusal = refusal
-    return render(context.request_id, Outcome(refusal, headers=headers), origin)
 
 
 def _preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:

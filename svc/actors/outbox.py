@@ -302,14 +302,16 @@ class Outbox:
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return
+        why_not = None if attempted is not None else "paused" if paused else "removed"
+        attempted = attempted or Attempted(None, None, _ms_since(began), None)
         result = AttemptResult(
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,
-            duration_ms=_ms_since(began) if attempted is None else attempted.duration_ms,
-            response_code=None if attempted is None else attempted.response_code,
-            error=("paused" if paused else "removed") if attempted is None else attempted.error,
-            retry_after_s=None if attempted is None else attempted.retry_after_s,
+            duration_ms=attempted.duration_ms,
+            response_code=attempted.response_code,
+            error=why_not or attempted.error,
+            retry_after_s=attempted.retry_after_s,
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
         await self._made.put(_Made(record, flight.lease))

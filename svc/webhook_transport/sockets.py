@@ -27,21 +27,11 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """A connection to this address. Raises `httpcore.ConnectError`."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            dialling = trio.socket.socket(family, socket.SOCK_STREAM)
+            dialled = (await trio.open_tcp_stream(host, port)).socket
         except OSError as error:
             raise httpcore.ConnectError from error
-        try:
-            dialling.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await dialling.connect((host, port))
-        except OSError as error:
-            dialling.close()
-            raise httpcore.ConnectError from error
-        except BaseException:
-            dialling.close()
-            raise
-        connected = socket.socket(fileno=dialling.detach())
+        connected = socket.socket(fileno=dialled.detach())
         connected.setblocking(False)
         return Plain(connected)
 

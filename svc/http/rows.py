@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 8
@@ -16,10 +17,18 @@ ROWS_AT_ONCE = 8
 _encoder = msgspec.json.Encoder()
 
 
+async def in_parts(items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[R]]]) -> list[R]:
+    """What `read` gives for these items. It gets `ROWS_AT_ONCE` of them at a time, with a checkpoint in between."""
+    found: list[R] = []
+    for start in range(0, len(items), ROWS_AT_ONCE):
+        if start:
+            await trio.lowlevel.checkpoint()
+        found.extend(await read(items[start : start + ROWS_AT_ONCE]))
+    return found
+
+
 async def encoded(items: Sequence[T], make: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
-    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`). Works through `ROWS_AT_ONCE` items at
-    a time, with a checkpoint in between.
-    """
+    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`), `in_parts`."""
 
     async def made(some: Sequence[T]) -> Iterable[msgspec.Struct]:
         return make(some)
@@ -31,9 +40,8 @@ async def read_and_encoded(
     items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[msgspec.Struct]]]
 ) -> tuple[Any, ...]:
     """As `encoded`, for rows that have to be read."""
-    rows: list[msgspec.Raw] = []
-    for start in range(0, len(items), ROWS_AT_ONCE):
-        if start:
-            await trio.lowlevel.checkpoint()
-        rows.extend(msgspec.Raw(_encoder.encode(row)) for row in await read(items[start : start + ROWS_AT_ONCE]))
-    return tuple(rows)
+
+    async def part(some: Sequence[T]) -> Iterable[msgspec.Raw]:
+        return [msgspec.Raw(_encoder.encode(row)) for row in await read(some)]
+
+    return tuple(await in_parts(items, part))

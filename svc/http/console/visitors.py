@@ -37,9 +37,10 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
+from svc.http.events import read_places
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
-from svc.http.rows import ROWS_AT_ONCE
+from svc.http.rows import in_parts
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
@@ -193,17 +194,17 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
             events.places(snapshot, number, environment, listing).rows,
         )
     )
-    found = await _events(services, places, listing.filters)
+    found = await in_parts(places, partial(read_places, services, listing.filters))
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
-    visits = await _visits(services, number, found[:EVENTS_SHOWN])
+    visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))
     return Outcome(
         VisitorBody(
             visitor_id=visitor_id,
             **_summary(record, found),
             tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
             addresses=tuple(address_rows(found)),
-            events=visits,
+            events=tuple(visits),
             next_cursor=_behind(services, number, environment, listing, found),
         )
     )
@@ -221,26 +222,10 @@ def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, A
     }
 
 
-async def _events(services: Services, places: Sequence[events.EventPosition], filters: Filters) -> list[EventMatch]:
-    found: list[EventMatch] = []
-    for start in range(0, len(places), ROWS_AT_ONCE):
-        if start:
-            await trio.lowlevel.checkpoint()
-        wanted = places[start : start + ROWS_AT_ONCE]
-        found += await services.store.query(partial(events.read, wanted=wanted, filters=filters))
-    return found
-
-
-async def _visits(services: Services, number: int, found: Sequence[EventMatch]) -> tuple[VisitBody, ...]:
-    visits: list[VisitBody] = []
-    for start in range(0, len(found), ROWS_AT_ONCE):
-        await trio.lowlevel.checkpoint()
-        matches = found[start : start + ROWS_AT_ONCE]
-        changes = await services.store.query(partial(_changes, number=number, matches=matches))
-        for match, changed in zip(matches, changes, strict=True):
-            row = msgspec.structs.asdict(event_row(match.event, match.request_id))
-            visits.append(VisitBody(**row, changes=present(changed)))
-    return tuple(visits)
+async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
+    changes = await services.store.query(partial(_changes, number=number, matches=matches))
+    rows = [msgspec.structs.asdict(event_row(match.event, match.request_id)) for match in matches]
+    return [VisitBody(**row, changes=present(changed)) for row, changed in zip(rows, changes, strict=True)]
 
 
 def _changes(snapshot: Snapshot, number: int, matches: Sequence[EventMatch]) -> list[tuple[str, ...] | None]:

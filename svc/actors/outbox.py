@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -96,6 +96,14 @@ class _Made(NamedTuple):
     """An attempt that has ended, to be written down."""
 
     record: AttemptRecord
+    lease: LeaseEpoch | None
+
+
+class _Job(NamedTuple, Generic[T]):
+    """What is to be committed, for an organization and under a lease."""
+
+    run: Callable[[Transaction], T]
+    organization: int
     lease: LeaseEpoch | None
 
 
@@ -333,9 +341,9 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            jobs = [partial(log_attempt, made=record) for record, _ in batch]
-            organizations = [record.queue.organization for record, _ in batch]
-            outcomes = await self._write(jobs, organizations, [lease for _, lease in batch])
+            outcomes = await self._write(
+                [_Job(partial(log_attempt, made=record), record.queue.organization, lease) for record, lease in batch]
+            )
             for (record, _), logged in zip(batch, outcomes, strict=True):
                 if isinstance(logged, LeaseLostError):
                     self._abandon(record.queue, record.key)
@@ -394,35 +402,29 @@ class Outbox:
             self._swept = trio.Event()
             while (removed := await self._store.query(first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                await self._write([sweep], [removed.organization], [self._shares.lease(removed)])
+                await self._write([_Job(sweep, removed.organization, self._shares.lease(removed))])
             await self._swept.wait()
 
-    async def _write(
-        self,
-        jobs: Sequence[Callable[[Transaction], T]],
-        organizations: Sequence[int],
-        leases: Sequence[LeaseEpoch | None],
-    ) -> list[T | LeaseLostError]:
-        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` and `leases` have
-        those of each job; a job whose lease is lost comes to `LeaseLostError`. Raises what a job raised.
+    async def _write(self, jobs: Sequence[_Job[T]]) -> list[T | LeaseLostError]:
+        """Commit, however long there is no room: what was sent must not be forgotten. A job whose lease is lost comes
+        to `LeaseLostError`. Raises what a job raised.
         """
         written: dict[int, T | LeaseLostError] = {}
-        left: list[int] = list(range(len(jobs)))
-        while left:
+        while left := {place: job for place, job in enumerate(jobs) if place not in written}:
             outcomes: Sequence[T | Exception]
             try:
                 outcomes = await self._store.write(
-                    [jobs[place] for place in left],
-                    organizations=[organizations[place] for place in left],
-                    leases=[leases[place] for place in left],
+                    [job.run for job in left.values()],
+                    organizations=[job.organization for job in left.values()],
+                    leases=[job.lease for job in left.values()],
                 )
             except (StoreFullError, UnavailableError) as error:
                 outcomes = [error] * len(left)
             rejected: Exception | None = None
-            for place, outcome in zip(left, outcomes, strict=True):
+            for (place, job), outcome in zip(left.items(), outcomes, strict=True):
                 if isinstance(outcome, LeaseLostError):
                     self._shares.drop(outcome.lost)
-                    if leases[place] in outcome.lost:
+                    if job.lease in outcome.lost:
                         written[place] = outcome
                 elif isinstance(outcome, StoreFullError | UnavailableError):
                     rejected = outcome
@@ -430,9 +432,8 @@ class Outbox:
                     raise outcome
                 else:
                     written[place] = outcome
-            left = [place for place in left if place not in written]
             if rejected is not None:
-                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(left))
+                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(jobs) - len(written))
                 await trio.sleep(RETRY_FULL_S)
         return [written[place] for place in range(len(jobs))]
 

@@ -117,17 +117,9 @@ class RefusalLog:
             heapq.heappush(self._due, (due_ms, name))
 
     async def _has_subscribers(self, request: RefusedRequest) -> bool:
-        environment = webhook_environment(request.environment)
-        return bool(
-            await self._store.query(
-                partial(
-                    subscribers,
-                    number=request.organization,
-                    environment=environment,
-                    event_type="identification.refused",
-                )
-            )
-        )
+        environment, event_type = webhook_environment(request.environment), "identification.refused"
+        find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
+        return bool(await self._store.query(find))
 
     def _notified(self, name: Name, told: Notified) -> None:
         self._nudge(told.queues)

@@ -321,13 +321,18 @@ class HttpProtocol:
 
     def _begin(self, request: h11.Request) -> RequestHead:
         headers = [(name.lower(), value) for name, value in request.headers.raw_items()]
-        length = body_length(request, headers)
+        version = request.http_version.decode()
+        head = RequestHead(request.method.decode("ascii"), request.target, version, headers)
+        return self._begun(head, body_length(request, headers))
+
+    def _begun(self, head: RequestHead, length: int | None) -> RequestHead:
+        """The head has been read. `length` is that of the body, `None` for chunks."""
         self._part = _Part.CHUNK_LINE if length is None else _Part.DATA
         self._remaining = length or 0
         self._chunks = 0
-        self._method = request.method
+        self._method = head.method.encode()
         self._advance(Step.HEAD_READ)
-        return RequestHead(request.method.decode("ascii"), request.target, request.http_version.decode(), headers)
+        return head
 
     def _begin_plain(self) -> RequestHead | None:
         """The head of a plain request, if it has arrived and is one."""
@@ -339,18 +344,14 @@ class HttpProtocol:
             return None
         del self._input[:end]
         self._searched = 0
-        self._part, self._remaining, self.is_plain = _Part.DATA, plain.length, True
-        self._method = plain.head.method.encode()
-        self._advance(Step.HEAD_READ)
-        return plain.head
+        self.is_plain = True
+        return self._begun(plain.head, plain.length)
 
     def _read_plain_body(self) -> BodyPart | EndOfRequest | None:
         if self._part is not _Part.DATA:
             return None
         if not self._remaining:
-            self._part = _Part.NEXT_REQUEST
-            self._advance(Step.REQUEST_READ)
-            return EndOfRequest()
+            return self._completed()
         if self._input:
             return BodyPart(self._take(self._data_end(0)))
         if self._is_at_eof:
@@ -360,6 +361,9 @@ class HttpProtocol:
     def _complete(self, end: h11.EndOfMessage) -> EndOfRequest:
         if any(name in NOT_IN_TRAILERS for name, _ in end.headers):
             raise h11.RemoteProtocolError("a trailer field that may not be one")
+        return self._completed()
+
+    def _completed(self) -> EndOfRequest:
         self._part = _Part.NEXT_REQUEST
         self._advance(Step.REQUEST_READ)
         return EndOfRequest()

@@ -79,10 +79,7 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     if refusal is not None:
         return Outcome(refusal)
     new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
-    secrets_key = services.webhooks.secrets_key
-    job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
-    issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 201)
+    return await _issue(services, call, partial(endpoints.create_endpoint, new=new), 201)
 
 
 async def update_webhook(services: Services, call: Call) -> Outcome:
@@ -122,15 +119,9 @@ async def rotate_secret(services: Services, call: Call) -> Outcome:
     (decisions 8.1). `404 not_found`.
     """
     body: RotateWebhookSecretBody = call.body
-    job = partial(
-        endpoints.rotate_secret,
-        endpoint_id=call.path["webhook_id"],
-        overlap_hours=body.previous_secret_valid_hours,
-        secrets_key=services.webhooks.secrets_key,
-        now_ms=call.at_ms,
-    )
-    issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 200)
+    endpoint_id, hours = call.path["webhook_id"], body.previous_secret_valid_hours
+    job = partial(endpoints.rotate_secret, endpoint_id=endpoint_id, overlap_hours=hours)
+    return await _issue(services, call, job, 200)
 
 
 async def send_test(services: Services, call: Call) -> Outcome:
@@ -216,7 +207,11 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
     return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
 
 
-async def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
+async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal], status: int) -> Outcome:
+    """Change an endpoint such that it has a new secret, and respond with both."""
+    issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
     body = IssuedWebhookBody(await _row(services, call, issued.registered), issued.secret)
     return Outcome(body, status=status)
 

@@ -24,27 +24,19 @@ HEADERS = {
     ),
 }
 
-_WEIGHTS = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
-EXAMPLES: dict[str, Json] = {
-    "signIn": {"key": "svc_mk_us_..."},
-    "saveOrganizationRiskWeights": _WEIGHTS,
-    "saveSdkKeyRiskWeights": _WEIGHTS,
-    "previewWeights": {**_WEIGHTS, "platform": "web", "environment": "development"},
-}
-"""Bodies that are not an example of every field at once."""
-
 
 def document(routes: Sequence[Route]) -> Json:
     """The OpenAPI 3.1 document of these routes, with `webhooks`."""
     made = openapi.emit(routes)
     schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
     known = {**made["components"]["schemas"], **schemas}
+    examples = {route.operation_id: route.example for route in routes}
     for operations in made["paths"].values():
         for operation in operations.values():
             content = operation.get("requestBody", {}).get("content", {}).get(openapi.JSON)
             if content is not None:
                 whole = json_schema.example(known, content["schema"])
-                content["example"] = EXAMPLES.get(operation["operationId"], whole)
+                content["example"] = examples[operation["operationId"]] or whole
     return {
         **made,
         "components": {**made["components"], "schemas": known},

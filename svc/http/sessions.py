@@ -80,16 +80,16 @@ def authenticate_session(request: AuthRequest, site: Site, method: str) -> Calle
     policy, snapshot = request.policy, request.snapshot
     token = presented_token(request.headers, site)
     if token is None:
-        return _signed_out("no key and no session")
+        return signed_out("no key and no session")
     refusal = cross_origin_refusal(request.headers, site, method)
     if refusal is not None:
         return refusal
     place = session_place(policy, snapshot, token)
     found = None if place is None else find_session(snapshot, *place, request.now_ms)
     if place is None or found is None or found.key.region != policy.region:
-        return _signed_out("unknown session, or it has ended")
+        return signed_out("unknown session, or it has ended")
     if found.session.secure != (site.transport == "https"):
-        return _signed_out("the session began over another kind of connection")
+        return signed_out("the session began over another kind of connection")
     used = FoundKey(found.key, key_digest(snapshot, found.key))
     return caller_with(request, used, session=UsedSession(place[1], found.session))
 
@@ -137,5 +137,6 @@ def cleared_cookie(site: Site) -> str:
     return f"{cookie(site, '')}; Max-Age=0"
 
 
-def _signed_out(reason: str) -> Refusal:
+def signed_out(reason: str) -> Refusal:
+    """`401 unauthorized` where there is no session that holds now. `reason` is for the log."""
     return Refusal("unauthorized", reason=reason, explanation=SIGNED_OUT)

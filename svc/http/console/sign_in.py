@@ -22,13 +22,13 @@ from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
-    SIGNED_OUT,
     Site,
     cleared_cookie,
     cookie,
     cross_origin_refusal,
     presented_token,
     session_place,
+    signed_out,
 )
 from svc.store import views
 from svc.store.snapshot import Snapshot, Transaction
@@ -128,7 +128,7 @@ async def read_session(services: Services, call: Call) -> Outcome:
     """`GET /console/session`: the session of the request; `401 unauthorized` for a key without one."""
     caller = await touch_caller(services, call)
     if caller.session is None:
-        return Outcome(_no_session())
+        return Outcome(signed_out("a key without a session"))
     return Outcome(_shown(caller, caller.session.session))
 
 
@@ -136,7 +136,7 @@ async def sign_out(services: Services, call: Call) -> Outcome:
     """`DELETE /console/session`: end the session of the request, and take the cookie from the browser. `204`."""
     caller = caller_of(call)
     if caller.session is None:
-        return Outcome(_no_session())
+        return Outcome(signed_out("a key without a session"))
     number, ended = caller.organization.number, caller.session.digest
     done = await change(
         services, call, partial(end_session, number=number, digest=ended, now_ms=call.at_ms), may_use_reserve=True
@@ -205,10 +205,6 @@ def _refused(explanation: str, reason: str) -> Refusal:
     return Refusal("unauthorized", reason=reason, explanation=explanation)
 
 
-def _no_session() -> Refusal:
-    return _refused(SIGNED_OUT, "a key without a session")
-
-
 _route = partial(console_route, under=(CONSOLE_ROOT,))
 ROUTES: tuple[Route, ...] = (
     _route(
@@ -224,6 +220,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=sign_in,
         body=SignInBody,
+        example={"key": "svc_mk_us_..."},
         response=SessionBody,
         errors=(*KEYED, "secure_connection_required"),
     ),

@@ -117,6 +117,8 @@ _SAVED = (
     "since: another one is `409 revision_conflict`."
 )
 
+EXAMPLE = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
+
 _route = partial(Route, tag="Management: weights", kinds=("management",))
 _read = partial(_route, handler=read_weights, response=RiskWeightsBody)
 _save = partial(
@@ -126,6 +128,7 @@ _save = partial(
     handler=save,
     role="admin",
     body=SaveWeightsBody,
+    example=EXAMPLE,
     response=RiskWeightsBody,
 )
 _restore = partial(_route, method="DELETE", handler=restore, role="admin", response=RiskWeightsBody)

@@ -30,7 +30,7 @@ class IdentificationStatistics(msgspec.Struct):
     networks: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     """By state of the network facts, and the reason where there are none."""
     duplicates: int = 0
-    """Answered from an earlier one with the same `Idempotency-Key`."""
+    """Responded to from an earlier one with the same `Idempotency-Key`."""
     flooding: int = 0
     """From an address that floods (`history.is_flooding`)."""
     quotas: Counter[Quota] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(QUOTAS, 0)))
@@ -42,7 +42,7 @@ class IdentificationCounters:
 
     def __init__(self) -> None:
         self._counted = IdentificationStatistics()
-        self._told_at: dict[int, float] = {}
+        self._logged_at: dict[int, float] = {}
 
     def note(self, recorded: Recorded) -> None:
         """Count one outcome of a commit. A refusal counts only where it met a quota."""
@@ -65,10 +65,10 @@ class IdentificationCounters:
         """Whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
         `now_s`.
         """
-        told_at = self._told_at.get(organization)
-        if told_at is not None and now_s - told_at < NEWS_S:
+        logged_at = self._logged_at.get(organization)
+        if logged_at is not None and now_s - logged_at < NEWS_S:
             return False
-        self._told_at[organization] = now_s
+        self._logged_at[organization] = now_s
         return True
 
     def statistics(self) -> IdentificationStatistics:

@@ -92,7 +92,7 @@ class _InFlight(msgspec.Struct, eq=False):
 _Queue = EndpointQueue[_InFlight]
 
 
-class _Made(NamedTuple):
+class _EndedAttempt(NamedTuple):
     """An attempt that has ended, to be written down."""
 
     record: AttemptRecord
@@ -121,7 +121,7 @@ class Outbox:
         self._secrets_key = secrets_key
         self._shares = shares
         self._queues: DeliveryScheduler[_InFlight] = DeliveryScheduler()
-        self._made = Mailbox[_Made](BATCH)
+        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -183,7 +183,7 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
-        self._made = Mailbox[_Made](BATCH)
+        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
@@ -272,10 +272,10 @@ class Outbox:
             self._queues.start(queue, found.key, flight)
             nursery.start_soon(self._attempt, found, flight)
 
-    async def _rest(self, look_at_ms: int) -> None:
-        """Until something is due, a nudge, or the next look."""
+    async def _rest(self, poll_at_ms: int) -> None:
+        """Until something is due, a nudge, or the next poll."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
-        until_ms = look_at_ms if due_ms is None else min(due_ms, look_at_ms)
+        until_ms = poll_at_ms if due_ms is None else min(due_ms, poll_at_ms)
         with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
             await self._awake.wait()
 
@@ -322,7 +322,7 @@ class Outbox:
             retry_after_s=attempted.retry_after_s,
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
-        await self._made.put(_Made(record, flight.lease))
+        await self._ended_attempts.put(_EndedAttempt(record, flight.lease))
 
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
@@ -344,11 +344,11 @@ class Outbox:
             outcomes = await self._write(
                 [_Job(partial(log_attempt, made=record), record.queue.organization, lease) for record, lease in batch]
             )
-            for (record, _), logged in zip(batch, outcomes, strict=True):
-                if isinstance(logged, LeaseLostError):
+            for (record, _), outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, LeaseLostError):
                     self._abandon(record.queue, record.key)
                 else:
-                    self._ended(record, logged)
+                    self._ended(record, outcome)
             self._note_end()
 
     def _note_end(self) -> None:
@@ -357,30 +357,30 @@ class Outbox:
         if self._draining and not self._queues.in_flight:
             self._drained.set()
 
-    async def _gathered(self) -> list[_Made]:
+    async def _gathered(self) -> list[_EndedAttempt]:
         """Half of what is in flight, so that one half is written down while the other is sent; less where more would
         take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
         """
-        batch = await self._made.batch(BATCH)
+        batch = await self._ended_attempts.batch(BATCH)
         with trio.move_on_after(GATHER_S):
             while len(batch) < min(self._queues.in_flight / 2, BATCH):
-                batch += await self._made.batch(BATCH - len(batch))
+                batch += await self._ended_attempts.batch(BATCH - len(batch))
         return batch
 
-    def _ended(self, made: AttemptRecord, logged: AttemptOutcome) -> None:
-        self._attempts[logged.status] += 1
-        self._attempts_s.observe(made.result.duration_ms / 1000)
-        if made.result.error is not None:
-            self._errors[made.result.error] += 1
-        queue = self._queues.find(made.queue)
+    def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> None:
+        self._attempts[outcome.status] += 1
+        self._attempts_s.observe(record.result.duration_ms / 1000)
+        if record.result.error is not None:
+            self._errors[record.result.error] += 1
+        queue = self._queues.find(record.queue)
         assert queue is not None, "a queue is kept while a delivery is in flight"
-        if made.result.error not in ("paused", "removed"):
-            self._learn(queue, made, logged)
-        self._queues.end(queue, made.key)
-        if not self._shares.sends(made.queue):
-            self._queues.remove(made.queue)
-        elif logged.due_ms is not None:
-            self._queues.offer(made.queue, logged.due_ms)
+        if record.result.error not in ("paused", "removed"):
+            self._learn(queue, record, outcome)
+        self._queues.end(queue, record.key)
+        if not self._shares.sends(record.queue):
+            self._queues.remove(record.queue)
+        elif outcome.due_ms is not None:
+            self._queues.offer(record.queue, outcome.due_ms)
 
     def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
         """An attempt in flight is another process's."""
@@ -389,11 +389,11 @@ class Outbox:
         self._queues.end(queue, delivery)
         self._note_end()
 
-    def _learn(self, queue: _Queue, made: AttemptRecord, logged: AttemptOutcome) -> None:
+    def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
         was_failing = queue.failing
-        adjust_concurrency(queue, made.result, self._world.now_ms(), failing=logged.failing)
-        if was_failing != logged.failing:
-            log.info("endpoint failing" if logged.failing else "endpoint recovered", endpoint=made.endpoint.id)
+        adjust_concurrency(queue, record.result, self._world.now_ms(), failing=outcome.failing)
+        if was_failing != outcome.failing:
+            log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 
     async def _sweep(self) -> None:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
@@ -406,7 +406,7 @@ class Outbox:
             await self._swept.wait()
 
     async def _write(self, jobs: Sequence[_Job[T]]) -> list[T | LeaseLostError]:
-        """Commit, however long there is no room: what was sent must not be forgotten. A job whose lease is lost comes
+        """Commit, however long there is no space: what was sent must not be forgotten. A job whose lease is lost comes
         to `LeaseLostError`. Raises what a job raised.
         """
         written: dict[int, T | LeaseLostError] = {}

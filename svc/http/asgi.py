@@ -177,7 +177,7 @@ class AsgiCall:
         await self.finish()
 
     async def handle(self, app: ASGIFramework) -> None:
-        """Run the application for this request. What it lets escape is a fault of ours: logged, and answered."""
+        """Run the application for this request. What it lets escape is a fault of ours: logged, and responded to."""
         try:
             await app(self.scope, self.receive, self.send)
         except Exception:

@@ -162,18 +162,22 @@ def find_key(
 def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
     """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0076)."""
     if not presented:
-        told = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
-        return _unauthorized("no key", told=told)
+        explanation = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
+        return _unauthorized("no key", explanation=explanation)
     credential = parse(presented)
     if credential is None:
-        told = "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
-        return _unauthorized("not a key of this service, or mistyped", told=told)
+        explanation = (
+            "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
+        )
+        return _unauthorized("not a key of this service, or mistyped", explanation=explanation)
     if credential.kind not in kinds:
-        told = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
-        return _unauthorized(f"a {credential.kind} key is not for this route", told=told)
+        explanation = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
+        return _unauthorized(f"a {credential.kind} key is not for this route", explanation=explanation)
     if credential.region != policy.region:
-        told = f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
-        return _unauthorized(f"the key is of region {credential.region}", told=told)
+        explanation = (
+            f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
+        )
+        return _unauthorized(f"the key is of region {credential.region}", explanation=explanation)
     return credential
 
 
@@ -324,16 +328,16 @@ def _forwarded_facts(key: ApiKey, headers: HeaderMap) -> RequestFacts | Refusal:
     return RequestFacts(ip=ip, user_agent=user_agent)
 
 
-def _unauthorized(reason: str, key: ApiKey | None = None, told: str = "") -> Refusal:
-    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=told)
+def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "") -> Refusal:
+    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=explanation)
 
 
 def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
     """A valid key in the wrong place: its owner may be notified, and a development key's caller sees the reason."""
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
-    told = reason if shown is None else f"{reason}: {shown!r}"
-    explanation = f"This development key was refused: {told}. {next_step}" if key.environment == "development" else ""
-    return Refusal("unauthorized", reason=told, key=key, origin=shown, explanation=explanation)
+    said = reason if shown is None else f"{reason}: {shown!r}"
+    explanation = f"This development key was refused: {said}. {next_step}" if key.environment == "development" else ""
+    return Refusal("unauthorized", reason=said, key=key, origin=shown, explanation=explanation)
 
 
 def _metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:

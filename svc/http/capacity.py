@@ -23,10 +23,10 @@ from svc.http.messages import Headers
 from svc.http.turnstile import KnownKeys, Turnstile
 
 Refuse = Callable[[int], tuple[bytes, Headers]]
-"""status -> body and headers of an answer that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
+"""status -> body and headers of a response that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
 Connection and Date are added here."""
 
-SHARE_THAT_GIVES_WAY = 4
+EVICTED_PART = 4
 """One in so many connections is chosen to go when the edge is full, so that a flood does not have them all looked at
 again for each newcomer."""
 CHOSEN_FOR_S = 1.0
@@ -69,7 +69,7 @@ class EdgeStatistics(msgspec.Struct):
     connections_cut_writing: int = 0
     """Connections reset because the client did not take its response in time."""
     requests_malformed: int = 0
-    """Requests that the edge itself answered 400 or 431."""
+    """Requests to which the edge itself responded 400 or 431."""
 
 
 @dataclass
@@ -126,7 +126,7 @@ class EdgeState:
         if now < self._full_until:
             return False
         waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
-        most = max(1, self.limits.max_connections // SHARE_THAT_GIVES_WAY)
+        most = max(1, self.limits.max_connections // EVICTED_PART)
         leaving = eviction_order([waits for _, waits in waiting], most, now)
         self._leaving = [waiting[position] for position in reversed(leaving)]
         self._chosen_until = now + CHOSEN_FOR_S

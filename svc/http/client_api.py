@@ -143,7 +143,7 @@ def _identified(
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
-    """Interface 2.2, on every answer that reached admission (decisions 3.10); without a limit nothing is said of it."""
+    """Interface 2.2, on every response that reached admission (decisions 3.10); without a limit there is none of it."""
     balance = {"Svc-Balance-Micros": str(balance_micros)}
     if not admission.limit_per_s:
         return balance

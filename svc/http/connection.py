@@ -62,7 +62,7 @@ class Connection:
         """Around plain requests: their reading and their handling."""
         self._reading: trio.CancelScope | None = None
         """Around the reading, but where a handler reads."""
-        self._room: trio.Event | None = None
+        self._resumed: trio.Event | None = None
         self._arrives_by = inf
         """When all of the present request has to be there."""
         self._prefix = ""
@@ -82,7 +82,7 @@ class Connection:
         finally:
             self.shared.connections.pop(self, None)
             if self._http.phase is Phase.CUT:
-                # Without the reset the kernel would go on offering the unread answer for minutes.
+                # Without the reset the kernel would go on offering the unread response for minutes.
                 with suppress(OSError):
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             self._socket.close()
@@ -145,8 +145,8 @@ class Connection:
 
     def resume_reading(self) -> None:
         """The application has taken what was read ahead: the socket may be read again."""
-        if self._room is not None:
-            self._room.set()
+        if self._resumed is not None:
+            self._resumed.set()
 
     def start_response(self, status: int, headers: Headers) -> None:
         """The head of the response, to be written with what follows."""
@@ -230,7 +230,7 @@ class Connection:
             return
         sent = 0
         if not self._is_tls:
-            # Nearly every answer fits into the kernel's buffer: one system call, no cancel scope, no turn of the loop.
+            # Nearly every response fits into the kernel's buffer: one system call, no cancel scope, no loop turn.
             try:
                 sent = os.writev(self._socket.fileno(), parts)
             except BlockingIOError:
@@ -324,8 +324,8 @@ class Connection:
             with trio.CancelScope() as self._reading:
                 while await self._read():
                     while self._buffered_bytes() >= self.shared.limits.read_ahead_bytes:
-                        self._room = trio.Event()
-                        await self._room.wait()
+                        self._resumed = trio.Event()
+                        await self._resumed.wait()
                 if self._call is not None:
                     self._call.client_left()
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import trio
 
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 LEFT = getattr(select, "POLLRDHUP", 0)
 
 
@@ -53,7 +53,7 @@ class Departures:
         """Until cancelled: tell connections once a second that their clients have left."""
         while True:
             await self._begun.wait()
-            await trio.sleep(LOOK_EVERY_S)
+            await trio.sleep(POLL_INTERVAL_S)
             if not self._working:
                 self._begun = trio.Event()
             for connection in self._left():

@@ -5,18 +5,18 @@ What may live here: the accept loop, its limits and counts, and the drain. What 
 is evicted for a new one `capacity.py`. Together they replace hypercorn's server, and correct what hypercorn 0.18 and
 quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
 
-1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
+1. quart-trio takes the end of its own response for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
-   Here only the edge cancels a handler, and only while its answer has not begun.
-2. An early answer left the connection open for ever; now it says `Connection: close` and is followed by a bounded
+   Here only the edge cancels a handler, and only while its response has not begun.
+2. An early response left the connection open for ever; now it says `Connection: close` and is followed by a bounded
    lingering close. A client that never reads, trickles or is silent is cut off, and sooner when others want its place
    under the cap on connections (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
-3. Framing that two parsers could read in two ways is answered 400 and closed: one answer, never two requests of one.
-4. The edge's own answers carry the project's error body, made by a callable that the caller passes in.
+3. Framing that two parsers could read in two ways gets a 400 and is closed: one response, never two requests of one.
+4. The edge's own responses carry the project's error body, made by a callable that the caller passes in.
 5. No Server header, and nothing on stderr for what a client does wrong.
 
 The lifespan protocol is not spoken: what serves requests must not live in a nursery of the application, where a crash
-leaves a server that still answers.
+leaves a server that still responds.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ async def serve(
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
     Without `lean` plain requests take the path of all others: it is there to compare the two.
-    `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
+    `refuse(status)` gives body and headers of the edge's own responses; with `nursery.start` one gets the `Edge`.
     """
     context = WorkerContext(None)
     shared = EdgeState(app, _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
@@ -99,7 +99,9 @@ async def serve(
                 )
                 task_status.started(Edge(shared, listeners))
                 await shutdown.wait()
-                await context.terminated.set()  # first, so that no answer promises a connection that will not be there
+                await (
+                    context.terminated.set()
+                )  # first, so that no response promises a connection that will not be there
                 accepting.cancel_scope.cancel()
             for connection in list(shared.connections):
                 connection.drain()

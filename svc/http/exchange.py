@@ -345,7 +345,7 @@ def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
 
 
 def _preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:
-    """Answered for any origin, without a key (decisions 3.11)."""
+    """The response for any origin, without a key (decisions 3.11)."""
     headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": resource.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}

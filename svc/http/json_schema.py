@@ -22,7 +22,7 @@ _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
 def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
     """The schema of every struct that requests and responses are made of, by its name.
 
-    A struct that is in `answers` alone has open enumerations: their values are listed, and others are not forbidden
+    A struct that is in `responses` alone has open enumerations: their values are listed, and others are not forbidden
     (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
     """
     bodies, responses = list(bodies), list(responses)

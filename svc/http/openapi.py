@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, answers and every error.
+"""The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, responses and every error.
 
 What may live here: pure functions from rows and types to JSON, and what the document says of itself. Source: interface
 4.4 and 9.

@@ -112,7 +112,7 @@ def identify_response(
 
 
 class DuplicateAnswer(msgspec.Struct, frozen=True):
-    """Response of identify to an `Idempotency-Key` that was answered before: nothing else is in it (interface 2.2,
+    """Response of identify to an `Idempotency-Key` that had a response before: nothing else is in it (interface 2.2,
     4.1).
     """
 

@@ -1,4 +1,4 @@
-"""The counts of all workers: memory in which each leaves its own, for the one that answers for all.
+"""The counts of all workers: memory in which each leaves its own, for the one that reports for all.
 
 Each seat has two halves and writes them in turn, so that a worker that is killed while it writes leaves the half before
 that whole. What a dead worker of the seat had counted is its successor's to begin with: sums never fall.

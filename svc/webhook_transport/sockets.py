@@ -1,10 +1,10 @@
-"""Sockets and TLS towards receivers: one task, one request, one answer at a time.
+"""Sockets and TLS towards receivers: one task, one request, one response at a time.
 
 What may live here: bytes on their way to and from one address. Which address, and what the bytes mean, is said
 elsewhere.
 
 The streams are used by one task at a time, as an attempt is one task. So there is no lock, a write is tried before the
-socket is waited for, and a read waits first: the answer is never there yet. Through `trio.SSLStream` and httpcore's
+socket is waited for, and a read waits first: the response is never there yet. Through `trio.SSLStream` and httpcore's
 wrapper above it an exchange took twice the CPU.
 """
 
@@ -125,7 +125,7 @@ class Secured(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
         """What has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the connection:
-        the framing of HTTP tells a whole answer from half of one. Raises `httpcore.ReadError`.
+        the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`.
         """
         while True:
             try:
@@ -147,7 +147,7 @@ class Secured(httpcore.AsyncNetworkStream):
         await self._flush()
 
     async def aclose(self) -> None:
-        """Close the socket without a word: the answer was read to its end, or nobody wants the rest."""
+        """Close the socket without a word: the response was read to its end, or nobody wants the rest."""
         await self._plain.aclose()
 
     def get_extra_info(self, info: str) -> Any:

@@ -13,6 +13,7 @@ from svc.domain.credentials import ApiKey
 from svc.domain.event_row import EventBody
 from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
 from svc.domain.listing import MAX_TAG_LENGTH
+from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
@@ -156,6 +157,15 @@ def tag_rows(found: Iterable[EventMatch]) -> list[TagRow]:
 def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
     """The addresses of these events, which are newest first; the address that came last is the first."""
     return [body_of(AddressRow, used[0], **_span(used)) for used in _grouped(found, "ip_address").values()]
+
+
+def seen(record: Visitor) -> dict[str, Any]:
+    """When and how often a visitor was seen: `first_seen`, `last_seen` and `visits`."""
+    return {
+        "first_seen": timestamp(record.first_seen_s * 1000),
+        "last_seen": timestamp(record.last_seen_s * 1000),
+        "visits": record.visits,
+    }
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:

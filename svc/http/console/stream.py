@@ -100,11 +100,11 @@ async def parts_of(
         seen.update(each.request_id for each in found if isinstance(each, LiveEvent))
         if found:
             yield b"".join(_missed(each) if isinstance(each, int) else _message(each) for each in found)
-    written_at, look_at = -inf, trio.current_time() + HEARTBEAT_S
+    written_at, check_at = -inf, trio.current_time() + HEARTBEAT_S
     while True:
         came: list[LiveEvent] = []
         try:
-            with trio.move_on_at(look_at):
+            with trio.move_on_at(check_at):
                 came.append(await viewer.next())
         except trio.EndOfChannel:
             return
@@ -115,10 +115,10 @@ async def parts_of(
         missed = viewer.take_missed()
         if missed:
             parts.append(_missed(missed))
-        if trio.current_time() >= look_at:
+        if trio.current_time() >= check_at:
             if not await holds():
                 return
-            look_at = trio.current_time() + HEARTBEAT_S
+            check_at = trio.current_time() + HEARTBEAT_S
             parts = parts or [PING]
         if parts:
             yield b"".join(parts)

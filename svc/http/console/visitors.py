@@ -34,6 +34,7 @@ from svc.http.console.schema import (
     VisitorsBody,
     VisitorsQuery,
     address_rows,
+    seen,
     tag_rows,
 )
 from svc.http.events import read_places
@@ -211,15 +212,13 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
 
 def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, Any]:
     """When and how often it was seen. Of a visitor that cannot be recognized there are only its events."""
-    if record is None:
-        first_ms, last_ms, visits = found[-1].event.occurred_at_ms, found[0].event.occurred_at_ms, len(found)
-    else:
-        first_ms, last_ms, visits = record.first_seen_s * 1000, record.last_seen_s * 1000, record.visits
+    if record is not None:
+        return {**seen(record), "identifiable": True}
     return {
-        "first_seen": timestamp(first_ms),
-        "last_seen": timestamp(last_ms),
-        "visits": visits,
-        "identifiable": record is not None,
+        "first_seen": timestamp(found[-1].event.occurred_at_ms),
+        "last_seen": timestamp(found[0].event.occurred_at_ms),
+        "visits": len(found),
+        "identifiable": False,
     }
 
 

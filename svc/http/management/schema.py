@@ -1,7 +1,7 @@
 """Bodies of the management API: what interface 2.6-2.8 and 2.11, and decisions 2.4-2.6 and 6.3, say as types.
 
 As in `svc.http.schema`: unknown fields are refused in requests; a field that may be left out is `UNSET`, which is not
-`null`; a secret is in the one answer that issues it and in no other.
+`null`; a secret is in the one response that issues it and in no other.
 """
 
 from __future__ import annotations

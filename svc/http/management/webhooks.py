@@ -1,7 +1,7 @@
 """Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
 
 A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
-learns of a change after its commit. Counts and times of attempts are of the moment of the answer.
+learns of a change after its commit. Counts and times of attempts are as of the response.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
         return Outcome(changed)
-    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that answers
+    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that responds
     return Outcome(await _row(services, call, changed))
 
 

@@ -1,7 +1,7 @@
 """Risk weights of an organization and of its SDK keys, and the signals there are (interface 2.11, decisions 6).
 
 The routes of an organization and those of a key differ by `{key_id}` in the path, and share their endpoints. Every
-answer shows all three platforms as they stand after the change, read in the transaction that made it.
+response shows all three platforms as they stand after the change, read in the transaction that made it.
 """
 
 from __future__ import annotations

@@ -246,6 +246,7 @@ def _environment(caller: Caller) -> Environment:
     return caller.key.environment
 
 
+_read = partial(Route, tag="Server API", kinds=("secret",))
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="supplementEvent",
@@ -268,10 +269,9 @@ ROUTES: tuple[Route, ...] = (
         from_browsers=True,
         errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
     ),
-    Route(
+    _read(
         operation_id="listEvents",
         path="/events",
-        tag="Server API",
         summary="List events",
         description=(
             "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
@@ -283,15 +283,13 @@ ROUTES: tuple[Route, ...] = (
             "no more than 20,000 events."
         ),
         handler=list_events,
-        kinds=("secret",),
         query=ListEventsQuery,
         response=EventsAnswer,
         errors=("invalid_window",),
     ),
-    Route(
+    _read(
         operation_id="getEvent",
         path="/events/{request_id}",
-        tag="Server API",
         summary="Read one event",
         description=(
             "With the archived submission under `document`, and the deferred report when one arrived. The document "
@@ -300,7 +298,6 @@ ROUTES: tuple[Route, ...] = (
             "contents are not a public contract."
         ),
         handler=get_event,
-        kinds=("secret",),
         response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),

@@ -113,7 +113,7 @@ def emit(routes: Sequence[Route]) -> Json:
             "schemas": _schemas(routes),
             "responses": {code: _refusals([code], ()) for code in codes},
             "headers": {
-                name: {"required": name == EVERYWHERE, **_parameter(of)} for name, of in RESPONSE_HEADERS.items()
+                name: {"required": name == EVERYWHERE, **parameter(of)} for name, of in RESPONSE_HEADERS.items()
             },
             "securitySchemes": {
                 **{
@@ -168,7 +168,7 @@ def _security(route: Route) -> list[Json]:
 
 def _path_parameters(route: Route) -> Iterator[Json]:
     for name in re.findall(r"{(\w+)}", route.path):
-        yield {"name": name, "in": "path", "required": True, **_parameter(PATH[name])}
+        yield {"name": name, "in": "path", "required": True, **parameter(PATH[name])}
 
 
 def _query_parameters(route: Route) -> Iterator[Json]:
@@ -176,11 +176,11 @@ def _query_parameters(route: Route) -> Iterator[Json]:
 
 
 def _header_parameter(name: str) -> Json:
-    return {"name": name, "in": "header", "required": False, **_parameter(REQUEST_HEADERS[name])}
+    return {"name": name, "in": "header", "required": False, **parameter(REQUEST_HEADERS[name])}
 
 
-def _parameter(annotated: Any) -> Json:
-    """A parameter or a header but for its name."""
+def parameter(annotated: Any) -> Json:
+    """The description and the schema of a parameter or header, from its annotated type."""
     schema = json_schema.of(annotated)
     return {"description": schema.pop("description"), "schema": schema}
 

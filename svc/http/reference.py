@@ -6,7 +6,9 @@ What may live here: what the page has beyond the published document, in which th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
+from svc.domain.fields import AN_EVENT_ID, about
 from svc.domain.webhooks.envelope import Envelope
 from svc.domain.webhooks.payloads import DATA
 from svc.http import json_schema, openapi
@@ -14,14 +16,18 @@ from svc.http.json_schema import Json, reference
 from svc.http.route import Route
 
 TAG = "Webhooks"
-HEADERS = {
-    "X-Svc-Event-ID": ("The `id` of the body.", "019b8d2f-3c40-7f3e-8a5c-1d2f4b6a8c90"),
-    "X-Svc-Event-Type": ("The `type` of the body.", "webhook.test"),
-    "X-Svc-Timestamp": ("When it was sent, in Unix seconds.", "1767607200"),
-    "X-Svc-Signature": (
-        "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's secret.",
-        "sha256=5f2b...",
-    ),
+HEADERS: dict[str, Any] = {
+    "X-Svc-Event-ID": Annotated[str, about("The `id` of the body.", AN_EVENT_ID)],
+    "X-Svc-Event-Type": Annotated[str, about("The `type` of the body.", "webhook.test")],
+    "X-Svc-Timestamp": Annotated[str, about("When it was sent, in Unix seconds.", "1767607200")],
+    "X-Svc-Signature": Annotated[
+        str,
+        about(
+            "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's "
+            "secret.",
+            "sha256=5f2b...",
+        ),
+    ],
 }
 
 
@@ -50,14 +56,7 @@ def _webhook(name: str, data: Json, when: str, schemas: dict[str, Json]) -> Json
     envelope = json_schema.example(schemas, reference(Envelope))
     body = {**envelope, "type": name, "data": json_schema.example(schemas, data)}
     parameters = [
-        {
-            "name": header,
-            "in": "header",
-            "required": True,
-            "description": says,
-            "schema": {"type": "string", "examples": [example]},
-        }
-        for header, (says, example) in HEADERS.items()
+        {"name": header, "in": "header", "required": True, **openapi.parameter(of)} for header, of in HEADERS.items()
     ]
     schema = {"allOf": [reference(Envelope), {"type": "object", "properties": {"data": data}}]}
     return {

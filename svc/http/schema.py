@@ -47,6 +47,7 @@ WindowEnd = Annotated[
 ]
 Limit = Annotated[int, Meta(ge=1, le=200), about("How many per page, at most.", 10)]
 """The size of a page in a query."""
+CursorOn = Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")]
 
 
 class Sdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

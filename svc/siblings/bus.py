@@ -12,7 +12,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -233,10 +233,8 @@ def reach(directory: Path, seat: Seat) -> Generator[Siblings]:
         log.warning(problem, consequence="changes by commands are noticed some seconds later")
         yield Alone()
         return
-    try:
+    with closing(siblings):
         yield siblings
-    finally:
-        siblings.close()
 
 
 def announce(directory: Path) -> None:

@@ -23,7 +23,7 @@ class Working(Protocol):
     """A connection whose only task is in a handler."""
 
     def fileno(self) -> int:
-        """Of its socket."""
+        """The descriptor of its socket."""
         ...
 
     def client_left(self) -> None:

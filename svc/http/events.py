@@ -90,8 +90,9 @@ async def page_of_events(services: Services, call: Call, asked: Asked, environme
 async def find_places(
     services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
 ) -> events.Places:
-    """As `events.places`, some keys at a time, with a checkpoint in between. A search that goes on takes turns with
-    other long reads.
+    """The places of a listing as of `events.places`, of the organization with this number: at most `listing.limit`,
+    and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and `most_keys` in
+    all; a search beyond the first of them takes turns with other long reads.
     """
     rows, resume = await _some_places(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
@@ -116,7 +117,9 @@ async def _some_places(services: Services, number: int, environment: Environment
 async def read_places(
     services: Services, filters: Filters, places: Sequence[events.EventPosition]
 ) -> list[events.EventMatch]:
-    """As `events.read`, in the order of the places; all at once."""
+    """The events at these places, in their order, all at once; those that were deleted or do not fit the filters are
+    left out. Raises `CorruptionError` as `events.read` does.
+    """
     return await services.store.query(partial(events.read, wanted=places, filters=filters))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a list response, encoded some at a time: a long list does not hold up everybody else."""
+"""Rows of a list response, read and encoded some at a time: a long list does not hold up everybody else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+P = TypeVar("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
@@ -45,3 +46,28 @@ async def read_and_encoded(
         return [msgspec.Raw(_encoder.encode(row)) for row in await read(some)]
 
     return tuple(await in_parts(items, part))
+
+
+async def page_of(
+    read: Callable[[P, int], Awaitable[Sequence[tuple[P, T | None]]]], start: P, limit: int, at_once: int, most: int
+) -> tuple[list[T], P | None]:
+    """Up to `limit` rows that fit a filter, and the position of the last row that was looked at; `None` = no row is
+    behind it.
+
+    `read(position, count)` gives so many rows behind a position, each with its own position, and `None` for one that
+    does not fit. `at_once` are looked at between two checkpoints and `most` in all, so a page may be short.
+    """
+    found: list[T] = []
+    position = start
+    for looked_at in range(0, most, at_once):
+        if looked_at:
+            await trio.lowlevel.checkpoint()
+        rows = await read(position, at_once + 1)
+        for place, (position, row) in enumerate(rows[:at_once], start=1):
+            if row is not None:
+                found.append(row)
+            if len(found) == limit:
+                return found, position if place < len(rows) else None
+        if len(rows) <= at_once:
+            return found, None
+    return found, position

@@ -109,7 +109,7 @@ class Alone(Siblings):
         """As in `Siblings`: there are none."""
 
     async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
-        """As in `Siblings`."""
+        """Sleep until cancelled: `handle` is never called."""
         await trio.sleep_forever()
 
 

@@ -108,7 +108,9 @@ class Secured(httpcore.AsyncNetworkStream):
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_hostname=server_hostname)
 
     async def shake_hands(self) -> None:
-        """Raises `ssl.SSLError` and `httpcore.NetworkError`."""
+        """Make the TLS handshake, in which the certificate is verified. Raises `ssl.SSLError` where it fails, after
+        the alert was sent, and `httpcore.NetworkError` where the connection ends.
+        """
         while True:
             try:
                 self._tls.do_handshake()

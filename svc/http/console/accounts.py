@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import trio
 from msgspec import UNSET
 
 from svc.domain.bodies import body_of, present, sent
@@ -29,6 +28,7 @@ from svc.http.console.account_schema import (
 )
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
+from svc.http.rows import page_of
 from svc.store import audit_views, views
 from svc.store.account_views import newest_billing_changes, newest_credits, newest_settlements
 from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
@@ -99,24 +99,14 @@ async def _page(
     """Records that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
     assert sought.organization is not None
     first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
-    before = beyond if before is None else min(before, beyond)
-    found: list[AuditMatch] = []
-    for looked_at in range(0, RECORDS_A_PAGE, RECORDS_AT_ONCE):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        read = partial(audit_views.before, number=sought.organization, raw_id=before, limit=RECORDS_AT_ONCE + 1)
-        slice_ = await services.store.query(read)
-        for place, match in enumerate(slice_[:RECORDS_AT_ONCE], start=1):
-            if match.id.bytes < first:
-                return found, None
-            if sought.fits(match.record):
-                found.append(match)
-            before = match.id.bytes
-            if len(found) == limit:
-                return found, before if place < len(slice_) else None
-        if len(slice_) <= RECORDS_AT_ONCE:
-            return found, None
-    return found, before
+    find = partial(audit_views.before, number=sought.organization)
+
+    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
+        rows = await services.store.query(partial(find, raw_id=raw_id, limit=count))
+        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
+
+    start = beyond if before is None else min(before, beyond)
+    return await page_of(read, start, limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
 
 
 ROUTES: tuple[Route, ...] = (

@@ -37,7 +37,7 @@ from svc.http.management.webhook_schema import (
     webhook_row,
 )
 from svc.http.route import ORGANIZATION, Route
-from svc.http.rows import encoded
+from svc.http.rows import encoded, page_of
 from svc.store.transactions import webhook_endpoints as endpoints
 from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
 from svc.store.webhook_views import (
@@ -152,34 +152,17 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
         return Outcome(invalid("endpoint_id", "invalid_value", "query"))
     await touch_caller(services, call)
-    shown, resume = await _attempts(services, number, query, first_id(call.at_ms - HISTORY_MS), before)
+    wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
+    find = partial(attempts_page, number=number, environment=environment, since=first_id(call.at_ms - HISTORY_MS))
+
+    async def read(before: bytes, count: int) -> list[tuple[bytes, tuple[bytes, Attempt] | None]]:
+        rows = await services.store.query(partial(find, before=before, limit=count))
+        return [(row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows]
+
+    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
+    shown, resume = await page_of(read, before, query.limit, at_once, ATTEMPTS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
     return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
-
-
-async def _attempts(
-    services: Services, number: int, query: ListWebhookDeliveriesQuery, since: bytes, before: bytes
-) -> tuple[list[tuple[bytes, Attempt]], bytes | None]:
-    """Attempts that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
-    environment = None if query.environment == "all" else query.environment
-    wanted, found = sent(query.endpoint_id), list[tuple[bytes, Attempt]]()
-    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
-    for looked_at in range(0, ATTEMPTS_A_PAGE, at_once):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        read = partial(
-            attempts_page, number=number, environment=environment, since=since, before=before, limit=at_once + 1
-        )
-        slice_ = await services.store.query(read)
-        for place, (attempt_id, attempt) in enumerate(slice_[:at_once], start=1):
-            if wanted in (None, attempt.endpoint_id):
-                found.append((attempt_id, attempt))
-            before = attempt_id
-            if len(found) == query.limit:
-                return found, before if place < len(slice_) else None
-        if len(slice_) <= at_once:
-            return found, None
-    return found, before
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:

@@ -104,8 +104,7 @@ class EdgeState:
 
     def has_capacity(self) -> bool:
         """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
-        most = self.limits.max_connections
-        if len(self.connections) < most:
+        if len(self.connections) < self.limits.max_connections:
             return True
         return self._evict_one() or (self._choose_evictions() and self._evict_one())
 

@@ -29,7 +29,8 @@ from svc.domain.eviction import IdleConnection, client_prefix
 from svc.http.asgi import AsgiCall, SocketAddress, http_scope
 from svc.http.capacity import EdgeState
 from svc.http.messages import EndOfRequest, Headers, MalformedRequest, RequestHead
-from svc.http.protocol import HttpProtocol, Phase
+from svc.http.phases import BODY, CUT, HEAD, IDLE, LINGERING, RESPONSE
+from svc.http.protocol import HttpProtocol
 from svc.http.receiving import AnyStream, receive
 
 WRITE_BYTES = 65_536
@@ -81,7 +82,7 @@ class Connection:
                     await self._serve()
         finally:
             self.shared.connections.pop(self, None)
-            if self._http.phase is Phase.CUT:
+            if self._http.phase is CUT:
                 # Without the reset the kernel would go on offering the unread response for minutes.
                 with suppress(OSError):
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
@@ -89,9 +90,9 @@ class Connection:
 
     def drain(self) -> None:
         """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more; a stream ends."""
-        if self._http.phase is Phase.IDLE:
+        if self._http.phase is IDLE:
             self.close_soon(linger=False)
-        elif self._http.phase in {Phase.HEAD, Phase.BODY}:
+        elif self._http.phase in {HEAD, BODY}:
             self._arrives_by = min(self._arrives_by, trio.current_time() + self.shared.limits.drain_patience_s)
             self._set_deadline()
         elif self._call is not None:
@@ -101,13 +102,13 @@ class Connection:
         """Since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
-        is_in_request = self._http.phase not in {Phase.IDLE, Phase.LINGERING}
+        is_in_request = self._http.phase not in {IDLE, LINGERING}
         return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
     def evict(self) -> None:
         """End at once. A request that has begun gets a 503 if that takes no waiting."""
         self.shared.connections.pop(self, None)
-        if self._http.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
+        if self._http.phase in {HEAD, BODY} and not self._is_tls:
             with suppress(OSError):
                 os.write(self._socket.fileno(), self.shared.refusal(503))
         self._waits_since = None
@@ -121,7 +122,7 @@ class Connection:
 
     def client_left(self) -> None:
         """Its client has closed its sending side, while its request is handled."""
-        if self._call is not None and self._http.phase is Phase.RESPONSE:
+        if self._call is not None and self._http.phase is RESPONSE:
             self._call.client_left()
 
     @property
@@ -172,7 +173,7 @@ class Connection:
         self._waits_since = trio.current_time()
         self._http.start_next_cycle()
         self.resume_reading()
-        if self._http.phase is Phase.IDLE:
+        if self._http.phase is IDLE:
             self._watch.deadline = self._waits_since + self.shared.limits.keep_alive_timeout_s
         elif self._nursery is not None:
             await self._begin()
@@ -187,10 +188,10 @@ class Connection:
         """Write the end of a stream that was stopped, and go on or close. A client that does not take it at once, or
         was behind with reading, is cut off.
         """
-        if self._http.phase is not Phase.CUT:
+        if self._http.phase is not CUT:
             with trio.move_on_after(STREAM_END_S):
                 await self.end_response()
-        if self._http.phase is Phase.CUT:
+        if self._http.phase is CUT:
             self._call = None
             self._cut()
         else:
@@ -226,7 +227,7 @@ class Connection:
     async def flush(self) -> None:
         """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
         parts, self._pending = list(filter(None, self._pending)), []
-        if self._http.phase is Phase.CUT or not parts:
+        if self._http.phase is CUT or not parts:
             return
         sent = 0
         if not self._is_tls:
@@ -241,7 +242,7 @@ class Connection:
         elif sum(map(len, parts)) <= WRITE_BYTES:
             parts = [b"".join(parts)]  # one record
         for part in parts:  # not joined: what many clients are slow to take is in memory once
-            if sent < len(part) and self._http.phase is not Phase.CUT:
+            if sent < len(part) and self._http.phase is not CUT:
                 await self._write_patiently(memoryview(part)[sent:])
             sent = max(0, sent - len(part))
 
@@ -278,12 +279,12 @@ class Connection:
                 self._call = self._nursery = None
         if self._watch.cancelled_caught:
             await self._out_of_time()
-        if self._http.phase is Phase.LINGERING:
+        if self._http.phase is LINGERING:
             await self._discard_input()
 
     async def _converse_plainly(self) -> bool:
         """Serve plain requests, in this task. Whether another one has come, which waits to be handled."""
-        while self._http.phase in (Phase.IDLE, Phase.HEAD):
+        while self._http.phase in (IDLE, HEAD):
             with trio.CancelScope() as self._plainly:  # until a handler is stopped: entering one is 1 % of a request
                 while (call := await self._next_call()) is not None:
                     if not self._http.is_plain:
@@ -302,7 +303,7 @@ class Connection:
     async def _next_call(self) -> AsgiCall | None:
         """The request that is here or comes; `None` where none comes."""
         self._reading = self._plainly
-        while self._call is None and self._http.phase in (Phase.IDLE, Phase.HEAD) and await self._read():
+        while self._call is None and self._http.phase in (IDLE, HEAD) and await self._read():
             pass
         self._reading = None
         return self._call
@@ -310,9 +311,9 @@ class Connection:
     async def _go_on(self) -> None:
         """After a plain request: with the next one, if it came with this one."""
         self._call = None
-        if self._http.phase is Phase.BODY:  # the rest of it does not come
+        if self._http.phase is BODY:  # the rest of it does not come
             await self.reject(400)
-        elif self._http.phase is Phase.HEAD:
+        elif self._http.phase is HEAD:
             await self._begin()
             await self._act()
 
@@ -334,7 +335,7 @@ class Connection:
         data = await receive(self._stream)
         if not data:
             self._http.receive_eof()
-        elif self._http.phase is Phase.IDLE:
+        elif self._http.phase is IDLE:
             self._http.receive_data(data)
             self._owner = self.shared.keys.owner(data, self._prefix)
             await self._begin()
@@ -369,7 +370,7 @@ class Connection:
         self._set_deadline()
 
     async def _end_malformed(self, status: int) -> None:
-        if self._call is not None and self._http.phase is not Phase.BODY:
+        if self._call is not None and self._http.phase is not BODY:
             # A response that begins before its request is complete says that it is the last one.
             self._call.body_cut_short()
         elif self._call is not None and self._nursery is None and self._http.is_plain:
@@ -388,12 +389,12 @@ class Connection:
         return self._http.buffered_bytes + (0 if self._call is None else self._call.buffered_bytes)
 
     def _set_deadline(self) -> None:
-        if self._http.phase is Phase.RESPONSE:
+        if self._http.phase is RESPONSE:
             deadline = inf
             self._waits_since = None
-        elif self._http.phase is Phase.HEAD:
+        elif self._http.phase is HEAD:
             deadline = self._arrives_by
-        elif self._http.phase is Phase.BODY:
+        elif self._http.phase is BODY:
             deadline = self._arrives_by + self.shared.limits.body_grace_s
         else:
             return
@@ -429,9 +430,9 @@ class Connection:
         self._watch.cancel()
 
     async def _out_of_time(self) -> None:
-        if self._http.phase is Phase.IDLE:
+        if self._http.phase is IDLE:
             self.shared.counts.connections_closed_idle += 1
-        elif self._http.phase in {Phase.HEAD, Phase.BODY}:
+        elif self._http.phase in {HEAD, BODY}:
             self.shared.counts.connections_cut_reading += 1
             await self.reject(408)
 

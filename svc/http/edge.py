@@ -26,6 +26,7 @@ import os
 import socket
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -139,10 +140,8 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
         return
     shared.counts.connections_refused += 1
     if isinstance(stream, trio.SocketStream):
-        try:
+        with suppress(OSError):
             os.write(stream.socket.fileno(), shared.refusal(503))
-        except OSError:
-            return
 
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:

@@ -149,7 +149,8 @@ def _operation(route: Route) -> Json:
     if description:
         operation["description"] = description
     operation["security"] = _security(route)
-    parameters = [*_path_parameters(route), *_query_parameters(route), *map(_header_parameter, route.request_headers)]
+    of_query = () if route.query is None else json_schema.parameters(route.query)
+    parameters = [*_path_parameters(route), *of_query, *map(_header_parameter, route.request_headers)]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
@@ -169,10 +170,6 @@ def _security(route: Route) -> list[Json]:
 def _path_parameters(route: Route) -> Iterator[Json]:
     for name in re.findall(r"{(\w+)}", route.path):
         yield {"name": name, "in": "path", "required": True, **parameter(PATH[name])}
-
-
-def _query_parameters(route: Route) -> Iterator[Json]:
-    return iter(()) if route.query is None else json_schema.parameters(route.query)
 
 
 def _header_parameter(name: str) -> Json:

@@ -28,6 +28,7 @@ from svc.http.messages import (
     RequestHead,
     ResponseError,
 )
+from svc.http.phases import CLOSING, IDLE, Step, advance
 from svc.http.plain import PlainResponse, read_plain, write_plain
 
 LINE_TROUBLE = re.compile(rb"(?<!\r)\n|\r[^\n]|\n[ \t]")
@@ -41,68 +42,6 @@ NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
 """They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
 CRLF = b"\r\n"
 FIRST_PRINTABLE = 0x21
-
-
-class Phase(enum.IntEnum):  # of which a hash, unlike that of `Enum`, costs next to nothing
-    """Where a connection is in its present request: it decides which deadline holds."""
-
-    IDLE = enum.auto()
-    HEAD = enum.auto()
-    """The first byte is there, the head is not complete."""
-    BODY = enum.auto()
-    """A handler runs and the body is not complete."""
-    RESPONSE = enum.auto()
-    """All has been read, or a response has begun. The handler's time is its own, each write has its limit."""
-    CLOSING = enum.auto()
-    """The first of those in which nothing is read any more, and no request follows."""
-    LINGERING = enum.auto()
-    """Closing, and what still comes is dropped, so that no reset is sent."""
-    CUT = enum.auto()
-    """Nothing more reaches the client."""
-
-
-class Step(enum.IntEnum):
-    """What moves a connection from one phase to the next."""
-
-    INPUT = enum.auto()
-    """The first bytes of a request."""
-    HEAD_READ = enum.auto()
-    REQUEST_READ = enum.auto()
-    RESPONSE_BEGUN = enum.auto()
-    RESPONSE_SENT = enum.auto()
-    """The response is complete, and the connection is kept for another request."""
-    CLOSE = enum.auto()
-    LINGER = enum.auto()
-    """Close, but drop input first."""
-    CUT = enum.auto()
-
-
-_END = {Step.CLOSE: Phase.CLOSING, Step.LINGER: Phase.LINGERING, Step.CUT: Phase.CUT}
-
-TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
-    Phase.IDLE: {Step.INPUT: Phase.HEAD, **_END},
-    Phase.HEAD: {Step.HEAD_READ: Phase.BODY, **_END},
-    Phase.BODY: {Step.REQUEST_READ: Phase.RESPONSE, Step.RESPONSE_BEGUN: Phase.RESPONSE, **_END},
-    Phase.RESPONSE: {
-        Step.REQUEST_READ: Phase.RESPONSE,
-        Step.RESPONSE_BEGUN: Phase.RESPONSE,
-        Step.RESPONSE_SENT: Phase.IDLE,
-        **_END,
-    },
-    # What is still under way when the connection closes takes its steps and changes nothing.
-    Phase.CLOSING: {**dict.fromkeys(Step, Phase.CLOSING), **_END},
-    Phase.LINGERING: {**dict.fromkeys(Step, Phase.LINGERING), Step.CUT: Phase.CUT},
-    Phase.CUT: dict.fromkeys(Step, Phase.CUT),
-}
-"""Every step that can be taken, by the phase in which it is taken."""
-
-
-def advance(phase: Phase, step: Step) -> Phase:
-    """The phase after a step. Raises `RuntimeError` for a step that `TRANSITIONS` does not have."""
-    following = TRANSITIONS[phase].get(step)
-    if following is None:
-        raise RuntimeError(f"no {step.name} in the phase {phase.name}")
-    return following
 
 
 class _Part(enum.Enum):
@@ -131,7 +70,7 @@ class HttpProtocol:
 
     def __init__(self, max_head_bytes: int, *, lean: bool = True) -> None:
         """Without `lean` plain requests are h11's, too."""
-        self.phase = Phase.IDLE
+        self.phase = IDLE
         self.is_plain = False
         """Whether the present request is plain, if its head has been read."""
         self._lean = lean
@@ -158,7 +97,7 @@ class HttpProtocol:
     def receive_data(self, data: bytes | bytearray) -> None:
         """Bytes that have been read. The first ones of a request end the phase `IDLE`."""
         self._input += data
-        if self.phase is Phase.IDLE:
+        if self.phase is IDLE:
             self._advance(Step.INPUT)
 
     def receive_eof(self) -> None:
@@ -252,7 +191,7 @@ class HttpProtocol:
     @property
     def is_closing(self) -> bool:
         """Whether the connection ends: no event comes any more."""
-        return self.phase >= Phase.CLOSING
+        return self.phase >= CLOSING
 
     def close(self, *, linger: bool = False) -> None:
         """End the connection when what is pending is written. `linger`: what still comes has to be dropped first."""
@@ -290,7 +229,7 @@ class HttpProtocol:
     # Reading. What is malformed raises `h11.RemoteProtocolError` here, as h11 does.
 
     def _read(self) -> HttpEvent | None:
-        if self.phase is Phase.IDLE or self.phase >= Phase.CLOSING:
+        if self.phase is IDLE or self.phase >= CLOSING:
             return None
         head = self._begin_plain() if self._lean and self._part is _Part.HEAD else None
         if head is not None or self.is_plain:

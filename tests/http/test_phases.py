@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.http.protocol import TRANSITIONS, Phase, Step, advance
+from svc.http.phases import TRANSITIONS, Phase, Step, advance
 
 REQUEST = (Step.INPUT, Step.HEAD_READ, Step.REQUEST_READ, Step.RESPONSE_BEGUN, Step.RESPONSE_SENT)
 

@@ -79,7 +79,14 @@ async def list_audit(services: Services, call: Call) -> Outcome:
         return Outcome(window)
     await touch_caller(services, call)
     sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
-    found, resume = await _page(services, sought, before, query.limit)
+    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
+
+    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
+        rows = await services.store.query(partial(audit_views.before, number=number, raw_id=raw_id, limit=count))
+        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
+
+    start = beyond if before is None else min(before, beyond)
+    found, resume = await page_of(read, start, query.limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
     return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
 
@@ -91,22 +98,6 @@ def _window(query: AuditQuery) -> tuple[int, int] | Refusal:
     if since_ms is None or until_ms is None:
         return invalid("from" if since_ms is None else "to", "invalid_value", "query")
     return (since_ms, until_ms) if since_ms < until_ms else invalid("from", "out_of_range", "query")
-
-
-async def _page(
-    services: Services, sought: Sought, before: bytes | None, limit: int
-) -> tuple[list[AuditMatch], bytes | None]:
-    """Records that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
-    assert sought.organization is not None
-    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
-    find = partial(audit_views.before, number=sought.organization)
-
-    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
-        rows = await services.store.query(partial(find, raw_id=raw_id, limit=count))
-        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
-
-    start = beyond if before is None else min(before, beyond)
-    return await page_of(read, start, limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
 
 
 ROUTES: tuple[Route, ...] = (

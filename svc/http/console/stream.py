@@ -78,7 +78,8 @@ async def stream(services: Services, call: Call) -> Outcome:
     caller = await touch_caller(services, call)
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
-    viewer = services.live.watch(*watched, credential=_credential(caller), holds=holds)
+    credential = caller.digest if caller.session is None else caller.session.digest
+    viewer = services.live.watch(*watched, credential=credential, holds=holds)
     if viewer is None:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
         return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
@@ -145,10 +146,6 @@ async def _places_after(services: Services, watched: Watched, last: UUID, now_ms
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
     found = await find_places(services, watched.number, watched.environment, listing, MOST_COUNTED)
     return [place for place in found.rows if place.position > Position(arrival_ms, last.bytes)]
-
-
-def _credential(caller: Caller) -> bytes:
-    return caller.digest if caller.session is None else caller.session.digest
 
 
 async def _holds(services: Services, caller: Caller) -> bool:

@@ -211,17 +211,13 @@ def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, A
 
 
 async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
-    changes = await services.store.query(partial(_changes, number=number, matches=matches))
+    changes = await services.store.query(lambda snapshot: [_change(snapshot, number, match) for match in matches])
     rows = [msgspec.structs.asdict(event_row(match.event, match.request_id)) for match in matches]
     return [VisitBody(**row, changes=present(changed)) for row, changed in zip(rows, changes, strict=True)]
 
 
-def _changes(snapshot: Snapshot, number: int, matches: Sequence[EventMatch]) -> list[tuple[str, ...] | None]:
-    """For each event what differed from the visitor's report before; `None` where nothing says."""
-    return [_change(snapshot, number, match) for match in matches]
-
-
 def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
+    """What differed from the visitor's report before; `None` where nothing says."""
     if not match.event.has_document:
         return None
     try:

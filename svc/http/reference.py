@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import msgspec
+
 from svc.domain.fields import AN_EVENT_ID, about
 from svc.domain.webhooks.envelope import Envelope
 from svc.domain.webhooks.payloads import DATA
@@ -36,13 +38,13 @@ def document(routes: Sequence[Route]) -> Json:
     made = openapi.emit(routes)
     schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
     known = {**made["components"]["schemas"], **schemas}
-    examples = {route.operation_id: route.example for route in routes}
+    examples = {route.operation_id: msgspec.json.decode(route.example) for route in routes if route.example}
     for operations in made["paths"].values():
         for operation in operations.values():
             content = operation.get("requestBody", {}).get("content", {}).get(openapi.JSON)
             if content is not None:
                 whole = json_schema.example(known, content["schema"])
-                content["example"] = examples[operation["operationId"]] or whole
+                content["example"] = examples.get(operation["operationId"], whole)
     return {
         **made,
         "components": {**made["components"], "schemas": known},

@@ -5,7 +5,6 @@ The rows stand below their endpoints, and `svc.http.routes` makes one table of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Literal
 
@@ -54,8 +53,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Of `parameters.REQUEST_HEADERS`, beside the key."""
     response_headers: tuple[str, ...] = ()
     """Of `parameters.RESPONSE_HEADERS`, on every response that reached admission."""
-    example: Mapping[str, object] | None = None
-    """A body to show; `None` = an example of every field at once."""
+    example: str = ""
+    """A body to show, as JSON; empty = an example of every field at once."""
     handler: Handler
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.

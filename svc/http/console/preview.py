@@ -26,7 +26,7 @@ from svc.domain.weights import resolve
 from svc.http.change import touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
-from svc.http.management.weights import EXAMPLE, weights_change
+from svc.http.management.weights import weights_change
 from svc.http.route import Route, console_route
 from svc.store import events, views
 from svc.store.codec import CorruptionError
@@ -176,7 +176,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=preview_weights,
         body=PreviewWeightsBody,
-        example={**EXAMPLE, "platform": "web", "environment": "development"},
+        example='{"suspect_threshold": 30, "weights": {"tor": 30}, "platform": "web", "environment": "development"}',
         response=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),
     ),

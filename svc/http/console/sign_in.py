@@ -220,7 +220,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=sign_in,
         body=SignInBody,
-        example={"key": "svc_mk_us_..."},
+        example='{"key": "svc_mk_us_..."}',
         response=SessionBody,
         errors=(*KEYED, "secure_connection_required"),
     ),

@@ -117,8 +117,6 @@ _SAVED = (
     "since: another one is `409 revision_conflict`."
 )
 
-EXAMPLE = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
-
 _route = partial(Route, tag="Management: weights", kinds=("management",))
 _read = partial(_route, handler=read_weights, response=RiskWeightsBody)
 _save = partial(
@@ -128,7 +126,7 @@ _save = partial(
     handler=save,
     role="admin",
     body=SaveWeightsBody,
-    example=EXAMPLE,
+    example='{"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}',
     response=RiskWeightsBody,
 )
 _restore = partial(_route, method="DELETE", handler=restore, role="admin", response=RiskWeightsBody)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 
 import msgspec
 
@@ -17,22 +18,22 @@ NEWS_S = 60.0
 """How long nothing is logged again of an organization that goes on being refused."""
 
 
-class IdentificationStatistics(msgspec.Struct, frozen=True):
+class IdentificationStatistics(msgspec.Struct):
     """Identifications since the start, by result. Refused ones count only in `quotas`."""
 
-    matched: dict[tuple[str, str], int]
+    matched: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     """By how the visitor was found or why it was not, and by band of confidence."""
-    levels: dict[str, int]
+    levels: Counter[str] = msgspec.field(default_factory=Counter[str])
     """By suspect level; `NOT_SCORED` without one."""
-    signals: dict[str, int]
+    signals: Counter[str] = msgspec.field(default_factory=Counter[str])
     """Triggers, by signal: those with a weight in force."""
-    networks: dict[tuple[str, str], int]
+    networks: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     """By state of the network facts, and the reason where there are none."""
-    duplicates: int
-    """Answered from an earlier one with the same `Idempotency-Key`."""
-    flooding: int
+    duplicates: int = 0
+    """Responded to from an earlier one with the same `Idempotency-Key`."""
+    flooding: int = 0
     """From an address that floods (`history.is_flooding`)."""
-    quotas: dict[Quota, int]
+    quotas: Counter[Quota] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(QUOTAS, 0)))
     """Identifications that met a quota of their organization, by quota."""
 
 
@@ -40,55 +41,41 @@ class IdentificationCounters:
     """Counts identifications by result, and limits how often a refused organization is logged."""
 
     def __init__(self) -> None:
-        self._matched: Counter[tuple[str, str]] = Counter()
-        self._levels: Counter[str] = Counter()
-        self._signals: Counter[str] = Counter()
-        self._networks: Counter[tuple[str, str]] = Counter()
-        self._duplicates = 0
-        self._flooding = 0
-        self._quotas: Counter[Quota] = Counter(dict.fromkeys(QUOTAS, 0))
-        self._told_at: dict[int, float] = {}
+        self._counted = IdentificationStatistics()
+        self._logged_at: dict[int, float] = {}
 
     def note(self, recorded: Recorded) -> None:
         """Count one outcome of a commit. A refusal counts only where it met a quota."""
-        outcome = recorded.outcome
+        outcome, counted = recorded.outcome, self._counted
         if recorded.quota is not None:
-            self._quotas[recorded.quota] += 1
+            counted.quotas[recorded.quota] += 1
         if isinstance(outcome, Duplicate):
-            self._duplicates += 1
+            counted.duplicates += 1
         if not isinstance(outcome, Identified):
             return
         verdict = outcome.verdict
-        self._matched[verdict.linkage, band(verdict.visitor_confidence)] += 1
-        self._networks[verdict.state, verdict.reason or ""] += 1
-        self._levels[verdict.suspect_level or NOT_SCORED] += 1
+        counted.matched[verdict.linkage, band(verdict.visitor_confidence)] += 1
+        counted.networks[verdict.state, verdict.reason or ""] += 1
+        counted.levels[verdict.suspect_level or NOT_SCORED] += 1
         for fired in verdict.signals or ():
-            self._signals[fired.signal] += 1
-        self._flooding += recorded.flooding
+            counted.signals[fired.signal] += 1
+        counted.flooding += recorded.flooding
 
     def is_news(self, organization: int, now_s: float) -> bool:
         """Whether nothing was logged of this organization for `NEWS_S`; `True` starts the next such period at
         `now_s`.
         """
-        told_at = self._told_at.get(organization)
-        if told_at is not None and now_s - told_at < NEWS_S:
+        logged_at = self._logged_at.get(organization)
+        if logged_at is not None and now_s - logged_at < NEWS_S:
             return False
-        self._told_at[organization] = now_s
+        self._logged_at[organization] = now_s
         return True
 
     def statistics(self) -> IdentificationStatistics:
         """A copy of all counts since the start. Every quota is in it, also with 0; other names only once they were
         counted.
         """
-        return IdentificationStatistics(
-            matched=dict(self._matched),
-            levels=dict(self._levels),
-            signals=dict(self._signals),
-            networks=dict(self._networks),
-            duplicates=self._duplicates,
-            flooding=self._flooding,
-            quotas=dict(self._quotas),
-        )
+        return deepcopy(self._counted)
 
 
 def band(confidence: int) -> str:

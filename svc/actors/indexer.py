@@ -2,7 +2,7 @@
 
 Owns how long it rests. Hears nothing: it looks where the tail is long, soon after it had something to do and ever more
 rarely when not. Writes one segment in a transaction: a millisecond of work, or some twenty for a large one, which is
-done on the writer's thread. While it stands still every query is answered as before, and takes longer.
+done on the writer's thread. While it stands still every query has its result as before, and takes longer.
 """
 
 from __future__ import annotations

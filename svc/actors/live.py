@@ -131,9 +131,9 @@ class LiveHub:
         self._most = most
         self._viewers: dict[tuple[int, Environment], list[Viewer]] = {}
         self._sent = self._missed = 0
-        self.on_change: Callable[[], None] = _nobody_asks
+        self.on_change: Callable[[], None] = lambda: None
         """Called when a viewer has come or gone."""
-        self.elsewhere: Callable[[int], int] = _none_elsewhere
+        self.elsewhere: Callable[[int], int] = lambda _number: 0
         """Viewers of an organization, by number, in other workers."""
 
     def publish(self, number: int, request_id: UUID, event: Event) -> None:
@@ -205,11 +205,3 @@ class LiveHub:
     def statistics(self) -> LiveStatistics:
         """A copy of the counts."""
         return LiveStatistics(sum(map(len, self._viewers.values())), self._sent, self._missed)
-
-
-def _nobody_asks() -> None:
-    pass
-
-
-def _none_elsewhere(_: int) -> int:
-    return 0

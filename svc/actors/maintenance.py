@@ -2,7 +2,7 @@
 
 Owns nothing. Each minute it frees the reader slots of processes that died, since a forgotten reader makes the file
 grow for good, and says so when the follower of the operation log is behind or was cut off. Every process clears its
-own flag of a full store: one in which a write found no room is believed to have some again. Never touches a record.
+own flag of a full store: one in which a write found no space is believed to have some again. Never touches a record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def run(store: Store) -> None:
         freed = store.reader_check()
         if freed:
             log.info("cleared stale readers", slots=freed)
-        await _tell_of_follower(store)
+        await _log_follower(store)
 
 
 async def clear_full_flag(store: Store) -> None:
@@ -39,7 +39,7 @@ async def clear_full_flag(store: Store) -> None:
         store.clear_full_flag()
 
 
-async def _tell_of_follower(store: Store) -> None:
+async def _log_follower(store: Store) -> None:
     following, behind_ms = await store.query(lambda snapshot: (operations.follower(snapshot), _behind_ms(snapshot)))
     if following is None:
         return

@@ -34,7 +34,7 @@ class Failed(NamedTuple):
     code: str
     """`internal_error`, or `service_unavailable` when trying again may help."""
     unreachable: bool = False
-    """The store did not answer: nothing can be asked of it for the response either."""
+    """The store did not respond: nothing can be asked of it for the response either."""
 
 
 class PipelineResult(NamedTuple):

@@ -97,10 +97,10 @@ def _log_changes(before: FilesInUse, after: FilesInUse) -> None:
         log.info("network file removed", file=name)
     for name, entry in after.items():
         if before.get(name) != entry:
-            _tell_of(name, entry)
+            _log_file(name, entry)
 
 
-def _tell_of(name: str, entry: Entry) -> None:
+def _log_file(name: str, entry: Entry) -> None:
     source = entry.source
     if entry.problem is not None:
         in_force = "nothing of it is in use" if source is None else "what was read of it before stays in use"

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -92,10 +92,18 @@ class _InFlight(msgspec.Struct, eq=False):
 _Queue = EndpointQueue[_InFlight]
 
 
-class _Made(NamedTuple):
+class _EndedAttempt(NamedTuple):
     """An attempt that has ended, to be written down."""
 
     record: AttemptRecord
+    lease: LeaseEpoch | None
+
+
+class _Job(NamedTuple, Generic[T]):
+    """What is to be committed, for an organization and under a lease."""
+
+    run: Callable[[Transaction], T]
+    organization: int
     lease: LeaseEpoch | None
 
 
@@ -113,7 +121,7 @@ class Outbox:
         self._secrets_key = secrets_key
         self._shares = shares
         self._queues: DeliveryScheduler[_InFlight] = DeliveryScheduler()
-        self._made = Mailbox[_Made](BATCH)
+        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -175,7 +183,7 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
-        self._made = Mailbox[_Made](BATCH)
+        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
@@ -264,10 +272,10 @@ class Outbox:
             self._queues.start(queue, found.key, flight)
             nursery.start_soon(self._attempt, found, flight)
 
-    async def _rest(self, look_at_ms: int) -> None:
-        """Until something is due, a nudge, or the next look."""
+    async def _rest(self, poll_at_ms: int) -> None:
+        """Until something is due, a nudge, or the next poll."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
-        until_ms = look_at_ms if due_ms is None else min(due_ms, look_at_ms)
+        until_ms = poll_at_ms if due_ms is None else min(due_ms, poll_at_ms)
         with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
             await self._awake.wait()
 
@@ -302,17 +310,19 @@ class Outbox:
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return
+        why_not = None if attempted is not None else "paused" if paused else "removed"
+        attempted = attempted or Attempted(None, None, _ms_since(began), None)
         result = AttemptResult(
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,
-            duration_ms=_ms_since(began) if attempted is None else attempted.duration_ms,
-            response_code=None if attempted is None else attempted.response_code,
-            error=("paused" if paused else "removed") if attempted is None else attempted.error,
-            retry_after_s=None if attempted is None else attempted.retry_after_s,
+            duration_ms=attempted.duration_ms,
+            response_code=attempted.response_code,
+            error=why_not or attempted.error,
+            retry_after_s=attempted.retry_after_s,
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
-        await self._made.put(_Made(record, flight.lease))
+        await self._ended_attempts.put(_EndedAttempt(record, flight.lease))
 
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
@@ -331,14 +341,14 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            jobs = [partial(log_attempt, made=record) for record, _ in batch]
-            organizations = [record.queue.organization for record, _ in batch]
-            outcomes = await self._write(jobs, organizations, [lease for _, lease in batch])
-            for (record, _), logged in zip(batch, outcomes, strict=True):
-                if isinstance(logged, LeaseLostError):
+            outcomes = await self._write(
+                [_Job(partial(log_attempt, made=record), record.queue.organization, lease) for record, lease in batch]
+            )
+            for (record, _), outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, LeaseLostError):
                     self._abandon(record.queue, record.key)
                 else:
-                    self._ended(record, logged)
+                    self._ended(record, outcome)
             self._note_end()
 
     def _note_end(self) -> None:
@@ -347,30 +357,30 @@ class Outbox:
         if self._draining and not self._queues.in_flight:
             self._drained.set()
 
-    async def _gathered(self) -> list[_Made]:
+    async def _gathered(self) -> list[_EndedAttempt]:
         """Half of what is in flight, so that one half is written down while the other is sent; less where more would
         take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
         """
-        batch = await self._made.batch(BATCH)
+        batch = await self._ended_attempts.batch(BATCH)
         with trio.move_on_after(GATHER_S):
             while len(batch) < min(self._queues.in_flight / 2, BATCH):
-                batch += await self._made.batch(BATCH - len(batch))
+                batch += await self._ended_attempts.batch(BATCH - len(batch))
         return batch
 
-    def _ended(self, made: AttemptRecord, logged: AttemptOutcome) -> None:
-        self._attempts[logged.status] += 1
-        self._attempts_s.observe(made.result.duration_ms / 1000)
-        if made.result.error is not None:
-            self._errors[made.result.error] += 1
-        queue = self._queues.find(made.queue)
+    def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> None:
+        self._attempts[outcome.status] += 1
+        self._attempts_s.observe(record.result.duration_ms / 1000)
+        if record.result.error is not None:
+            self._errors[record.result.error] += 1
+        queue = self._queues.find(record.queue)
         assert queue is not None, "a queue is kept while a delivery is in flight"
-        if made.result.error not in ("paused", "removed"):
-            self._learn(queue, made, logged)
-        self._queues.end(queue, made.key)
-        if not self._shares.sends(made.queue):
-            self._queues.remove(made.queue)
-        elif logged.due_ms is not None:
-            self._queues.offer(made.queue, logged.due_ms)
+        if record.result.error not in ("paused", "removed"):
+            self._learn(queue, record, outcome)
+        self._queues.end(queue, record.key)
+        if not self._shares.sends(record.queue):
+            self._queues.remove(record.queue)
+        elif outcome.due_ms is not None:
+            self._queues.offer(record.queue, outcome.due_ms)
 
     def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
         """An attempt in flight is another process's."""
@@ -379,11 +389,11 @@ class Outbox:
         self._queues.end(queue, delivery)
         self._note_end()
 
-    def _learn(self, queue: _Queue, made: AttemptRecord, logged: AttemptOutcome) -> None:
+    def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
         was_failing = queue.failing
-        adjust_concurrency(queue, made.result, self._world.now_ms(), failing=logged.failing)
-        if was_failing != logged.failing:
-            log.info("endpoint failing" if logged.failing else "endpoint recovered", endpoint=made.endpoint.id)
+        adjust_concurrency(queue, record.result, self._world.now_ms(), failing=outcome.failing)
+        if was_failing != outcome.failing:
+            log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 
     async def _sweep(self) -> None:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
@@ -392,35 +402,29 @@ class Outbox:
             self._swept = trio.Event()
             while (removed := await self._store.query(first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                await self._write([sweep], [removed.organization], [self._shares.lease(removed)])
+                await self._write([_Job(sweep, removed.organization, self._shares.lease(removed))])
             await self._swept.wait()
 
-    async def _write(
-        self,
-        jobs: Sequence[Callable[[Transaction], T]],
-        organizations: Sequence[int],
-        leases: Sequence[LeaseEpoch | None],
-    ) -> list[T | LeaseLostError]:
-        """Commit, however long there is no room: what was sent must not be forgotten. `organizations` and `leases` have
-        those of each job; a job whose lease is lost comes to `LeaseLostError`. Raises what a job raised.
+    async def _write(self, jobs: Sequence[_Job[T]]) -> list[T | LeaseLostError]:
+        """Commit, however long there is no space: what was sent must not be forgotten. A job whose lease is lost comes
+        to `LeaseLostError`. Raises what a job raised.
         """
         written: dict[int, T | LeaseLostError] = {}
-        left: list[int] = list(range(len(jobs)))
-        while left:
+        while left := {place: job for place, job in enumerate(jobs) if place not in written}:
             outcomes: Sequence[T | Exception]
             try:
                 outcomes = await self._store.write(
-                    [jobs[place] for place in left],
-                    organizations=[organizations[place] for place in left],
-                    leases=[leases[place] for place in left],
+                    [job.run for job in left.values()],
+                    organizations=[job.organization for job in left.values()],
+                    leases=[job.lease for job in left.values()],
                 )
             except (StoreFullError, UnavailableError) as error:
                 outcomes = [error] * len(left)
             rejected: Exception | None = None
-            for place, outcome in zip(left, outcomes, strict=True):
+            for (place, job), outcome in zip(left.items(), outcomes, strict=True):
                 if isinstance(outcome, LeaseLostError):
                     self._shares.drop(outcome.lost)
-                    if leases[place] in outcome.lost:
+                    if job.lease in outcome.lost:
                         written[place] = outcome
                 elif isinstance(outcome, StoreFullError | UnavailableError):
                     rejected = outcome
@@ -428,9 +432,8 @@ class Outbox:
                     raise outcome
                 else:
                     written[place] = outcome
-            left = [place for place in left if place not in written]
             if rejected is not None:
-                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(left))
+                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(jobs) - len(written))
                 await trio.sleep(RETRY_FULL_S)
         return [written[place] for place in range(len(jobs))]
 

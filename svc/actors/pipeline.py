@@ -5,14 +5,16 @@ Identify -> admission -> Admitted -> scorer -> Assessed -> visitor index -> one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import trio
 
-from svc.actors import admission, scorer, visitor_index
+from svc.actors import admission, scorer
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
+from svc.actors.visitor_index import Nudge, Publish, VisitorIndex
 from svc.domain.attestation.trust import Trust
 from svc.domain.network import Ranges
 from svc.domain.quotas import Quotas
@@ -40,8 +42,8 @@ class Pipeline:
         batch_limit: int,
         shares: LimitShares = LimitShares(),  # noqa: B008  immutable
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
-        nudge: visitor_index.Nudge = lambda _: None,
-        publish: visitor_index.Publish | None = None,
+        nudge: Nudge = lambda _: None,
+        publish: Publish = lambda _number, _id, _event: None,
         buckets: Buckets | None = None,
         numbers_at_once: int = 1,
     ) -> None:
@@ -60,35 +62,19 @@ class Pipeline:
         self._visitor_index = Mailbox[Assessed](
             stage_capacity, lambda message: message.assessment.submission.organization, source=self._scorer
         )
-        self._store = store
-        self._ranges = ranges
-        self._trust = trust
-        self._batch_limit = batch_limit
-        self._shares = shares
-        self._now_ms = now_ms
-        self._quotas = quotas
-        self._nudge = nudge
-        self._publish = publish
-        self._buckets = buckets
-        self._numbers_at_once = numbers_at_once
         self.counters = IdentificationCounters()
+        index = VisitorIndex(store, nudge, self.counters, quotas, publish, numbers_at_once)
+        self._actors: tuple[Callable[[], Awaitable[None]], ...] = (
+            partial(index.run, self._visitor_index, batch_limit),
+            partial(scorer.run, self._scorer, self._visitor_index, ranges, trust),
+            partial(admission.run, self.admission, self._scorer, shares, now_ms, buckets),
+        )
 
     async def run(self) -> None:
         """Run the three actors; returns when `admission` is closed and every message behind it has its reply."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(
-                visitor_index.run,
-                self._visitor_index,
-                self._store,
-                self._batch_limit,
-                self._nudge,
-                self.counters,
-                self._quotas,
-                self._publish,
-                self._numbers_at_once,
-            )
-            nursery.start_soon(scorer.run, self._scorer, self._visitor_index, self._ranges, self._trust)
-            nursery.start_soon(admission.run, self.admission, self._scorer, self._shares, self._now_ms, self._buckets)
+            for actor in self._actors:
+                nursery.start_soon(actor)
 
     def statistics(self) -> dict[str, MailboxStatistics]:
         """The statistics of each mailbox by name, in the order in which a request passes them."""

@@ -46,7 +46,7 @@ class RefusalLog:
         self._nudge = nudge
         self._gathered: dict[Name, RefusedRequest] = {}
         self._due: list[tuple[int, Name]] = []
-        """A heap of when a name's minute is over; the store says whether there is anything to tell."""
+        """A heap of when a name's minute is over; the store says whether there is anything to notify of."""
         self._something = trio.Event()
 
     def note(self, request: RefusedRequest) -> None:
@@ -79,7 +79,7 @@ class RefusalLog:
         return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
 
     async def _write(self) -> None:
-        """Count what was gathered, and tell what is due."""
+        """Count what was gathered, and notify of what is due."""
         now_ms = self._world.now_ms()
         gathered, self._gathered = self._gathered, {}
         over: dict[Name, None] = {}
@@ -117,19 +117,11 @@ class RefusalLog:
             heapq.heappush(self._due, (due_ms, name))
 
     async def _has_subscribers(self, request: RefusedRequest) -> bool:
-        environment = webhook_environment(request.environment)
-        return bool(
-            await self._store.query(
-                partial(
-                    subscribers,
-                    number=request.organization,
-                    environment=environment,
-                    event_type="identification.refused",
-                )
-            )
-        )
+        environment, event_type = webhook_environment(request.environment), "identification.refused"
+        find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
+        return bool(await self._store.query(find))
 
-    def _notified(self, name: Name, told: Notified) -> None:
-        self._nudge(told.queues)
-        if told.due_ms is not None:
-            heapq.heappush(self._due, (told.due_ms, name))
+    def _notified(self, name: Name, notified: Notified) -> None:
+        self._nudge(notified.queues)
+        if notified.due_ms is not None:
+            heapq.heappush(self._due, (notified.due_ms, name))

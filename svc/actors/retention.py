@@ -70,8 +70,8 @@ class Progress:
 async def run(
     store: Store, world: World, visitor_days: int, progress: Progress | None = None, interval_s: float = INTERVAL_S
 ) -> None:
-    """Sweep every `interval_s` seconds until cancelled. `visitor_days`: days without a visit after which a visitor is
-    deleted.
+    """Sweep every `interval_s` seconds until cancelled, and count in `progress`. `visitor_days`: days without a visit
+    after which a visitor is deleted. A step that fails is logged and made again by the next sweep.
     """
     progress = progress or Progress()
     while True:

@@ -12,70 +12,45 @@ from svc.store.lease import LeaseEpoch
 
 
 class Shares(Protocol):
-    """The shares of one process (`svc.domain.webhooks.shares`)."""
+    """The shares of one process (`svc.domain.webhooks.shares`). What is defined here is right for a process that sends
+    to all endpoints.
+    """
 
     @property
     def senders(self) -> int:
         """How many processes send, this one among them."""
-        ...
+        return 1
 
-    def sends(self, queue: EndpointKey) -> bool:
+    def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
         """Whether this process may begin attempts in this queue now."""
-        ...
+        return True
 
-    def lease(self, queue: EndpointKey) -> LeaseEpoch | None:
+    def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
         """What an attempt in this queue, and what is written of it, is made under; `None` where no lease is needed."""
-        ...
+        return None
 
-    def is_lost(self, lease: LeaseEpoch | None) -> bool:
+    def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
         """Whether this process can no longer count on a lease."""
-        ...
+        return False
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
         """The store has refused what was made under these leases."""
-        ...
 
     @property
     def leaving(self) -> Collection[int]:
         """Shares that others wait for: no attempt begins in them."""
-        ...
+        return ()
 
     def give_back(self, shares: Iterable[int]) -> None:
         """Leave shares to others: what was in flight has been written down."""
-        ...
 
     async def changed(self) -> None:
         """Returns when any of this has changed."""
-        ...
-
-
-class EveryShare:
-    """As `Shares`, for a process that sends to all endpoints."""
-
-    senders = 1
-    leaving = ()
-
-    def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
-        """As in `Shares`: always."""
-        return True
-
-    def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
-        """As in `Shares`: none."""
-        return None
-
-    def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
-        """As in `Shares`: never."""
-        return False
-
-    def drop(self, lost: Iterable[LeaseEpoch]) -> None:
-        """As in `Shares`."""
-
-    def give_back(self, shares: Iterable[int]) -> None:
-        """As in `Shares`."""
-
-    async def changed(self) -> None:
-        """As in `Shares`: never."""
         await trio.sleep_forever()
+
+
+class EveryShare(Shares):
+    """The shares of a process that sends to all endpoints."""
 
 
 EVERY_SHARE = EveryShare()

@@ -2,8 +2,8 @@
 
 Owns the statistics of the classes of devices that were seen lately, the numbers that new visitors get, the order in
 which identifications are recorded, and the count of what they came to. Hears `Assessed`, takes up to a batch of them,
-commits them together, answers each caller, nudges the outbox, and shows them to who watches.
-Never acknowledges what is not on disk; a commit that fails otherwise than for want of room ends the process.
+commits them together, responds to each caller, nudges the outbox, and shows them to who watches.
+Never acknowledges what is not on disk; a commit that fails otherwise than for want of space ends the process.
 
 While one commit is on the disk the next requests gather in the mailbox: group commit without a timer.
 """
@@ -11,7 +11,7 @@ While one commit is on the disk the next requests gather in the mailbox: group c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
@@ -28,7 +28,7 @@ from svc.actors.messages import Assessed, Failed
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.quotas import Quotas
 from svc.domain.records import Event
-from svc.domain.visitor_numbers import VisitorNumbers
+from svc.domain.visitor_numbers import NextNumber, VisitorNumbers
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import hints
 from svc.store.engine import UnavailableError
@@ -42,16 +42,16 @@ from svc.store.views import organization as find_organization
 
 log = structlog.get_logger()
 
-LESSONS_BETWEEN_WRITES = 256
-"""Lessons that the tables of a class may be ahead of the store. A crash forgets at most so many of each class."""
+UPDATES_BETWEEN_WRITES = 256
+"""Updates that the tables of a class may be ahead of the store. A crash forgets at most so many of each class."""
 
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are
 full, so 80 MB at most. Loading one again takes less than a millisecond."""
 
 
-LESSONS_HELD = 8_192
-"""Lessons of all classes together that are not stored yet: each takes some two kilobytes of memory."""
+UPDATES_HELD = 8_192
+"""Updates of all classes together that are not stored yet: each takes some two kilobytes of memory."""
 
 NOT_WRITTEN = (StoreFullError, UnavailableError)
 """Outcomes of a job that say nothing of it: the store takes no writes now."""
@@ -64,76 +64,129 @@ Publish = Callable[[int, UUID, Event], None]
 """Shows an identification to who watches: the organization's number, the request id and the event."""
 
 
-async def run(
-    inbox: Mailbox[Assessed],
-    store: Store,
-    batch_limit: int,
-    nudge: Nudge,
-    counters: IdentificationCounters,
-    quotas: Quotas = Quotas(),  # noqa: B008  immutable
-    publish: Publish | None = None,
-    numbers_at_once: int = 1,
-) -> None:
-    """Identify until the inbox is closed and empty; then write what the statistics have learned. At most `batch_limit`
-    messages share a commit; each reply follows it. `numbers_at_once` is as of `VisitorNumbers`.
+class VisitorIndex:
+    """Records what was assessed. `nudge` and `publish` hear of it after its commit; `numbers_at_once` is as of
+    `VisitorNumbers`.
     """
-    frequencies, numbers = Frequencies(store), VisitorNumbers(numbers_at_once)
-    record = partial(
-        _record,
-        store=store,
-        frequencies=frequencies,
-        numbers=numbers,
-        nudge=nudge,
-        counters=counters,
-        quotas=quotas,
-        publish=publish,
-    )
-    try:
-        if store.groups_at_once > 1:
-            await _record_at_once(inbox, batch_limit, store.groups_at_once, record, frequencies)
-        while True:
-            await record(await inbox.batch(batch_limit))
-            await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
-    except trio.EndOfChannel:
-        await frequencies.write_behind(1)
 
+    def __init__(
+        self,
+        store: Store,
+        nudge: Nudge,
+        counters: IdentificationCounters,
+        quotas: Quotas = Quotas(),  # noqa: B008  immutable
+        publish: Publish = lambda _number, _id, _event: None,
+        numbers_at_once: int = 1,
+    ) -> None:
+        self._store = store
+        self._nudge = nudge
+        self._counters = counters
+        self._quotas = quotas
+        self._publish = publish
+        self._frequencies = Frequencies(store)
+        self._numbers = VisitorNumbers(numbers_at_once)
 
-async def _record_at_once(
-    inbox: Mailbox[Assessed],
-    batch_limit: int,
-    most: int,
-    record: Callable[[list[Assessed]], Awaitable[None]],
-    frequencies: Frequencies,
-) -> None:
-    """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises `trio.EndOfChannel`
-    then. Each organization's part is recorded by itself: none waits for the response to another's.
-
-    Statistics are written while none is: what they learn during the write would be lost.
-    """
-    free = trio.Semaphore(most)
-
-    async def recorded(batch: list[Assessed]) -> None:
+    async def run(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
+        """Identify until the inbox is closed and empty; then write what the statistics have learned. At most
+        `batch_limit` messages share a commit; each reply follows it.
+        """
         try:
-            await record(batch)
-        finally:
-            free.release()
+            if self._store.groups_at_once > 1:
+                await self._record_at_once(inbox, batch_limit, self._store.groups_at_once)
+            while True:
+                await self._record(await inbox.batch(batch_limit))
+                await self._frequencies.write_behind(UPDATES_BETWEEN_WRITES)
+        except trio.EndOfChannel:
+            await self._frequencies.write_behind(1)
 
-    async with trio.open_nursery() as nursery:
-        while True:
+    async def _record_at_once(self, inbox: Mailbox[Assessed], batch_limit: int, most: int) -> None:
+        """Until the inbox is closed and empty, with up to `most` parts of batches on their way; raises
+        `trio.EndOfChannel` then. Each organization's part is recorded by itself: none waits for the response to
+        another's.
+
+        Statistics are written while none is: what they learn during the write would be lost.
+        """
+        free = trio.Semaphore(most)
+
+        async def recorded(batch: list[Assessed]) -> None:
             try:
-                batch = await inbox.batch(batch_limit)
-            except trio.EndOfChannel:
-                break
-            for part in _by_organization(batch):
-                await free.acquire()
-                nursery.start_soon(recorded, part)
-            if frequencies.is_due(LESSONS_BETWEEN_WRITES):
-                for _ in range(most):
+                await self._record(batch)
+            finally:
+                free.release()
+
+        async with trio.open_nursery() as nursery:
+            while True:
+                try:
+                    batch = await inbox.batch(batch_limit)
+                except trio.EndOfChannel:
+                    break
+                for part in _by_organization(batch):
                     await free.acquire()
-                await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
-                for _ in range(most):
-                    free.release()
-    raise trio.EndOfChannel
+                    nursery.start_soon(recorded, part)
+                if self._frequencies.is_due(UPDATES_BETWEEN_WRITES):
+                    for _ in range(most):
+                        await free.acquire()
+                    await self._frequencies.write_behind(UPDATES_BETWEEN_WRITES)
+                    for _ in range(most):
+                        free.release()
+        raise trio.EndOfChannel
+
+    async def _record(self, batch: list[Assessed]) -> None:
+        outcomes: Sequence[Recorded | Exception]
+        handed_out = self._numbers.hand_out(map(_organization, batch))
+        try:
+            outcomes = await self._write(batch, handed_out)
+        except NOT_WRITTEN as error:
+            outcomes = [error] * len(batch)
+        rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
+        if rejected is not None:
+            is_full = isinstance(rejected, StoreFullError)
+            event = "store full, write rejected" if is_full else "store not available, write rejected"
+            log.warning(event, reason=str(rejected), batch=len(batch))
+        for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
+            if isinstance(outcome, Recorded):
+                self._numbers.give_back(_organization(message), next_number, outcome.new_number)
+                await self._recorded(message, outcome)
+            elif isinstance(outcome, NOT_WRITTEN):
+                unreachable = isinstance(outcome, UnavailableError)
+                message.admitted.respond(Failed("service_unavailable", unreachable))
+            else:
+                request_id = str(message.assessment.submission.request_id)
+                log.error("recording failed", request_id=request_id, exc_info=outcome)
+                message.admitted.respond(Failed("internal_error"))
+
+    async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:
+        capacity_bytes = self._store.capacity_bytes()
+        jobs = [
+            partial(
+                identify,
+                assessment=message.assessment,
+                statistics=await self._frequencies.of(_class_of(message)),
+                quotas=self._quotas,
+                capacity_bytes=capacity_bytes,
+                next_number=next_number,
+            )
+            for message, next_number in zip(batch, numbers, strict=True)
+        ]
+        return await self._store.write(
+            jobs,
+            urgent=True,
+            organizations=[_organization(message) for message in batch],
+            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
+        )
+
+    async def _recorded(self, message: Assessed, recorded: Recorded) -> None:
+        """It is on disk: learn from it, and say so."""
+        number = _organization(message)
+        self._counters.note(recorded)
+        with suppress(UnavailableError):  # it is committed, and an update is worth less than its response
+            await self._frequencies.learn(_class_of(message), recorded)
+            if recorded.quota == "store_share" and self._counters.is_news(number, trio.current_time()):
+                await _say_who_is_full(self._store, number)
+        message.admitted.respond(recorded.outcome)
+        self._nudge(recorded.queues)
+        if recorded.event is not None:
+            self._publish(number, message.assessment.submission.request_id, recorded.event)
 
 
 def _by_organization(batch: list[Assessed]) -> Iterable[list[Assessed]]:
@@ -158,7 +211,7 @@ class _Scope:
         self.statistics = statistics
         self.stored: dict[int, bytes | None] = {}
         """Digest of each row, the shared one included, as this process last read or wrote it; `None` = no row."""
-        self.lessons: list[tuple[int, StatisticsUpdate]] = []
+        self.updates: list[tuple[int, StatisticsUpdate]] = []
         """The class of each, since the last write."""
         self.given_up: set[int] = set()
 
@@ -188,7 +241,7 @@ class Frequencies:
         """The least recently used first."""
         self._loading = trio.Lock()
         self._ahead: dict[ClassKey, int] = {}
-        """Lessons that are not stored yet; each of these classes is held."""
+        """Updates that are not stored yet; each of these classes is held."""
 
     async def of(self, key: ClassKey) -> Statistics:
         """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
@@ -213,14 +266,14 @@ class Frequencies:
         self._held[key] = None
 
     async def learn(self, key: ClassKey, recorded: Recorded) -> None:
-        """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
+        """Apply what a committed identification adds. Only after the commit: a transaction that is undone teaches
         nothing.
         """
         if recorded.lesson is None:
             return
         given_up = (await self.of(key)).learn(recorded.lesson)
         scope = self._scopes[key[:2]]
-        scope.lessons.append((key.family, recorded.lesson))
+        scope.updates.append((key.family, recorded.lesson))
         scope.given_up.discard(key.family)
         self._ahead[key] = self._ahead.get(key, 0) + 1
         if given_up is not None:
@@ -229,11 +282,11 @@ class Frequencies:
             self._ahead.pop(gone, None)
             self._held.pop(gone, None)
 
-    async def write_behind(self, lessons: int) -> None:
-        """Write the scopes with a class that is at least `lessons` updates ahead of the store, and evict the least
+    async def write_behind(self, updates: int) -> None:
+        """Write the scopes with a class that is at least `updates` updates ahead of the store, and evict the least
         recently used classes. A full store is logged, and what could not be written stays in memory.
         """
-        due, surplus = self._due(lessons)
+        due, surplus = self._due(updates)
         if due:
             jobs = [partial(self._put, place) for place in due]
             try:
@@ -252,18 +305,18 @@ class Frequencies:
             if key in self._held:
                 self._let_go(key)
 
-    def is_due(self, lessons: int) -> bool:
+    def is_due(self, updates: int) -> bool:
         """Whether `write_behind` has something to do."""
-        return any(self._due(lessons))
+        return any(self._due(updates))
 
-    def _due(self, lessons: int) -> tuple[list[ScopeKey], list[ClassKey]]:
+    def _due(self, updates: int) -> tuple[list[ScopeKey], list[ClassKey]]:
         """(scopes to write, classes to evict)."""
         # Many at once: else each batch would have a second commit.
-        crowded = len(self._held) > self._most + self._most // 4
-        surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []
-        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= lessons}
+        is_over = len(self._held) > self._most + self._most // 4
+        surplus = list(islice(self._held, len(self._held) - self._most)) if is_over else []
+        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= updates}
         due.update(key[:2] for key in surplus if key in self._ahead)
-        if sum(len(scope.lessons) for scope in self._scopes.values()) > LESSONS_HELD:
+        if sum(len(scope.updates) for scope in self._scopes.values()) > UPDATES_HELD:
             due.update(key[:2] for key in self._ahead)
         return sorted(due), surplus
 
@@ -276,15 +329,15 @@ class Frequencies:
         given_up, statistics = scope.given_up, scope.statistics
         rebased = any(_stored(transaction, *place, row) != scope.stored.get(row) for row in (SHARED, *changed))
         if rebased:
-            statistics, taught, given_up = _learned_again(transaction, place, scope.lessons)
-            changed = sorted(taught)
+            statistics, changed_classes, given_up = _applied_again(transaction, place, scope.updates)
+            changed = sorted(changed_classes)
         store_statistics(transaction, *place, statistics, changed, sorted(given_up))
         return _Written(statistics, {row: _stored(transaction, *place, row) for row in (SHARED, *changed)}, rebased)
 
     def _keep(self, place: ScopeKey, written: _Written | None) -> None:
         """Take over what was committed; `None` where the organization is removed, and nothing was written."""
         scope = self._scopes[place]
-        scope.lessons.clear()
+        scope.updates.clear()
         scope.given_up.clear()
         self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != place}
         if written is None:
@@ -328,83 +381,23 @@ def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> byte
     return None if raw is None else blake2b(raw, digest_size=16).digest()
 
 
-def _learned_again(
-    snapshot: Snapshot, place: ScopeKey, lessons: list[tuple[int, StatisticsUpdate]]
+def _applied_again(
+    snapshot: Snapshot, place: ScopeKey, updates: list[tuple[int, StatisticsUpdate]]
 ) -> tuple[Statistics, set[int], set[int]]:
-    """What is stored of a scope with these lessons on top; the classes that they taught, and those given up."""
+    """What is stored of a scope with these updates on top; the classes that they changed, and those given up."""
     statistics = load_statistics(snapshot, *place)
-    taught: set[int] = set()
+    changed_classes: set[int] = set()
     given_up: set[int] = set()
-    for family, lesson in lessons:
-        if family not in taught and family not in given_up:
+    for family, update in updates:
+        if family not in changed_classes and family not in given_up:
             load_class(snapshot, *place, family, into=statistics)
-        gone = statistics.learn(lesson)
-        taught.add(family)
+        gone = statistics.learn(update)
+        changed_classes.add(family)
         given_up.discard(family)
         if gone is not None:
-            taught.discard(gone)
+            changed_classes.discard(gone)
             given_up.add(gone)
-    return statistics, taught, given_up
-
-
-async def _record(
-    batch: list[Assessed],
-    *,
-    store: Store,
-    frequencies: Frequencies,
-    numbers: VisitorNumbers,
-    nudge: Nudge,
-    counters: IdentificationCounters,
-    quotas: Quotas,
-    publish: Publish | None,
-) -> None:
-    capacity_bytes = store.capacity_bytes()
-    outcomes: Sequence[Recorded | Exception]
-    handed_out = numbers.hand_out(map(_organization, batch))
-    try:
-        jobs = [
-            partial(
-                identify,
-                assessment=message.assessment,
-                statistics=await frequencies.of(_class_of(message)),
-                quotas=quotas,
-                capacity_bytes=capacity_bytes,
-                next_number=next_number,
-            )
-            for message, next_number in zip(batch, handed_out, strict=True)
-        ]
-        outcomes = await store.write(
-            jobs,
-            urgent=True,
-            organizations=[_organization(message) for message in batch],
-            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
-        )
-    except NOT_WRITTEN as error:
-        outcomes = [error] * len(batch)
-    rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
-    if rejected is not None:
-        is_full = isinstance(rejected, StoreFullError)
-        event = "store full, write rejected" if is_full else "store not available, write rejected"
-        log.warning(event, reason=str(rejected), batch=len(batch))
-    for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
-        if isinstance(outcome, Recorded):
-            numbers.give_back(_organization(message), next_number, outcome.new_number)
-            counters.note(outcome)
-            with suppress(UnavailableError):  # it is committed, and a lesson is worth less than its answer
-                await frequencies.learn(_class_of(message), outcome)
-                if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
-                    await _say_who_is_full(store, _organization(message))
-            message.admitted.respond(outcome.outcome)
-            nudge(outcome.queues)
-            if publish is not None and outcome.event is not None:
-                publish(_organization(message), message.assessment.submission.request_id, outcome.event)
-        elif isinstance(outcome, NOT_WRITTEN):
-            unreachable = isinstance(outcome, UnavailableError)
-            message.admitted.respond(Failed("service_unavailable", unreachable))
-        else:
-            request_id = str(message.assessment.submission.request_id)
-            log.error("recording failed", request_id=request_id, exc_info=outcome)
-            message.admitted.respond(Failed("internal_error"))
+    return statistics, changed_classes, given_up
 
 
 def _class_of(message: Assessed) -> ClassKey:

@@ -1,7 +1,7 @@
-"""The ASGI application: a `QuartTrio` whose requests are all answered by the exchange.
+"""The ASGI application: a `QuartTrio` whose requests are all handled by the exchange.
 
 Quart's own request, dispatch and response cost about as much as this service's whole work on a request, so every path,
-known or not, is answered from ASGI messages (docs/adr/0004). No actor lives in Quart's nursery and no lifespan hook is
+known or not, is handled from ASGI messages (docs/adr/0004). No actor lives in Quart's nursery and no lifespan hook is
 used: a crash there would leave the server serving.
 """
 
@@ -27,7 +27,7 @@ class AppConnection(TrioASGIHTTPConnection):
     app: App
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Answer one request through the exchange: head and body are sent only when the whole response is there, those
+        """Handle one request through the exchange: head and body are sent only when the whole response is there, those
         of a stream as they come.
         """
         status, headers, body, stream = await self.app.exchange.respond(self.scope, receive)
@@ -39,7 +39,7 @@ class AppConnection(TrioASGIHTTPConnection):
 
 
 class App(QuartTrio):
-    """The ASGI application of the service; `exchange` answers every path. `keys` as in `edge.serve`, to be shared with
+    """The ASGI application of the service; `exchange` handles every path. `keys` as in `edge.serve`, to be shared with
     it.
     """
 

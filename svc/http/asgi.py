@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import unquote
 
 import trio
-from hypercorn.typing import AppWrapper, ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
+from hypercorn.typing import ASGIFramework, ASGIReceiveEvent, ASGISendEvent, ConnectionState, HTTPScope
 
 from svc.http.messages import Headers, RequestHead, ResponseError
 
@@ -84,7 +84,14 @@ class ResponseState(enum.Enum):
 
     AWAITED = enum.auto()
     STARTED = enum.auto()
-    COMPLETE = enum.auto()
+    STREAMING = enum.auto()
+    """Started, and of a body that has no end of its own."""
+    OVER = enum.auto()
+    """Complete, or there is nobody to send it to: nothing more is sent."""
+
+
+_AWAITED, _STARTED, _STREAMING, _OVER = ResponseState
+# By these names, since the name of a member within its class is looked up by Python code: ten times the cost.
 
 
 class ArrivedBody:
@@ -115,9 +122,7 @@ class AsgiCall:
         self.scope = scope
         self._handling = handling
         self._link = link
-        self._state = ResponseState.AWAITED
-        self._is_stream = False
-        self._is_over = False
+        self._state = _AWAITED
         self._body = ArrivedBody()
         scope["extensions"][BODY] = cast("dict[str, Any]", self._body)
         self._is_cut_short = False
@@ -134,7 +139,7 @@ class AsgiCall:
     @property
     def is_over(self) -> bool:
         """Whether nothing more is sent: there is nothing to `finish`."""
-        return self._is_over
+        return self._state is _OVER
 
     def body_arrived(self, data: bytes | bytearray) -> None:
         """Keep bytes of the body; the application is woken when there are `BODY_PART_BYTES` of them."""
@@ -156,29 +161,29 @@ class AsgiCall:
         """The client sends no more. A handler stops at once, unless its response has begun: that is delivered, but for
         a stream.
         """
-        if self._state is ResponseState.AWAITED or self._is_stream:
+        if self._state in (_AWAITED, _STREAMING):
             self.cancel()
 
     def stop_stream(self) -> None:
         """The server drains: stop a stream where it is; any other response goes on."""
-        if self._is_stream:
+        if self._state is _STREAMING:
             self._handling.cancel()
 
     def cancel(self) -> None:
         """Stop the handler; there is nobody left whom it could respond to."""
-        self._is_over = True
+        self._state = _OVER
         self._handling.cancel()
 
-    async def run(self, app: AppWrapper) -> None:
+    async def run(self, app: ASGIFramework) -> None:
         """`handle` and `finish`, in a task of its own."""
         with self._handling:
             await self.handle(app)
         await self.finish()
 
-    async def handle(self, app: AppWrapper) -> None:
-        """Run the application for this request. What it lets escape is a fault of ours: logged, and answered."""
+    async def handle(self, app: ASGIFramework) -> None:
+        """Run the application for this request. What it lets escape is a fault of ours: logged, and responded to."""
         try:
-            await app(self.scope, self.receive, self.send, _no_threads, _no_threads)
+            await app(self.scope, self.receive, self.send)
         except Exception:
             LOGGER.exception("the application failed on a request")
         except BaseExceptionGroup as group:
@@ -194,7 +199,7 @@ class AsgiCall:
         """ASGI `receive`: at least `BODY_PART_BYTES` of the body, or its last part; then the end of the request."""
         body = self._body
         await self._link.ask_for_body()
-        while not self._is_over and not self._is_cut_short:
+        while not self.is_over and not self._is_cut_short:
             if not body.is_taken and (body.is_whole or len(body.received) >= BODY_PART_BYTES):
                 part = body.take()
                 self._link.resume_reading()
@@ -210,23 +215,24 @@ class AsgiCall:
         Raises `ResponseError` for a message that may not come now, fields that are not bytes, and a body of another
         length than it should have.
         """
-        if self._is_stream:
+        if self._state in (_STREAMING, _OVER):
             await trio.lowlevel.checkpoint()  # where it hears that it was stopped, however much it has to say
-        if self._is_over:
+        if self._state is _OVER:
             return
-        if message["type"] == "http.response.start" and self._state is ResponseState.AWAITED:
+        if message["type"] == "http.response.start" and self._state is _AWAITED:
             self._link.start_response(int(message["status"]), _checked(message.get("headers", [])))
-            self._state = ResponseState.STARTED
-            self._is_stream = bool(message.get(STREAM, False))
-            if self._is_stream and self._link.is_draining:
-                self.stop_stream()
-        elif message["type"] == "http.response.body" and self._state is ResponseState.STARTED:
+            self._state = _STARTED
+            if message.get(STREAM, False):
+                self._state = _STREAMING
+                if self._link.is_draining:
+                    self.stop_stream()
+        elif message["type"] == "http.response.body" and self._state is not _AWAITED:
             self._link.send_body(bytes(message.get("body", b"")))
             if message.get("more_body", False):
                 await self._link.flush()
             else:
                 await self._link.end_response()
-                self._state, self._is_over = ResponseState.COMPLETE, True
+                self._state = _OVER
                 self._wake()
                 await self._link.next_request()
         else:
@@ -234,14 +240,12 @@ class AsgiCall:
 
     async def finish(self) -> None:
         """The application has returned, failed, or was stopped."""
-        if self._is_over:
-            return
-        if self._state is ResponseState.AWAITED:
+        if self._state is _AWAITED:
             await self._link.reject(500)
-        elif self._is_stream and self._handling.cancelled_caught:
-            self._is_over = True
+        elif self._state is _STREAMING and self._handling.cancelled_caught:
+            self._state = _OVER
             await self._link.end_stream()
-        else:
+        elif self._state is not _OVER:
             self._link.abort_response()
 
     def _wake(self) -> None:
@@ -277,8 +281,3 @@ def _checked(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
             raise ResponseError(f"the header field {name!r}: {value!r} is not of bytes")
         fields.append((name.strip(), value.strip()))
     return fields
-
-
-def _no_threads(*_: object) -> None:
-    """ASGI over hypercorn hands the application two ways to use threads; an ASGI application has no use for them."""
-    raise AssertionError

@@ -71,26 +71,46 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Of the console; `None` where the key itself was presented."""
 
 
-def authenticate(
-    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, *, kinds: Sequence[KeyKind], now_ms: int
-) -> Caller | Refusal:
+class AuthRequest(NamedTuple):
+    """What a request is authenticated by: its headers, the address of its connection, and what is known and holds
+    now.
+    """
+
+    policy: AuthPolicy
+    snapshot: Snapshot
+    headers: HeaderMap
+    peer: str
+    now_ms: int
+
+
+class FoundKey(NamedTuple):
+    """A valid key, and the digest under which the store has it."""
+
+    key: ApiKey
+    digest: bytes
+
+
+def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Refusal:
     """Authenticate a request by its key, before anything else is looked at (decisions 1.8, 2.7-2.11). `401
     unauthorized` for any reason, `422 invalid_visitor_metadata` where a proxy or server forwarded malformed details.
-    `kinds`: the key kinds that the route takes; `peer`: the address of the connection.
+    `kinds`: the key kinds that the route takes.
     """
-    found = _find(policy, snapshot, headers.get("x-api-key"), kinds, now_ms)
+    headers = request.headers
+    found = find_key(request, headers.get("x-api-key"), kinds)
     if isinstance(found, Refusal):
         return found
-    key, key_digest = found
+    key = found.key
     if key.kind == "public":
-        return _browser(policy, snapshot, headers, peer, key, key_digest)
+        return _browser(request, found)
     if key.kind == "management":
-        return _automation(policy, snapshot, headers, peer, key, key_digest)
+        if "origin" in headers:  # however valid it is (interface 5, rule 2)
+            return _unauthorized("a management key was sent with an Origin header", key)
+        return caller_with(request, found)
     if key.kind == "secret" and "origin" in headers and not _from_the_reference(key, headers):
         return _refused_place(
             "a secret key was sent with an Origin header", "Secret keys are for servers.", key, headers["origin"]
         )
-    return _server(policy, snapshot, headers, peer, key, key_digest, now_ms)
+    return _server(request, found)
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
@@ -129,41 +149,35 @@ def sender(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str:
     return client_address(peer, headers.get("x-forwarded-for"), policy.trusted_proxies)
 
 
-def find_management_key(
-    policy: AuthPolicy, snapshot: Snapshot, presented: str, now_ms: int
-) -> tuple[ApiKey, bytes] | Refusal:
-    """A valid management key by its secret, and the digest of that; `401 unauthorized` for any other text."""
-    return _find(policy, snapshot, presented, ("management",), now_ms, where="The console")
-
-
-def _find(
-    policy: AuthPolicy,
-    snapshot: Snapshot,
-    presented: str | None,
-    kinds: Sequence[KeyKind],
-    now_ms: int,
-    where: str = "This route",
-) -> tuple[ApiKey, bytes] | Refusal:
-    """`where` takes keys of these kinds: how the message begins."""
-    credential = _readable(policy, presented, kinds, where)
-    return credential if isinstance(credential, Refusal) else _look_up(policy, snapshot, credential, now_ms)
+def find_key(
+    request: AuthRequest, presented: str | None, kinds: Sequence[KeyKind], where: str = "This route"
+) -> FoundKey | Refusal:
+    """A valid key by its secret; `401 unauthorized` for any other text. `where` takes keys of these kinds: how the
+    message begins.
+    """
+    credential = _readable(request.policy, presented, kinds, where)
+    return credential if isinstance(credential, Refusal) else _look_up(request, credential)
 
 
 def _readable(policy: AuthPolicy, presented: str | None, kinds: Sequence[KeyKind], where: str) -> Credential | Refusal:
     """What can be said of a key without a look-up, which the caller may therefore be told (docs/adr/0076)."""
     if not presented:
-        told = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
-        return _unauthorized("no key", told=told)
+        explanation = f"{where} takes {_named(kinds)}, and none was sent. Send it in the header x-api-key."
+        return _unauthorized("no key", explanation=explanation)
     credential = parse(presented)
     if credential is None:
-        told = "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
-        return _unauthorized("not a key of this service, or mistyped", told=told)
+        explanation = (
+            "What was sent is not a whole key: it is mistyped, or a part is missing. Copy all of it, from svc_ on."
+        )
+        return _unauthorized("not a key of this service, or mistyped", explanation=explanation)
     if credential.kind not in kinds:
-        told = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
-        return _unauthorized(f"a {credential.kind} key is not for this route", told=told)
+        explanation = f"{where} takes {_named(kinds)}, and the one sent is {_named((credential.kind,))}."
+        return _unauthorized(f"a {credential.kind} key is not for this route", explanation=explanation)
     if credential.region != policy.region:
-        told = f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
-        return _unauthorized(f"the key is of region {credential.region}", told=told)
+        explanation = (
+            f"The key is of the region {credential.region}, and this is the API of another one. Send it to its own."
+        )
+        return _unauthorized(f"the key is of region {credential.region}", explanation=explanation)
     return credential
 
 
@@ -174,109 +188,76 @@ def _named(kinds: Sequence[KeyKind]) -> str:
     return f"a {' or '.join(filter(None, (', '.join(others), last)))}"
 
 
-def _look_up(
-    policy: AuthPolicy, snapshot: Snapshot, credential: Credential, now_ms: int
-) -> tuple[ApiKey, bytes] | Refusal:
-    key_digest = digest(policy.pepper, credential.secret)
-    key = views.find_key(snapshot, key_digest)
+def _look_up(request: AuthRequest, credential: Credential) -> FoundKey | Refusal:
+    key_digest = digest(request.policy.pepper, credential.secret)
+    key = views.find_key(request.snapshot, key_digest)
     if key is None:
         return _unauthorized("unknown key")
-    if not key.usable(now_ms):
+    if not key.usable(request.now_ms):
         return _unauthorized("the key is revoked or expired", key)
-    if views.is_removed(snapshot, key.organization):
+    if views.is_removed(request.snapshot, key.organization):
         return _unauthorized("the organization was removed", key)
-    return key, key_digest
+    return FoundKey(key, key_digest)
 
 
-def _browser(
-    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
-) -> Caller | Refusal:
-    sent = headers.get("origin")
-    origin = None if sent is None else normalise_origin(sent)
-    refusal = _origin_refusal(key, sent, origin)
-    if refusal is not None:
-        return refusal
-    return Caller(
-        key=key,
-        digest=key_digest,
-        applied=key,
-        applied_digest=key_digest,
-        organization=views.organization(snapshot, key.organization),
-        origin=origin,
-        facts=_own_facts(policy, headers, peer),
-        must_be_native=sent is None,
-    )
-
-
-def _automation(
-    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes
-) -> Caller | Refusal:
-    """A management key is refused from browsers, however valid it is (interface 5, rule 2)."""
-    if "origin" in headers:
-        return _unauthorized("a management key was sent with an Origin header", key)
-    return manager(policy, snapshot, headers, peer, key, key_digest)
-
-
-def manager(
-    policy: AuthPolicy,
-    snapshot: Snapshot,
-    headers: HeaderMap,
-    peer: str,
-    key: ApiKey,
-    key_digest: bytes,
+def caller_with(
+    request: AuthRequest,
+    found: FoundKey,
+    *,
+    applied: FoundKey | None = None,
+    origin: str | None = None,
+    facts: RequestFacts | None = None,
+    must_be_native: bool = False,
     session: UsedSession | None = None,
 ) -> Caller:
-    """The caller with this management key, which must be valid."""
+    """The caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts` are
+    those of the request, unless others are given.
+    """
+    applied = applied or found
     return Caller(
-        key=key,
-        digest=key_digest,
-        applied=key,
-        applied_digest=key_digest,
-        organization=views.organization(snapshot, key.organization),
-        origin=None,
-        facts=_own_facts(policy, headers, peer),
-        must_be_native=False,
+        key=found.key,
+        digest=found.digest,
+        applied=applied.key,
+        applied_digest=applied.digest,
+        organization=views.organization(request.snapshot, found.key.organization),
+        origin=origin,
+        facts=facts or _own_facts(request),
+        must_be_native=must_be_native,
         session=session,
     )
 
 
-def _server(
-    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, peer: str, key: ApiKey, key_digest: bytes, now_ms: int
-) -> Caller | Refusal:
+def _browser(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
+    sent = request.headers.get("origin")
+    origin = None if sent is None else normalise_origin(sent)
+    refusal = _origin_refusal(found.key, sent, origin)
+    return refusal or caller_with(request, found, origin=origin, must_be_native=sent is None)
+
+
+def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
     """A proxy, or a customer's server: it speaks for a visitor whose details it forwards (decisions 2.9)."""
-    applied, applied_digest = key, key_digest
+    key, headers, applied = found.key, request.headers, None
     forwarded_key = headers.get("x-svc-public-key") if key.kind == "proxy" else None
     if forwarded_key is not None:
-        found = _find(policy, snapshot, forwarded_key, ("public",), now_ms, where="The header x-svc-public-key")
-        if isinstance(found, Refusal):
-            return found
-        applied, applied_digest = found
-        if (applied.organization, applied.environment) != (key.organization, key.environment):
+        applied = find_key(request, forwarded_key, ("public",), where="The header x-svc-public-key")
+        if isinstance(applied, Refusal):
+            return applied
+        if (applied.key.organization, applied.key.environment) != (key.organization, key.environment):
             return _unauthorized("the forwarded public key is of another organization or environment", key)
-    if key.kind == "secret" and not any(name in headers for name in _VISITOR_HEADERS):
-        facts, sent, origin = _own_facts(policy, headers, peer), None, None
-    else:
-        forwarded = _forwarded_facts(key, headers)
-        if isinstance(forwarded, Refusal):
-            return msgspec.structs.replace(forwarded, key=key)
-        facts, sent = forwarded, headers.get("x-svc-visitor-origin")
+    facts, sent, origin = None, None, None
+    if key.kind != "secret" or any(name in headers for name in _VISITOR_HEADERS):
+        facts, sent = _forwarded_facts(key, headers), headers.get("x-svc-visitor-origin")
         origin = None if sent is None else normalise_origin(sent)
-        if sent is not None and origin is None:
-            return msgspec.structs.replace(_metadata("x-svc-visitor-origin", "invalid_origin"), key=key)
-    if applied is not key:
-        refusal = _origin_refusal(applied, sent, origin)
+        if sent is not None and origin is None and not isinstance(facts, Refusal):
+            facts = _metadata("x-svc-visitor-origin", "invalid_origin")
+        if isinstance(facts, Refusal):
+            return msgspec.structs.replace(facts, key=key)
+    if applied is not None:
+        refusal = _origin_refusal(applied.key, sent, origin)
         if refusal is not None:
             return refusal
-    return Caller(
-        key=key,
-        digest=key_digest,
-        applied=applied,
-        applied_digest=applied_digest,
-        organization=views.organization(snapshot, key.organization),
-        origin=origin,
-        facts=facts,
-        must_be_native=applied is not key and sent is None,
-    )
+    must_be_native = applied is not None and sent is None
+    return caller_with(request, found, applied=applied, origin=origin, facts=facts, must_be_native=must_be_native)
 
 
 def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusal | None:
@@ -295,7 +276,8 @@ def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusa
     return None
 
 
-def _own_facts(policy: AuthPolicy, headers: HeaderMap, peer: str) -> RequestFacts:
+def _own_facts(request: AuthRequest) -> RequestFacts:
+    policy, headers, peer = request.policy, request.headers, request.peer
     return RequestFacts(
         ip=sender(policy, headers, peer),
         user_agent=headers.get("user-agent"),
@@ -346,16 +328,16 @@ def _forwarded_facts(key: ApiKey, headers: HeaderMap) -> RequestFacts | Refusal:
     return RequestFacts(ip=ip, user_agent=user_agent)
 
 
-def _unauthorized(reason: str, key: ApiKey | None = None, told: str = "") -> Refusal:
-    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=told)
+def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "") -> Refusal:
+    return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=explanation)
 
 
 def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
     """A valid key in the wrong place: its owner may be notified, and a development key's caller sees the reason."""
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
-    told = reason if shown is None else f"{reason}: {shown!r}"
-    explanation = f"This development key was refused: {told}. {next_step}" if key.environment == "development" else ""
-    return Refusal("unauthorized", reason=told, key=key, origin=shown, explanation=explanation)
+    said = reason if shown is None else f"{reason}: {shown!r}"
+    explanation = f"This development key was refused: {said}. {next_step}" if key.environment == "development" else ""
+    return Refusal("unauthorized", reason=said, key=key, origin=shown, explanation=explanation)
 
 
 def _metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:

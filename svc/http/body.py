@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -16,7 +17,8 @@ import msgspec
 
 from svc.domain.refusals import Issue, Location, Refusal, invalid
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 MAX_BODY_BYTES = 1 << 20
 """After decompression (interface 8)."""
@@ -154,10 +156,8 @@ def sdk_platform(body: bytes) -> str | None:
     """`sdk.platform` of a body, which authentication needs before the body is checked (decisions 2.7); `None` where it
     has none, or is not JSON.
     """
-    try:
-        return _decode_sdk(body).sdk.platform
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    found = _read(_decode_sdk, body)
+    return None if isinstance(found, Refusal) else found.sdk.platform
 
 
 def gunzip(wire: bytes) -> bytes | Refusal:
@@ -176,7 +176,7 @@ def gunzip(wire: bytes) -> bytes | Refusal:
     return body
 
 
-def decode(body: bytes, kind: type[T]) -> T | Refusal:
+def decode(body: bytes, kind: type[S]) -> S | Refusal:
     """Decode a body strictly into a struct: UTF-8, no `NaN`, no name twice at the top (decisions 1.4). `422
     validation_error` with the field that is wrong. The limits on size and depth are those of `unpack`, which comes
     before.
@@ -184,7 +184,9 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
     try:
         value = msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        return _MALFORMED_JSON if _is_malformed(body) else explain(str(error), "body")
+        # A value of the wrong type is only worth naming when the text is JSON at all, to its end.
+        text = _read(msgspec.json.decode, body)
+        return text if isinstance(text, Refusal) else explain(str(error), "body")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _MALFORMED_JSON
     except RecursionError:
@@ -194,24 +196,17 @@ def decode(body: bytes, kind: type[T]) -> T | Refusal:
 
 def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:
     """Decode `signals`, given as the raw JSON of a decoded body. `422` (`wrong_type`) where it is no object."""
-    if raw[:1] != b"{":
-        return invalid("signals", "wrong_type")
+    return _read(_decode_object, raw) if raw[:1] == b"{" else invalid("signals", "wrong_type")
+
+
+def _read(decoder: Callable[[bytes], T], text: bytes) -> T | Refusal:
+    """What a decoder of JSON makes of a text; `422` where that is not what it reads."""
     try:
-        value = _decode_object(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decoder(text)
+    except (msgspec.DecodeError, ValueError):  # such as for text that is not UTF-8
         return _MALFORMED_JSON
     except RecursionError:
         return _TOO_DEEP
-    return value
-
-
-def _is_malformed(body: bytes) -> bool:
-    """A value of the wrong type is only worth naming when the text is JSON at all, to its end."""
-    try:
-        msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return True
-    return False
 
 
 def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
@@ -223,15 +218,11 @@ def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
     outside = _without_last_object(body, value)
     if b"\\u" not in outside and all(outside.count(name) <= 1 for name in _quoted_names(type(value))):
         return None
-    try:
-        # Objects as the pairs that they are written in; numbers, which do not matter here, as their length.
-        members = json.loads(
-            body.decode(errors="replace"), object_pairs_hook=list, parse_int=len, parse_float=len, strict=False
-        )
-    except ValueError:
-        return _MALFORMED_JSON
-    except RecursionError:
-        return _TOO_DEEP
+    # Objects as the pairs that they are written in; numbers, which do not matter here, as their length.
+    pairs = json.JSONDecoder(object_pairs_hook=list, parse_int=len, parse_float=len, strict=False)
+    members = _read(lambda text: pairs.decode(text.decode(errors="replace")), body)
+    if isinstance(members, Refusal):
+        return members
     seen: set[str] = set()
     for name, _ in members:
         if name in seen:

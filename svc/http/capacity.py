@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
+import msgspec
 import trio
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import AppWrapper
+from hypercorn.typing import ASGIFramework
 
 from svc.domain.eviction import IdleConnection, eviction_order
 from svc.http.departures import Departures
@@ -22,10 +23,10 @@ from svc.http.messages import Headers
 from svc.http.turnstile import KnownKeys, Turnstile
 
 Refuse = Callable[[int], tuple[bytes, Headers]]
-"""status -> body and headers of an answer that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
+"""status -> body and headers of a response that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
 Connection and Date are added here."""
 
-SHARE_THAT_GIVES_WAY = 4
+EVICTED_PART = 4
 """One in so many connections is chosen to go when the edge is full, so that a flood does not have them all looked at
 again for each newcomer."""
 CHOSEN_FOR_S = 1.0
@@ -50,11 +51,32 @@ class OpenConnection(Protocol):
         ...
 
 
+class EdgeStatistics(msgspec.Struct):
+    """The connections of the edge now, and counts since the start."""
+
+    connections_open: int = 0
+    """Connections being served now, idle ones included."""
+    connections_accepted: int = 0
+    """Connections taken in under the cap."""
+    connections_refused: int = 0
+    """Connections closed at once because the cap was reached and none could be evicted."""
+    connections_evicted: int = 0
+    """Connections that waited for their client and were evicted for a new one because the cap was reached."""
+    connections_closed_idle: int = 0
+    """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
+    connections_cut_reading: int = 0
+    """Connections closed because a request (or a TLS handshake) that had begun did not arrive in time."""
+    connections_cut_writing: int = 0
+    """Connections reset because the client did not take its response in time."""
+    requests_malformed: int = 0
+    """Requests to which the edge itself responded 400 or 431."""
+
+
 @dataclass
 class EdgeState:
-    """What the connections of one edge share, and count for `EdgeStatistics`."""
+    """What the connections of one edge share, and count."""
 
-    app: AppWrapper
+    app: ASGIFramework
     config: Config
     context: WorkerContext
     limits: EdgeLimits
@@ -66,13 +88,8 @@ class EdgeState:
     """Whether plain requests take the lean path."""
     connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
     """Those that are open, in the order in which they came: they are drained, and evicted of the same age, in it."""
-    accepted: int = 0
-    over_cap: int = 0
-    evicted: int = 0
-    closed_idle: int = 0
-    cut_reading: int = 0
-    cut_writing: int = 0
-    malformed: int = 0
+    counts: EdgeStatistics = field(default_factory=EdgeStatistics)
+    """Since the start; `connections` says how many are open."""
     _full_until: float = -inf
     _leaving: list[tuple[OpenConnection, IdleConnection]] = field(
         default_factory=list[tuple[OpenConnection, IdleConnection]]
@@ -87,8 +104,7 @@ class EdgeState:
 
     def has_capacity(self) -> bool:
         """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
-        most = self.limits.max_connections
-        if len(self.connections) < most:
+        if len(self.connections) < self.limits.max_connections:
             return True
         return self._evict_one() or (self._choose_evictions() and self._evict_one())
 
@@ -100,7 +116,7 @@ class EdgeState:
             one, waits = self._leaving.pop()
             if one in self.connections and one.waits() == waits:
                 one.evict()
-                self.evicted += 1
+                self.counts.connections_evicted += 1
                 return True
         return False
 
@@ -109,7 +125,7 @@ class EdgeState:
         if now < self._full_until:
             return False
         waiting = [(one, waits) for one in self.connections if (waits := one.waits()) is not None]
-        most = max(1, self.limits.max_connections // SHARE_THAT_GIVES_WAY)
+        most = max(1, self.limits.max_connections // EVICTED_PART)
         leaving = eviction_order([waits for _, waits in waiting], most, now)
         self._leaving = [waiting[position] for position in reversed(leaving)]
         self._chosen_until = now + CHOSEN_FOR_S

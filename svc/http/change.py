@@ -1,4 +1,4 @@
-"""The way a request beside identify changes anything: one job of the store's one writer, on disk before the answer.
+"""The way a request beside identify changes anything: one job of the store's one writer, on disk before the response.
 
 Several changes at once are each made upon what the one before left, since the store commits one group at a time; a
 caller that walks away while its change is on the way to the disk leaves a whole change behind or none. What a
@@ -36,7 +36,7 @@ T = TypeVar("T")
 async def change(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """What the job returned, once it is durable; `503 service_unavailable` where the store has no room. `429
+    """What the job returned, once it is durable; `503 service_unavailable` where the store has no free space. `429
     rate_limited` for a change by a management key beyond `AuditBudget`, unless it takes something away.
 
     The use of the key and of the session is noted with it, at most once a minute (decisions 2.3); a management key's
@@ -86,7 +86,7 @@ async def touch_caller(services: Services, call: Call) -> Caller:
     """
     caller = caller_of(call)
     if touch_is_due(caller.key, call.at_ms) or _session_to_note(caller, call.at_ms) is not None:
-        await _commit(services, call, lambda _: None)  # where there is no room for it, the read goes on without
+        await _commit(services, call, lambda _: None)  # where there is no space for it, the read goes on without
     return caller
 
 

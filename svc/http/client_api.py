@@ -113,24 +113,23 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
 async def _render(
     services: Services, call: Call, caller: Caller, result: PipelineResult, to_sign: Submission | None
 ) -> Outcome:
-    outcome = result.outcome
+    admission, outcome = result
+    if isinstance(outcome, Failed) and outcome.unreachable:
+        return unavailable()
+    is_asked_for = isinstance(outcome, RateLimited | Failed)
+    headers = _headers(admission, await _balance(services, caller) if is_asked_for else outcome.balance_micros)
     match outcome:
         case Identified():
-            body = _identified(services, call, caller, outcome, to_sign)
-            return Outcome(body, headers=_headers(result.admission, outcome.balance_micros))
+            return Outcome(_identified(services, call, caller, outcome, to_sign), headers=headers)
         case Duplicate():
             body = DuplicateAnswer(str(outcome.request_id))
-            headers = _headers(result.admission, outcome.balance_micros)
             return Outcome(body, headers={**headers, "X-Request-Id": body.request_id})
         case Refused():
-            return Outcome(outcome.refusal, headers=_headers(result.admission, outcome.balance_micros))
+            return Outcome(outcome.refusal, headers=headers)
         case RateLimited():
-            refusal = over_rate(outcome.reached, outcome.retry_after_s)
-            return Outcome(refusal, headers=_headers(result.admission, await _balance(services, caller)))
-        case Failed(unreachable=True):
-            return unavailable()
+            return Outcome(over_rate(outcome.reached, outcome.retry_after_s), headers=headers)
         case Failed():
-            return Outcome(Refusal(outcome.code), headers=_headers(result.admission, await _balance(services, caller)))
+            return Outcome(Refusal(outcome.code), headers=headers)
 
 
 def _identified(
@@ -144,7 +143,7 @@ def _identified(
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
-    """Interface 2.2, on every answer that reached admission (decisions 3.10); without a limit nothing is said of it."""
+    """Interface 2.2, on every response that reached admission (decisions 3.10); without a limit there is none of it."""
     balance = {"Svc-Balance-Micros": str(balance_micros)}
     if not admission.limit_per_s:
         return balance
@@ -176,15 +175,6 @@ ROUTES: tuple[Route, ...] = (
         response=IdentifyAnswer,
         other_responses=((200, DuplicateAnswer),),
         from_browsers=True,
-        errors=(
-            "unauthorized",
-            "billing_blocked",
-            "no_credit",
-            "unsupported_media_type",
-            "idempotency_key_too_long",
-            "invalid_visitor_metadata",
-            "validation_error",
-            "rate_limited",
-        ),
+        errors=("billing_blocked", "no_credit", "idempotency_key_too_long", "invalid_visitor_metadata"),
     ),
 )

@@ -29,7 +29,8 @@ from svc.domain.eviction import IdleConnection, client_prefix
 from svc.http.asgi import AsgiCall, SocketAddress, http_scope
 from svc.http.capacity import EdgeState
 from svc.http.messages import EndOfRequest, Headers, MalformedRequest, RequestHead
-from svc.http.protocol import HttpProtocol, Phase
+from svc.http.phases import BODY, CUT, HEAD, IDLE, LINGERING, RESPONSE
+from svc.http.protocol import HttpProtocol
 from svc.http.receiving import AnyStream, receive
 
 WRITE_BYTES = 65_536
@@ -62,7 +63,7 @@ class Connection:
         """Around plain requests: their reading and their handling."""
         self._reading: trio.CancelScope | None = None
         """Around the reading, but where a handler reads."""
-        self._room: trio.Event | None = None
+        self._resumed: trio.Event | None = None
         self._arrives_by = inf
         """When all of the present request has to be there."""
         self._prefix = ""
@@ -70,10 +71,7 @@ class Connection:
         """Whose turn its present request has taken."""
         self._waits_since: float | None = trio.current_time()
         """Since when the client has to act next; `None` while it waits for this service."""
-        self._is_discarding = False
         self._pending: list[bytes] = []
-        self._lingers = False
-        self._is_cut = False
 
     async def run(self) -> None:
         """Serve requests until the connection ends; the socket is closed in any case."""
@@ -84,17 +82,17 @@ class Connection:
                     await self._serve()
         finally:
             self.shared.connections.pop(self, None)
-            if self._is_cut:
-                # Without the reset the kernel would go on offering the unread answer for minutes.
+            if self._http.phase is CUT:
+                # Without the reset the kernel would go on offering the unread response for minutes.
                 with suppress(OSError):
                     self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
             self._socket.close()
 
     def drain(self) -> None:
         """The shutdown has begun: close if idle; a request that arrives gets `drain_patience_s` more; a stream ends."""
-        if self._http.phase is Phase.IDLE:
+        if self._http.phase is IDLE:
             self.close_soon(linger=False)
-        elif self._http.phase in {Phase.HEAD, Phase.BODY}:
+        elif self._http.phase in {HEAD, BODY}:
             self._arrives_by = min(self._arrives_by, trio.current_time() + self.shared.limits.drain_patience_s)
             self._set_deadline()
         elif self._call is not None:
@@ -104,13 +102,13 @@ class Connection:
         """Since when its client has to act; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
-        is_in_request = self._http.phase is not Phase.IDLE and not self._is_discarding
+        is_in_request = self._http.phase not in {IDLE, LINGERING}
         return IdleConnection(self._prefix, self._waits_since, is_in_request)
 
     def evict(self) -> None:
         """End at once. A request that has begun gets a 503 if that takes no waiting."""
         self.shared.connections.pop(self, None)
-        if self._http.phase in {Phase.HEAD, Phase.BODY} and not self._is_tls:
+        if self._http.phase in {HEAD, BODY} and not self._is_tls:
             with suppress(OSError):
                 os.write(self._socket.fileno(), self.shared.refusal(503))
         self._waits_since = None
@@ -124,7 +122,7 @@ class Connection:
 
     def client_left(self) -> None:
         """Its client has closed its sending side, while its request is handled."""
-        if self._call is not None and self._http.phase is Phase.RESPONSE:
+        if self._call is not None and self._http.phase is RESPONSE:
             self._call.client_left()
 
     @property
@@ -148,8 +146,8 @@ class Connection:
 
     def resume_reading(self) -> None:
         """The application has taken what was read ahead: the socket may be read again."""
-        if self._room is not None:
-            self._room.set()
+        if self._resumed is not None:
+            self._resumed.set()
 
     def start_response(self, status: int, headers: Headers) -> None:
         """The head of the response, to be written with what follows."""
@@ -175,7 +173,7 @@ class Connection:
         self._waits_since = trio.current_time()
         self._http.start_next_cycle()
         self.resume_reading()
-        if self._http.phase is Phase.IDLE:
+        if self._http.phase is IDLE:
             self._watch.deadline = self._waits_since + self.shared.limits.keep_alive_timeout_s
         elif self._nursery is not None:
             await self._begin()
@@ -190,11 +188,10 @@ class Connection:
         """Write the end of a stream that was stopped, and go on or close. A client that does not take it at once, or
         was behind with reading, is cut off.
         """
-        if not self._is_cut:
-            with trio.move_on_after(STREAM_END_S) as patience:
+        if self._http.phase is not CUT:
+            with trio.move_on_after(STREAM_END_S):
                 await self.end_response()
-            self._is_cut = self._is_cut or patience.cancelled_caught
-        if self._is_cut:
+        if self._http.phase is CUT:
             self._call = None
             self._cut()
         else:
@@ -205,11 +202,11 @@ class Connection:
         if self._call is not None:
             self._call.cancel()
             self._call = None
-        if self._http.phase is Phase.CLOSING:
+        if self._http.is_closing:
             return
         self._http.close()
         if status in {400, 431}:
-            self.shared.malformed += 1
+            self.shared.counts.requests_malformed += 1
         self._pending = [self.shared.refusal(status)]
         await self.flush()
         self.close_soon(linger=True)
@@ -218,9 +215,8 @@ class Connection:
 
     def close_soon(self, *, linger: bool) -> None:
         """Stop reading; close when the handler has ended. `linger`: drop input first, so that no reset is sent."""
-        self._http.close()
+        self._http.close(linger=linger)
         self._waits_since = None
-        self._lingers = self._lingers or linger
         self._watch.deadline = trio.current_time() + self.shared.limits.write_timeout_s
         if self._reading is not None:
             self._reading.cancel()
@@ -231,11 +227,11 @@ class Connection:
     async def flush(self) -> None:
         """Write what is pending; a client that does not take it in `write_timeout_s` is cut off. Raises nothing."""
         parts, self._pending = list(filter(None, self._pending)), []
-        if self._is_cut or not parts:
+        if self._http.phase is CUT or not parts:
             return
         sent = 0
         if not self._is_tls:
-            # Nearly every answer fits into the kernel's buffer: one system call, no cancel scope, no turn of the loop.
+            # Nearly every response fits into the kernel's buffer: one system call, no cancel scope, no loop turn.
             try:
                 sent = os.writev(self._socket.fileno(), parts)
             except BlockingIOError:
@@ -246,7 +242,7 @@ class Connection:
         elif sum(map(len, parts)) <= WRITE_BYTES:
             parts = [b"".join(parts)]  # one record
         for part in parts:  # not joined: what many clients are slow to take is in memory once
-            if sent < len(part) and not self._is_cut:
+            if sent < len(part) and self._http.phase is not CUT:
                 await self._write_patiently(memoryview(part)[sent:])
             sent = max(0, sent - len(part))
 
@@ -265,7 +261,7 @@ class Connection:
                 if self._stream.selected_alpn_protocol() not in {None, "http/1.1"}:
                     return False
         except trio.TooSlowError:
-            self.shared.cut_reading += 1
+            self.shared.counts.connections_cut_reading += 1
             return False
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
             return False
@@ -281,14 +277,14 @@ class Connection:
             finally:
                 # They refer to this connection. Reference cycles wait for the garbage collector, which holds up all.
                 self._call = self._nursery = None
-        if self._watch.cancelled_caught and not self._is_cut:
+        if self._watch.cancelled_caught:
             await self._out_of_time()
-        if self._lingers and not self._is_cut:
+        if self._http.phase is LINGERING:
             await self._discard_input()
 
     async def _converse_plainly(self) -> bool:
         """Serve plain requests, in this task. Whether another one has come, which waits to be handled."""
-        while self._http.phase in (Phase.IDLE, Phase.HEAD):
+        while self._http.phase in (IDLE, HEAD):
             with trio.CancelScope() as self._plainly:  # until a handler is stopped: entering one is 1 % of a request
                 while (call := await self._next_call()) is not None:
                     if not self._http.is_plain:
@@ -307,7 +303,7 @@ class Connection:
     async def _next_call(self) -> AsgiCall | None:
         """The request that is here or comes; `None` where none comes."""
         self._reading = self._plainly
-        while self._call is None and self._http.phase in (Phase.IDLE, Phase.HEAD) and await self._read():
+        while self._call is None and self._http.phase in (IDLE, HEAD) and await self._read():
             pass
         self._reading = None
         return self._call
@@ -315,9 +311,9 @@ class Connection:
     async def _go_on(self) -> None:
         """After a plain request: with the next one, if it came with this one."""
         self._call = None
-        if self._http.phase is Phase.BODY:  # the rest of it does not come
+        if self._http.phase is BODY:  # the rest of it does not come
             await self.reject(400)
-        elif self._http.phase is Phase.HEAD:
+        elif self._http.phase is HEAD:
             await self._begin()
             await self._act()
 
@@ -329,8 +325,8 @@ class Connection:
             with trio.CancelScope() as self._reading:
                 while await self._read():
                     while self._buffered_bytes() >= self.shared.limits.read_ahead_bytes:
-                        self._room = trio.Event()
-                        await self._room.wait()
+                        self._resumed = trio.Event()
+                        await self._resumed.wait()
                 if self._call is not None:
                     self._call.client_left()
 
@@ -339,7 +335,7 @@ class Connection:
         data = await receive(self._stream)
         if not data:
             self._http.receive_eof()
-        elif self._http.phase is Phase.IDLE:
+        elif self._http.phase is IDLE:
             self._http.receive_data(data)
             self._owner = self.shared.keys.owner(data, self._prefix)
             await self._begin()
@@ -374,7 +370,7 @@ class Connection:
         self._set_deadline()
 
     async def _end_malformed(self, status: int) -> None:
-        if self._call is not None and self._http.phase is not Phase.BODY:
+        if self._call is not None and self._http.phase is not BODY:
             # A response that begins before its request is complete says that it is the last one.
             self._call.body_cut_short()
         elif self._call is not None and self._nursery is None and self._http.is_plain:
@@ -393,12 +389,12 @@ class Connection:
         return self._http.buffered_bytes + (0 if self._call is None else self._call.buffered_bytes)
 
     def _set_deadline(self) -> None:
-        if self._http.phase is Phase.RESPONSE:
+        if self._http.phase is RESPONSE:
             deadline = inf
             self._waits_since = None
-        elif self._http.phase is Phase.HEAD:
+        elif self._http.phase is HEAD:
             deadline = self._arrives_by
-        elif self._http.phase is Phase.BODY:
+        elif self._http.phase is BODY:
             deadline = self._arrives_by + self.shared.limits.body_grace_s
         else:
             return
@@ -421,29 +417,27 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
                 self._cut()
             except trio.Cancelled:
-                self._is_cut = True
+                self._http.cut()
                 raise
         self._waits_since = waited_since
         if patience.cancelled_caught:
-            self.shared.cut_writing += 1
+            self.shared.counts.connections_cut_writing += 1
             self._cut()
 
     def _cut(self) -> None:
         """Nothing more reaches this client: stop whatever is still working for it."""
-        self._is_cut = True
-        self._http.close()
+        self._http.cut()
         self._watch.cancel()
 
     async def _out_of_time(self) -> None:
-        if self._http.phase is Phase.IDLE:
-            self.shared.closed_idle += 1
-        elif self._http.phase in {Phase.HEAD, Phase.BODY}:
-            self.shared.cut_reading += 1
+        if self._http.phase is IDLE:
+            self.shared.counts.connections_closed_idle += 1
+        elif self._http.phase in {HEAD, BODY}:
+            self.shared.counts.connections_cut_reading += 1
             await self.reject(408)
 
     async def _discard_input(self) -> None:
         remaining = self.shared.limits.linger_bytes
-        self._is_discarding = True
         self._waits_since = trio.current_time()
         with trio.move_on_after(self.shared.limits.linger_timeout_s):
             while remaining > 0 and (data := await receive(self._stream)):

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import trio
 
-LOOK_EVERY_S = 1.0
+POLL_INTERVAL_S = 1.0
 LEFT = getattr(select, "POLLRDHUP", 0)
 
 
@@ -23,7 +23,7 @@ class Working(Protocol):
     """A connection whose only task is in a handler."""
 
     def fileno(self) -> int:
-        """Of its socket."""
+        """The descriptor of its socket."""
         ...
 
     def client_left(self) -> None:
@@ -53,7 +53,7 @@ class Departures:
         """Until cancelled: tell connections once a second that their clients have left."""
         while True:
             await self._begun.wait()
-            await trio.sleep(LOOK_EVERY_S)
+            await trio.sleep(POLL_INTERVAL_S)
             if not self._working:
                 self._begun = trio.Event()
             for connection in self._left():

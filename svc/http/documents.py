@@ -1,6 +1,6 @@
 """The documents that the service publishes of itself, and the page that shows them (decisions 9.2).
 
-What may live here: endpoint functions that answer with files. The page is Swagger UI (docs/adr/0010), whose files are
+What may live here: endpoint functions that respond with files. The page is Swagger UI (docs/adr/0010), whose files are
 laid beside the page's own when the package is built; nothing comes from another host.
 """
 

@@ -5,18 +5,18 @@ What may live here: the accept loop, its limits and counts, and the drain. What 
 is evicted for a new one `capacity.py`. Together they replace hypercorn's server, and correct what hypercorn 0.18 and
 quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
 
-1. quart-trio takes the end of its own answer for a disconnect and cancels itself while hypercorn recycles the
+1. quart-trio takes the end of its own response for a disconnect and cancels itself while hypercorn recycles the
    connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
-   Here only the edge cancels a handler, and only while its answer has not begun.
-2. An early answer left the connection open for ever; now it says `Connection: close` and is followed by a bounded
+   Here only the edge cancels a handler, and only while its response has not begun.
+2. An early response left the connection open for ever; now it says `Connection: close` and is followed by a bounded
    lingering close. A client that never reads, trickles or is silent is cut off, and sooner when others want its place
    under the cap on connections (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
-3. Framing that two parsers could read in two ways is answered 400 and closed: one answer, never two requests of one.
-4. The edge's own answers carry the project's error body, made by a callable that the caller passes in.
+3. Framing that two parsers could read in two ways gets a 400 and is closed: one response, never two requests of one.
+4. The edge's own responses carry the project's error body, made by a callable that the caller passes in.
 5. No Server header, and nothing on stderr for what a client does wrong.
 
 The lifespan protocol is not spoken: what serves requests must not live in a nursery of the application, where a crash
-leaves a server that still answers.
+leaves a server that still responds.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ import os
 import socket
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ASGIFramework
 
 from svc.http.accepting import PlainListener
-from svc.http.capacity import EdgeState, Refuse
+from svc.http.capacity import EdgeState, EdgeStatistics, Refuse
 from svc.http.connection import Connection
 from svc.http.edge_limits import EdgeLimits
 from svc.http.messages import Headers
@@ -52,27 +52,6 @@ LOGGER = logging.getLogger(__name__)
 AnyListener = PlainListener | TlsListener
 
 
-class EdgeStatistics(msgspec.Struct, frozen=True):
-    """The connections of the edge now, and counts since the start."""
-
-    connections_open: int
-    """Connections being served now, idle ones included."""
-    connections_accepted: int
-    """Connections taken in under the cap."""
-    connections_refused: int
-    """Connections closed at once because the cap was reached and none could be evicted."""
-    connections_evicted: int
-    """Connections that waited for their client and were evicted for a new one because the cap was reached."""
-    connections_closed_idle: int
-    """Connections closed because no request began in time. Normal life, unless it is most of the accepted."""
-    connections_cut_reading: int
-    """Connections closed because a request (or a TLS handshake) that had begun did not arrive in time."""
-    connections_cut_writing: int
-    """Connections reset because the client did not take its answer in time."""
-    requests_malformed: int
-    """Requests that the edge itself answered 400 or 431."""
-
-
 class Edge:
     """A running edge, as `serve` reports it when it has started."""
 
@@ -83,17 +62,7 @@ class Edge:
 
     def statistics(self) -> EdgeStatistics:
         """A copy of the counts."""
-        shared = self._shared
-        return EdgeStatistics(
-            connections_open=len(shared.connections),
-            connections_accepted=shared.accepted,
-            connections_refused=shared.over_cap,
-            connections_evicted=shared.evicted,
-            connections_closed_idle=shared.closed_idle,
-            connections_cut_reading=shared.cut_reading,
-            connections_cut_writing=shared.cut_writing,
-            requests_malformed=shared.malformed,
-        )
+        return msgspec.structs.replace(self._shared.counts, connections_open=len(self._shared.connections))
 
 
 async def serve(
@@ -115,10 +84,10 @@ async def serve(
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
     Without `lean` plain requests take the path of all others: it is there to compare the two.
-    `refuse(status)` gives body and headers for the edge's own answers. With `nursery.start` the caller gets the `Edge`.
+    `refuse(status)` gives body and headers of the edge's own responses; with `nursery.start` one gets the `Edge`.
     """
     context = WorkerContext(None)
-    shared = EdgeState(ASGIWrapper(app), _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
+    shared = EdgeState(app, _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
         regulating.start_soon(shared.departures.run)
@@ -131,7 +100,9 @@ async def serve(
                 )
                 task_status.started(Edge(shared, listeners))
                 await shutdown.wait()
-                await context.terminated.set()  # first, so that no answer promises a connection that will not be there
+                await (
+                    context.terminated.set()
+                )  # first, so that no response promises a connection that will not be there
                 accepting.cancel_scope.cancel()
             for connection in list(shared.connections):
                 connection.drain()
@@ -161,18 +132,16 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
     The 503 is one attempt that costs no waiting: a client that sends its request only then may see a reset instead.
     """
     if shared.has_capacity():
-        shared.accepted += 1
+        shared.counts.connections_accepted += 1
         try:
             await Connection(shared, stream).run()
         except Exception:  # one connection that hits a fault of ours is not an off-switch for all others
             LOGGER.exception("a connection failed")
         return
-    shared.over_cap += 1
+    shared.counts.connections_refused += 1
     if isinstance(stream, trio.SocketStream):
-        try:
+        with suppress(OSError):
             os.write(stream.socket.fileno(), shared.refusal(503))
-        except OSError:
-            return
 
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:

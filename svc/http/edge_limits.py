@@ -16,9 +16,9 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 10.0
     """From the first byte of a request until its head and body have been read; also a new connection's first byte."""
     body_grace_s: float = 1.0
-    """How much later the edge itself answers 408 for a missing body: the handler that waits for it goes first."""
+    """How much later the edge itself responds 408 for a missing body: the handler that waits for it goes first."""
     write_timeout_s: float = 5.0
-    """For each 64 KiB of an answer. A client that does not take them in that time is cut off."""
+    """For each 64 KiB of a response. A client that does not take them in that time is cut off."""
     keep_alive_timeout_s: float = 60.0
     """Between two requests on one connection."""
     drain_timeout_s: float = 10.0
@@ -26,8 +26,8 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     drain_patience_s: float = 2.0
     """How long a request that has begun may still take to arrive then."""
     linger_timeout_s: float = 2.0
-    """How long unread input is thrown away behind an early answer. Closing at once would make the kernel send a reset,
-    which can destroy the answer before the client has read it (RFC 9112, 9.6)."""
+    """How long unread input is dropped behind an early response. Closing at once would make the kernel send a reset,
+    which can destroy the response before the client has read it (RFC 9112, 9.6)."""
     linger_bytes: int = 2_097_152
     """How much of it at most: twice the largest body, so that a somewhat too large one still gets its 413."""
     read_ahead_bytes: int = 65_536

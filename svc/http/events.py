@@ -90,8 +90,9 @@ async def page_of_events(services: Services, call: Call, asked: Asked, environme
 async def find_places(
     services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
 ) -> events.Places:
-    """As `events.places`, some keys at a time, with a checkpoint in between. A search that goes on takes turns with
-    other long reads.
+    """The places of a listing as of `events.places`, of the organization with this number: at most `listing.limit`,
+    and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and `most_keys` in
+    all; a search beyond the first of them takes turns with other long reads.
     """
     rows, resume = await _some_places(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
@@ -113,9 +114,17 @@ async def _some_places(services: Services, number: int, environment: Environment
     return await services.store.query(find)
 
 
+async def read_places(
+    services: Services, filters: Filters, places: Sequence[events.EventPosition]
+) -> list[events.EventMatch]:
+    """The events at these places, in their order, all at once; those that were deleted or do not fit the filters are
+    left out. Raises `CorruptionError` as `events.read` does.
+    """
+    return await services.store.query(partial(events.read, wanted=places, filters=filters))
+
+
 async def _rows(services: Services, filters: Filters, places: Sequence[events.EventPosition]) -> list[EventBody]:
-    found = await services.store.query(partial(events.read, wanted=places, filters=filters))
-    return [event_row(event, request_id) for request_id, event in found]
+    return [event_row(event, request_id) for request_id, event in await read_places(services, filters, places)]
 
 
 async def get_event(services: Services, call: Call) -> Outcome:
@@ -240,6 +249,7 @@ def _environment(caller: Caller) -> Environment:
     return caller.key.environment
 
 
+_read = partial(Route, tag="Server API", kinds=("secret",))
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="supplementEvent",
@@ -262,10 +272,9 @@ ROUTES: tuple[Route, ...] = (
         from_browsers=True,
         errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
     ),
-    Route(
+    _read(
         operation_id="listEvents",
         path="/events",
-        tag="Server API",
         summary="List events",
         description=(
             "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
@@ -277,15 +286,13 @@ ROUTES: tuple[Route, ...] = (
             "no more than 20,000 events."
         ),
         handler=list_events,
-        kinds=("secret",),
         query=ListEventsQuery,
         response=EventsAnswer,
         errors=("invalid_window",),
     ),
-    Route(
+    _read(
         operation_id="getEvent",
         path="/events/{request_id}",
-        tag="Server API",
         summary="Read one event",
         description=(
             "With the archived submission under `document`, and the deferred report when one arrived. The document "
@@ -294,7 +301,6 @@ ROUTES: tuple[Route, ...] = (
             "contents are not a public contract."
         ),
         handler=get_event,
-        kinds=("secret",),
         response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple, cast
 from uuid import UUID
 
@@ -21,9 +20,18 @@ from svc.domain.credentials import ApiKey
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.asgi import BODY, ArrivedBody
-from svc.http.authentication import Caller, authenticate, claimed_platform, forbidden, platform_refusal, sender
+from svc.http.authentication import (
+    AuthRequest,
+    Caller,
+    authenticate,
+    claimed_platform,
+    forbidden,
+    platform_refusal,
+    sender,
+)
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
+from svc.http.parameters import ADMITTED, EVERYWHERE
 from svc.http.paths import Paths, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
@@ -38,7 +46,7 @@ from svc.world import World
 
 log = structlog.get_logger()
 
-EXPOSED_HEADERS = "Svc-Balance-Micros, RateLimit-Limit, RateLimit-Remaining, Retry-After, X-Request-Id"
+EXPOSED_HEADERS = ", ".join((*ADMITTED, "Retry-After", EVERYWHERE))
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "POST",
     "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform",
@@ -135,7 +143,8 @@ class Exchange:
             context.operation_id = PREFLIGHT
             return _preflight(context.request_id, origin, resource)
         if route is None:
-            return _refused(context, Refusal("method_not_allowed"), origin, {"Allow": resource.allow})
+            context.refusal = Refusal("method_not_allowed")
+            return render(context.request_id, Outcome(context.refusal, headers={"Allow": resource.allow}), origin)
         context.operation_id = route.operation_id
         try:
             outcome = await self._run(_Arrived(route, found, scope, receive, headers, context))
@@ -239,9 +248,10 @@ class Exchange:
         policy, route, headers, at_ms = self._services.policy, arrived.route, arrived.headers, arrived.context.at_ms
 
         def find(snapshot: Snapshot) -> Caller | Refusal:
+            request = AuthRequest(policy, snapshot, headers, arrived.peer, at_ms)
             if site is not None and "x-api-key" not in headers:
-                return authenticate_session(policy, snapshot, headers, site, arrived.scope["method"], at_ms)
-            return authenticate(policy, snapshot, headers, arrived.peer, kinds=route.kinds, now_ms=at_ms)
+                return authenticate_session(request, site, arrived.scope["method"])
+            return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
         return await self._services.store.query(find, recent=route.operation_id == "identify")
@@ -334,19 +344,8 @@ def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
     return frozenset(name.decode("latin-1") for name, count in Counter(fields).items() if count > 1)
 
 
-def _refused(
-    context: RequestContext,
-    refusal: Refusal,
-    origin: str | None = None,
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> Response:
-    """The response to a request that reaches no route."""
-    context.refusal = refusal
-    return render(context.request_id, Outcome(refusal, headers=headers), origin)
-
-
 def _preflight(request_id: UUID, origin: str | None, resource: Resource) -> Response:
-    """Answered for any origin, without a key (decisions 3.11)."""
+    """The response for any origin, without a key (decisions 3.11)."""
     headers = {"X-Request-Id": str(request_id), "Vary": "Origin", "Allow": resource.allow}
     if origin is not None:
         headers |= {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}

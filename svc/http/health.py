@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, cast
 
 import svc
@@ -34,24 +35,21 @@ def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable"]:
     return "full" if services.store.is_full else "ok"
 
 
+_route = partial(Route, tag="Health", under=("", BASE))
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getHealth",
         path="/healthz",
-        tag="Health",
         summary="Is the process up?",
         handler=healthz,
         response=HealthBody,
-        under=("", BASE),
     ),
-    Route(
+    _route(
         operation_id="getReadiness",
         path="/readyz",
-        tag="Health",
         summary="Can it serve?",
         handler=readyz,
         response=ReadinessBody,
         other_responses=((503, ReadinessBody),),
-        under=("", BASE),
     ),
 )

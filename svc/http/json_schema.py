@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ _REFERENCE = re.compile(COMPONENTS + r"(\w+)")
 def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[msgspec.Struct]]) -> dict[str, Json]:
     """The schema of every struct that requests and responses are made of, by its name.
 
-    A struct that is in `answers` alone has open enumerations: their values are listed, and others are not forbidden
+    A struct that is in `responses` alone has open enumerations: their values are listed, and others are not forbidden
     (decisions 1.10). Raises `KeyError`, naming the field, for a field without a description.
     """
     bodies, responses = list(bodies), list(responses)
@@ -94,31 +94,32 @@ _FIRST, _LAST = ("description", "type"), ("examples",)
 
 def _arranged(part: Any) -> Any:
     """A schema in the order in which it is read: what it means, what it is, examples."""
-    if isinstance(part, list):
-        return [_arranged(inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]  JSON
-    if not isinstance(part, dict):
-        return part
-    schema: Json = part  # pyright: ignore[reportUnknownVariableType]  JSON
-    middle = [name for name in schema if name not in (*_FIRST, *_LAST)]
-    return {
-        name: schema[name] if name in _LAST else _arranged(schema[name])
-        for name in (*_FIRST, *middle, *_LAST)
-        if name in schema
-    }
+    match part:
+        case list():
+            return [_arranged(inner) for inner in cast("list[Any]", part)]
+        case dict():
+            schema = cast("Json", part)
+            middle = [name for name in schema if name not in (*_FIRST, *_LAST)]
+            return {
+                name: schema[name] if name in _LAST else _arranged(schema[name])
+                for name in (*_FIRST, *middle, *_LAST)
+                if name in schema
+            }
+        case _:
+            return part
 
 
 def _opened(part: Any) -> Any:
     """Enumerations as lists of what there is now. A constant stays one."""
-    if isinstance(part, list):
-        return [_opened(inner) for inner in part]  # pyright: ignore[reportUnknownVariableType]  JSON
-    if not isinstance(part, dict):
-        return part
-    opened: Json = {key: _opened(value) for key, value in part.items()}  # pyright: ignore[reportUnknownVariableType]
-    values = opened.get("enum")
-    if values is not None and all(isinstance(value, str) for value in values):
-        del opened["enum"]
-        opened = {"type": "string", "x-extensible-enum": values} | opened
-    return opened
+    match part:
+        case list():
+            return [_opened(inner) for inner in cast("list[Any]", part)]
+        case {"enum": [*values], **others} if all(isinstance(value, str) for value in values):
+            return {"type": "string", "x-extensible-enum": values} | _opened(others)
+        case dict():
+            return {key: _opened(value) for key, value in cast("Json", part).items()}
+        case _:
+            return part
 
 
 def _within(kinds: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
@@ -133,5 +134,5 @@ def _structs(part: Any) -> Iterator[type[msgspec.Struct]]:
         for name in part.__struct_fields__:
             yield from _structs(getattr(part, name))
     elif isinstance(part, tuple):
-        for inner in part:  # pyright: ignore[reportUnknownVariableType]
+        for inner in cast("tuple[Any, ...]", part):
             yield from _structs(inner)

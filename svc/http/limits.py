@@ -29,13 +29,9 @@ class RequestLimits:
     def __init__(self, allowances: Allowances, shares: LimitShares, buckets: Buckets | None = None) -> None:
         self._allowances = allowances
         self._buckets = buckets = buckets or MemoryBuckets()
-        self._limiters: dict[Use, Limiter] = {
-            "client": Limiter("client", shares, buckets),
-            "read": Limiter("read", _WHOLE, buckets),
-            "management": Limiter("management", _WHOLE, buckets),
-        }
-        self._servers = Limiter("server", _WHOLE, buckets)
-        """Of `client` requests that come with another key than a public one."""
+        self._limiters = {name: Limiter(name, _WHOLE, buckets) for name in ("server", "read", "management")}
+        """By use; `server` for `client` requests that come with another key than a public one."""
+        self._limiters["client"] = Limiter("client", shares, buckets)
         self.long_reads = LongReads()
         self.audit = AuditBudget()
 
@@ -52,7 +48,7 @@ class RequestLimits:
             of_organization = caller.organization.rate_limit_per_s
             limit = max(limit, of_organization) if of_organization else 0
         of_servers = use == "client" and caller.key.kind != "public"
-        taken = (self._servers if of_servers else self._limiters[use]).take(
+        taken = self._limiters["server" if of_servers else use].take(
             caller.organization.number,
             limit,
             at_ms,

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, answers and every error.
+"""The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, responses and every error.
 
 What may live here: pure functions from rows and types to JSON, and what the document says of itself. Source: interface
 4.4 and 9.
@@ -113,7 +113,7 @@ def emit(routes: Sequence[Route]) -> Json:
             "schemas": _schemas(routes),
             "responses": {code: _refusals([code], ()) for code in codes},
             "headers": {
-                name: {"required": name == EVERYWHERE, **_parameter(of)} for name, of in RESPONSE_HEADERS.items()
+                name: {"required": name == EVERYWHERE, **parameter(of)} for name, of in RESPONSE_HEADERS.items()
             },
             "securitySchemes": {
                 **{
@@ -149,7 +149,8 @@ def _operation(route: Route) -> Json:
     if description:
         operation["description"] = description
     operation["security"] = _security(route)
-    parameters = [*_path_parameters(route), *_query_parameters(route), *map(_header_parameter, route.request_headers)]
+    of_query = () if route.query is None else json_schema.parameters(route.query)
+    parameters = [*_path_parameters(route), *of_query, *map(_header_parameter, route.request_headers)]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
@@ -168,19 +169,15 @@ def _security(route: Route) -> list[Json]:
 
 def _path_parameters(route: Route) -> Iterator[Json]:
     for name in re.findall(r"{(\w+)}", route.path):
-        yield {"name": name, "in": "path", "required": True, **_parameter(PATH[name])}
-
-
-def _query_parameters(route: Route) -> Iterator[Json]:
-    return iter(()) if route.query is None else json_schema.parameters(route.query)
+        yield {"name": name, "in": "path", "required": True, **parameter(PATH[name])}
 
 
 def _header_parameter(name: str) -> Json:
-    return {"name": name, "in": "header", "required": False, **_parameter(REQUEST_HEADERS[name])}
+    return {"name": name, "in": "header", "required": False, **parameter(REQUEST_HEADERS[name])}
 
 
-def _parameter(annotated: Any) -> Json:
-    """A parameter or a header but for its name."""
+def parameter(annotated: Any) -> Json:
+    """The description and the schema of a parameter or header, from its annotated type."""
     schema = json_schema.of(annotated)
     return {"description": schema.pop("description"), "schema": schema}
 

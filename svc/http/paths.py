@@ -20,7 +20,7 @@ class Resource(msgspec.Struct, frozen=True):
     routes: dict[str, Route]
     """By method."""
     from_browsers: bool
-    """CORS is answered here."""
+    """Preflights are responded to here."""
     allow: str
     """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
     is_console: bool

@@ -93,7 +93,7 @@ class PlainResponse:
         return data
 
     def end(self) -> bytes:
-        """What is written at the end: nothing."""
+        """End the response. Nothing is left to be written; raises `ResponseError` where the body is too short."""
         if self._remaining or self._is_complete:
             raise ResponseError("the body is shorter than its Content-Length, or has ended")
         self._is_complete = True

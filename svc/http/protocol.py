@@ -28,6 +28,7 @@ from svc.http.messages import (
     RequestHead,
     ResponseError,
 )
+from svc.http.phases import CLOSING, IDLE, Step, advance
 from svc.http.plain import PlainResponse, read_plain, write_plain
 
 LINE_TROUBLE = re.compile(rb"(?<!\r)\n|\r[^\n]|\n[ \t]")
@@ -41,60 +42,6 @@ NOT_IN_TRAILERS = frozenset({b"content-length", b"transfer-encoding", b"host"})
 """They say where a request ends and whose it is, which has been settled by then (RFC 9110, 6.5.1)."""
 CRLF = b"\r\n"
 FIRST_PRINTABLE = 0x21
-
-
-class Phase(enum.IntEnum):  # of which a hash, unlike that of `Enum`, costs next to nothing
-    """Where a connection is in its present request: it decides which deadline holds."""
-
-    IDLE = enum.auto()
-    HEAD = enum.auto()
-    """The first byte is there, the head is not complete."""
-    BODY = enum.auto()
-    """A handler runs and the body is not complete."""
-    RESPONSE = enum.auto()
-    """All has been read, or a response has begun. The handler's time is its own, each write has its limit."""
-    CLOSING = enum.auto()
-
-
-class Step(enum.IntEnum):
-    """What moves a connection from one phase to the next."""
-
-    INPUT = enum.auto()
-    """The first bytes of a request."""
-    HEAD_READ = enum.auto()
-    REQUEST_READ = enum.auto()
-    RESPONSE_BEGUN = enum.auto()
-    RESPONSE_SENT = enum.auto()
-    """The response is complete, and the connection is kept for another request."""
-    CLOSE = enum.auto()
-
-
-TRANSITIONS: dict[Phase, dict[Step, Phase]] = {
-    Phase.IDLE: {Step.INPUT: Phase.HEAD, Step.CLOSE: Phase.CLOSING},
-    Phase.HEAD: {Step.HEAD_READ: Phase.BODY, Step.CLOSE: Phase.CLOSING},
-    Phase.BODY: {
-        Step.REQUEST_READ: Phase.RESPONSE,
-        Step.RESPONSE_BEGUN: Phase.RESPONSE,
-        Step.CLOSE: Phase.CLOSING,
-    },
-    Phase.RESPONSE: {
-        Step.REQUEST_READ: Phase.RESPONSE,
-        Step.RESPONSE_BEGUN: Phase.RESPONSE,
-        Step.RESPONSE_SENT: Phase.IDLE,
-        Step.CLOSE: Phase.CLOSING,
-    },
-    # What is still under way when the connection closes takes its steps and changes nothing.
-    Phase.CLOSING: dict.fromkeys(Step, Phase.CLOSING),
-}
-"""Every step that can be taken, by the phase in which it is taken."""
-
-
-def advance(phase: Phase, step: Step) -> Phase:
-    """The phase after a step. Raises `RuntimeError` for a step that `TRANSITIONS` does not have."""
-    following = TRANSITIONS[phase].get(step)
-    if following is None:
-        raise RuntimeError(f"no {step.name} in the phase {phase.name}")
-    return following
 
 
 class _Part(enum.Enum):
@@ -123,7 +70,7 @@ class HttpProtocol:
 
     def __init__(self, max_head_bytes: int, *, lean: bool = True) -> None:
         """Without `lean` plain requests are h11's, too."""
-        self.phase = Phase.IDLE
+        self.phase = IDLE
         self.is_plain = False
         """Whether the present request is plain, if its head has been read."""
         self._lean = lean
@@ -150,7 +97,7 @@ class HttpProtocol:
     def receive_data(self, data: bytes | bytearray) -> None:
         """Bytes that have been read. The first ones of a request end the phase `IDLE`."""
         self._input += data
-        if self.phase is Phase.IDLE:
+        if self.phase is IDLE:
             self._advance(Step.INPUT)
 
     def receive_eof(self) -> None:
@@ -191,7 +138,7 @@ class HttpProtocol:
     @property
     def can_continue(self) -> bool:
         """Whether the response is complete and another request may follow on this connection."""
-        if self.phase is Phase.CLOSING or self._is_at_eof:
+        if self.is_closing or self._is_at_eof:
             return False
         if self._response is not None:
             return self._response.can_continue
@@ -241,9 +188,18 @@ class HttpProtocol:
         if self._input:
             self._advance(Step.INPUT)
 
-    def close(self) -> None:
-        """No event comes any more."""
-        self._advance(Step.CLOSE)
+    @property
+    def is_closing(self) -> bool:
+        """Whether the connection ends: no event comes any more."""
+        return self.phase >= CLOSING
+
+    def close(self, *, linger: bool = False) -> None:
+        """End the connection when what is pending is written. `linger`: what still comes has to be dropped first."""
+        self._advance(Step.LINGER if linger else Step.CLOSE)
+
+    def cut(self) -> None:
+        """End the connection: the client takes nothing more."""
+        self._advance(Step.CUT)
 
     def _advance(self, step: Step) -> None:
         """The one place where the phase changes."""
@@ -273,7 +229,7 @@ class HttpProtocol:
     # Reading. What is malformed raises `h11.RemoteProtocolError` here, as h11 does.
 
     def _read(self) -> HttpEvent | None:
-        if self.phase is Phase.IDLE or self.phase is Phase.CLOSING:
+        if self.phase is IDLE or self.phase >= CLOSING:
             return None
         head = self._begin_plain() if self._lean and self._part is _Part.HEAD else None
         if head is not None or self.is_plain:
@@ -304,13 +260,18 @@ class HttpProtocol:
 
     def _begin(self, request: h11.Request) -> RequestHead:
         headers = [(name.lower(), value) for name, value in request.headers.raw_items()]
-        length = body_length(request, headers)
+        version = request.http_version.decode()
+        head = RequestHead(request.method.decode("ascii"), request.target, version, headers)
+        return self._begun(head, body_length(request, headers))
+
+    def _begun(self, head: RequestHead, length: int | None) -> RequestHead:
+        """The head has been read. `length` is that of the body, `None` for chunks."""
         self._part = _Part.CHUNK_LINE if length is None else _Part.DATA
         self._remaining = length or 0
         self._chunks = 0
-        self._method = request.method
+        self._method = head.method.encode()
         self._advance(Step.HEAD_READ)
-        return RequestHead(request.method.decode("ascii"), request.target, request.http_version.decode(), headers)
+        return head
 
     def _begin_plain(self) -> RequestHead | None:
         """The head of a plain request, if it has arrived and is one."""
@@ -322,18 +283,14 @@ class HttpProtocol:
             return None
         del self._input[:end]
         self._searched = 0
-        self._part, self._remaining, self.is_plain = _Part.DATA, plain.length, True
-        self._method = plain.head.method.encode()
-        self._advance(Step.HEAD_READ)
-        return plain.head
+        self.is_plain = True
+        return self._begun(plain.head, plain.length)
 
     def _read_plain_body(self) -> BodyPart | EndOfRequest | None:
         if self._part is not _Part.DATA:
             return None
         if not self._remaining:
-            self._part = _Part.NEXT_REQUEST
-            self._advance(Step.REQUEST_READ)
-            return EndOfRequest()
+            return self._completed()
         if self._input:
             return BodyPart(self._take(self._data_end(0)))
         if self._is_at_eof:
@@ -343,6 +300,9 @@ class HttpProtocol:
     def _complete(self, end: h11.EndOfMessage) -> EndOfRequest:
         if any(name in NOT_IN_TRAILERS for name, _ in end.headers):
             raise h11.RemoteProtocolError("a trailer field that may not be one")
+        return self._completed()
+
+    def _completed(self) -> EndOfRequest:
         self._part = _Part.NEXT_REQUEST
         self._advance(Step.REQUEST_READ)
         return EndOfRequest()

@@ -6,7 +6,11 @@ What may live here: what the page has beyond the published document, in which th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
+import msgspec
+
+from svc.domain.fields import AN_EVENT_ID, about
 from svc.domain.webhooks.envelope import Envelope
 from svc.domain.webhooks.payloads import DATA
 from svc.http import json_schema, openapi
@@ -14,24 +18,19 @@ from svc.http.json_schema import Json, reference
 from svc.http.route import Route
 
 TAG = "Webhooks"
-HEADERS = {
-    "X-Svc-Event-ID": ("The `id` of the body.", "019b8d2f-3c40-7f3e-8a5c-1d2f4b6a8c90"),
-    "X-Svc-Event-Type": ("The `type` of the body.", "webhook.test"),
-    "X-Svc-Timestamp": ("When it was sent, in Unix seconds.", "1767607200"),
-    "X-Svc-Signature": (
-        "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's secret.",
-        "sha256=5f2b...",
-    ),
+HEADERS: dict[str, Any] = {
+    "X-Svc-Event-ID": Annotated[str, about("The `id` of the body.", AN_EVENT_ID)],
+    "X-Svc-Event-Type": Annotated[str, about("The `type` of the body.", "webhook.test")],
+    "X-Svc-Timestamp": Annotated[str, about("When it was sent, in Unix seconds.", "1767607200")],
+    "X-Svc-Signature": Annotated[
+        str,
+        about(
+            "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's "
+            "secret.",
+            "sha256=5f2b...",
+        ),
+    ],
 }
-
-_WEIGHTS = {"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}
-EXAMPLES: dict[str, Json] = {
-    "signIn": {"key": "svc_mk_us_..."},
-    "saveOrganizationRiskWeights": _WEIGHTS,
-    "saveSdkKeyRiskWeights": _WEIGHTS,
-    "previewWeights": {**_WEIGHTS, "platform": "web", "environment": "development"},
-}
-"""Bodies that are not an example of every field at once."""
 
 
 def document(routes: Sequence[Route]) -> Json:
@@ -39,12 +38,13 @@ def document(routes: Sequence[Route]) -> Json:
     made = openapi.emit(routes)
     schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
     known = {**made["components"]["schemas"], **schemas}
+    examples = {route.operation_id: msgspec.json.decode(route.example) for route in routes if route.example}
     for operations in made["paths"].values():
         for operation in operations.values():
             content = operation.get("requestBody", {}).get("content", {}).get(openapi.JSON)
             if content is not None:
                 whole = json_schema.example(known, content["schema"])
-                content["example"] = EXAMPLES.get(operation["operationId"], whole)
+                content["example"] = examples.get(operation["operationId"], whole)
     return {
         **made,
         "components": {**made["components"], "schemas": known},
@@ -58,14 +58,7 @@ def _webhook(name: str, data: Json, when: str, schemas: dict[str, Json]) -> Json
     envelope = json_schema.example(schemas, reference(Envelope))
     body = {**envelope, "type": name, "data": json_schema.example(schemas, data)}
     parameters = [
-        {
-            "name": header,
-            "in": "header",
-            "required": True,
-            "description": says,
-            "schema": {"type": "string", "examples": [example]},
-        }
-        for header, (says, example) in HEADERS.items()
+        {"name": header, "in": "header", "required": True, **openapi.parameter(of)} for header, of in HEADERS.items()
     ]
     schema = {"allOf": [reference(Envelope), {"type": "object", "properties": {"data": data}}]}
     return {

@@ -53,6 +53,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Of `parameters.REQUEST_HEADERS`, beside the key."""
     response_headers: tuple[str, ...] = ()
     """Of `parameters.RESPONSE_HEADERS`, on every response that reached admission."""
+    example: str = ""
+    """A body to show, as JSON; empty = an example of every field at once."""
     handler: Handler
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
@@ -72,13 +74,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
     """(status, body) of whatever else it responds with, errors aside."""
     from_browsers: bool = False
-    """CORS is answered (decisions 3.11)."""
+    """Preflights are responded to (decisions 3.11)."""
     errors: tuple[str, ...] = ()
     """Codes it may respond with beyond those that every route has, and those that follow from the rest of the row."""
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Every code that it may answer."""
+        """Every code that it may respond with."""
         following = {
             "not_found": "{organization_id}" in self.path,
             "insufficient_role": self.role is not None,

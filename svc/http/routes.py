@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from svc.http import attestation, client_api, documents, events, health, site, try_page, web
-from svc.http.console import accounts, event, preview, sign_in, statistics, stream
+from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
@@ -22,7 +22,7 @@ def _for_the_console(route: Route) -> Route:
     return route
 
 
-_CONSOLE = (sign_in, stream, console_events, event, console_visitors, statistics, preview, accounts)
+_CONSOLE = (sign_in, stream, console_events, console_visitors, statistics, preview, accounts)
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)

@@ -1,4 +1,4 @@
-"""Rows of a list response, encoded some at a time: a long list does not hold up everybody else."""
+"""Rows of a list response, read and encoded some at a time: a long list does not hold up everybody else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+P = TypeVar("P")
+R = TypeVar("R")
 T = TypeVar("T")
 
 ROWS_AT_ONCE = 8
@@ -16,10 +18,18 @@ ROWS_AT_ONCE = 8
 _encoder = msgspec.json.Encoder()
 
 
+async def in_parts(items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[R]]]) -> list[R]:
+    """What `read` gives for these items. It gets `ROWS_AT_ONCE` of them at a time, with a checkpoint in between."""
+    found: list[R] = []
+    for start in range(0, len(items), ROWS_AT_ONCE):
+        if start:
+            await trio.lowlevel.checkpoint()
+        found.extend(await read(items[start : start + ROWS_AT_ONCE]))
+    return found
+
+
 async def encoded(items: Sequence[T], make: Callable[[Sequence[T]], Iterable[msgspec.Struct]]) -> tuple[Any, ...]:
-    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`). Works through `ROWS_AT_ONCE` items at
-    a time, with a checkpoint in between.
-    """
+    """The rows that `make` makes of these items, encoded as JSON (`msgspec.Raw`), `in_parts`."""
 
     async def made(some: Sequence[T]) -> Iterable[msgspec.Struct]:
         return make(some)
@@ -31,9 +41,33 @@ async def read_and_encoded(
     items: Sequence[T], read: Callable[[Sequence[T]], Awaitable[Iterable[msgspec.Struct]]]
 ) -> tuple[Any, ...]:
     """As `encoded`, for rows that have to be read."""
-    rows: list[msgspec.Raw] = []
-    for start in range(0, len(items), ROWS_AT_ONCE):
-        if start:
+
+    async def part(some: Sequence[T]) -> Iterable[msgspec.Raw]:
+        return [msgspec.Raw(_encoder.encode(row)) for row in await read(some)]
+
+    return tuple(await in_parts(items, part))
+
+
+async def page_of(
+    read: Callable[[P, int], Awaitable[Sequence[tuple[P, T | None]]]], start: P, limit: int, at_once: int, most: int
+) -> tuple[list[T], P | None]:
+    """Up to `limit` rows that fit a filter, and the position of the last row that was looked at; `None` = no row is
+    behind it.
+
+    `read(position, count)` gives so many rows behind a position, each with its own position, and `None` for one that
+    does not fit. `at_once` are looked at between two checkpoints and `most` in all, so a page may be short.
+    """
+    found: list[T] = []
+    position = start
+    for looked_at in range(0, most, at_once):
+        if looked_at:
             await trio.lowlevel.checkpoint()
-        rows.extend(msgspec.Raw(_encoder.encode(row)) for row in await read(items[start : start + ROWS_AT_ONCE]))
-    return tuple(rows)
+        rows = await read(position, at_once + 1)
+        for place, (position, row) in enumerate(rows[:at_once], start=1):
+            if row is not None:
+                found.append(row)
+            if len(found) == limit:
+                return found, position if place < len(rows) else None
+        if len(rows) <= at_once:
+            return found, None
+    return found, position

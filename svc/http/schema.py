@@ -47,6 +47,7 @@ WindowEnd = Annotated[
 ]
 Limit = Annotated[int, Meta(ge=1, le=200), about("How many per page, at most.", 10)]
 """The size of a page in a query."""
+CursorOn = Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")]
 
 
 class Sdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,7 +113,7 @@ def identify_response(
 
 
 class DuplicateAnswer(msgspec.Struct, frozen=True):
-    """Response of identify to an `Idempotency-Key` that was answered before: nothing else is in it (interface 2.2,
+    """Response of identify to an `Idempotency-Key` that had a response before: nothing else is in it (interface 2.2,
     4.1).
     """
 

@@ -21,7 +21,7 @@ class Scrape:
         self._expose = expose
 
     async def __call__(self, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Answer one request (ASGI); the values are collected only for a `GET` or `HEAD` of `PATH`."""
+        """Respond to one request (ASGI); the values are collected only for a `GET` or `HEAD` of `PATH`."""
         assert scope["type"] == "http", "the edge speaks nothing else"
         status, headers, body = 200, [(b"cache-control", b"no-store")], b""
         if scope["path"] != PATH:

@@ -15,7 +15,16 @@ from svc.domain.credentials import digest
 from svc.domain.origins import is_loopback, normalise_origin
 from svc.domain.refusals import Refusal
 from svc.domain.sessions import organization_of
-from svc.http.authentication import AuthPolicy, Caller, HeaderMap, UsedSession, manager, sender
+from svc.http.authentication import (
+    AuthPolicy,
+    AuthRequest,
+    Caller,
+    FoundKey,
+    HeaderMap,
+    UsedSession,
+    caller_with,
+    sender,
+)
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
@@ -64,26 +73,25 @@ def _is_this_machine(text: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def authenticate_session(
-    policy: AuthPolicy, snapshot: Snapshot, headers: HeaderMap, site: Site, method: str, now_ms: int
-) -> Caller | Refusal:
+def authenticate_session(request: AuthRequest, site: Site, method: str) -> Caller | Refusal:
     """Authenticate a request by its session cookie. `403 cross_origin_request` where it did not come from a page of
     this service, `401 unauthorized` without a session that holds now.
     """
-    token = presented_token(headers, site)
+    policy, snapshot = request.policy, request.snapshot
+    token = presented_token(request.headers, site)
     if token is None:
-        return _signed_out("no key and no session")
-    refusal = cross_origin_refusal(headers, site, method)
+        return signed_out("no key and no session")
+    refusal = cross_origin_refusal(request.headers, site, method)
     if refusal is not None:
         return refusal
     place = session_place(policy, snapshot, token)
-    found = None if place is None else find_session(snapshot, *place, now_ms)
+    found = None if place is None else find_session(snapshot, *place, request.now_ms)
     if place is None or found is None or found.key.region != policy.region:
-        return _signed_out("unknown session, or it has ended")
+        return signed_out("unknown session, or it has ended")
     if found.session.secure != (site.transport == "https"):
-        return _signed_out("the session began over another kind of connection")
-    used = UsedSession(place[1], found.session)
-    return manager(policy, snapshot, headers, site.peer, found.key, key_digest(snapshot, found.key), used)
+        return signed_out("the session began over another kind of connection")
+    used = FoundKey(found.key, key_digest(snapshot, found.key))
+    return caller_with(request, used, session=UsedSession(place[1], found.session))
 
 
 def session_place(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
@@ -129,5 +137,6 @@ def cleared_cookie(site: Site) -> str:
     return f"{cookie(site, '')}; Max-Age=0"
 
 
-def _signed_out(reason: str) -> Refusal:
+def signed_out(reason: str) -> Refusal:
+    """`401 unauthorized` where there is no session that holds now. `reason` is for the log."""
     return Refusal("unauthorized", reason=reason, explanation=SIGNED_OUT)

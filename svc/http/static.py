@@ -151,11 +151,11 @@ def _notice(explanation: str, root: str, links: str) -> Outcome:
 def unless_known(file: File, call: Call, headers: Mapping[str, str], *, cache_control: str = REVALIDATED) -> Outcome:
     """The file, or `304` where `If-None-Match` has its `ETag` (RFC 9110, 13.1.2)."""
     tag = entity_tag(file.content)
-    answered = {**headers, "ETag": tag, "Cache-Control": cache_control}
+    added = {**headers, "ETag": tag, "Cache-Control": cache_control}
     known = call.headers.get("if-none-match", "")
     if tag in (candidate.strip() for candidate in known.split(",")):
-        return Outcome(None, status=304, headers=answered)
-    return Outcome(file, headers=answered)
+        return Outcome(None, status=304, headers=added)
+    return Outcome(file, headers=added)
 
 
 def takes_gzip(accepted: str) -> bool:

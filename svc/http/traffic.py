@@ -25,12 +25,12 @@ log = structlog.get_logger()
 UNKNOWN = "unknown"
 """In the place of an operation id: no route takes this path with this method."""
 PREFLIGHT = "preflight"
-"""In the place of an operation id: answered for any route that browsers may ask."""
+"""In the place of an operation id: the response for any route that browsers may ask."""
 GONE = "gone"
-"""In the place of a status: nobody waited for the answer."""
+"""In the place of a status: nobody waited for the response."""
 
 Logged = Literal["all", "refused", "none"]
-"""Which requests have a line: `refused` are those that were not answered 2xx."""
+"""Which requests have a line: `refused` are those whose response was not 2xx."""
 
 
 class RequestContext(msgspec.Struct, kw_only=True):
@@ -65,11 +65,11 @@ class TrafficStatistics(msgspec.Struct, frozen=True):
     """Requests in progress, and counts since the start."""
 
     in_flight: int
-    """Requests that have begun and have no answer yet, or one that is a stream and goes on."""
+    """Requests that have begun and have no response yet, or one that is a stream and goes on."""
     requests: dict[Finished, int]
     """Since the start. What the edge refuses by itself never gets here."""
     requests_s: dict[str, HistogramStatistics]
-    """From the head of a request until its answer is ready, or its stream has ended, by operation id."""
+    """From the head of a request until its response is ready, or its stream has ended, by operation id."""
 
 
 class Traffic:
@@ -96,7 +96,7 @@ class Traffic:
         return RequestContext(request_id=request_id, at_ms=at_ms)
 
     def ended(self, context: RequestContext, status: int | None) -> None:
-        """Count and log a request that was answered with `status`; `None` = its client went away first."""
+        """Count and log a request whose response has this `status`; `None` = its client went away first."""
         self._in_flight -= 1
         seconds = trio.current_time() - context.began_at
         operation_id = context.operation_id

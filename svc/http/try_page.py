@@ -6,6 +6,7 @@ erase is what its own browser has made, which the deferred token of the identifi
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -121,6 +122,7 @@ async def _own_event(services: Services, call: Call) -> EventDetailBody | Refusa
     return refused or await read_event(services, caller, request_id, call.at_ms)
 
 
+_own = partial(Route, method="POST", under=("",), kinds=("public",), body=TryBody)
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="getTryConfig",
@@ -129,25 +131,17 @@ ROUTES: tuple[Route, ...] = (
         handler=configuration,
         response=TryConfig,
     ),
-    Route(
+    _own(
         operation_id="explainTry",
-        method="POST",
         path="/try/event",
-        under=("",),
         handler=explain,
-        kinds=("public",),
-        body=TryBody,
         response=TryAnswer,
         errors=("event_not_found", "invalid_supplement"),
     ),
-    Route(
+    _own(
         operation_id="forgetTry",
-        method="POST",
         path="/try/forget",
-        under=("",),
         handler=forget,
-        kinds=("public",),
-        body=TryBody,
         status=204,
         errors=("event_not_found", "invalid_supplement", "insufficient_role"),
     ),

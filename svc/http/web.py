@@ -73,20 +73,18 @@ async def try_page(services: Services, call: Call) -> Outcome:
     """`GET /try`: the page on which a browser is identified; `404` with what to do where it is turned off or not
     built.
     """
-    if services.try_key is None:
-        return not_found(call, TRY_IS_OFF)
-    if "try.html" not in PAGES:
-        return not_found(call, NOT_BUILT)
-    return PAGES.served("try.html", call, SECURITY_HEADERS)
+    return not_found(call, TRY_IS_OFF) if services.try_key is None else _page("try.html", call)
 
 
 async def console_page(_: Services, call: Call) -> Outcome:
     """`GET /console`: the page of the console, open to all: what it shows it reads with a session. `404` with what to
     do where it is not built.
     """
-    return (
-        PAGES.served("console.html", call, SECURITY_HEADERS) if "console.html" in PAGES else not_found(call, NOT_BUILT)
-    )
+    return _page("console.html", call)
+
+
+def _page(name: str, call: Call) -> Outcome:
+    return PAGES.served(name, call, SECURITY_HEADERS) if name in PAGES else not_found(call, NOT_BUILT)
 
 
 async def texts(_: Services, call: Call) -> Outcome:

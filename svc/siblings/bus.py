@@ -12,7 +12,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -44,41 +44,38 @@ MessageHandler = Callable[[Message], Awaitable[None]]
 
 
 class Siblings(Protocol):
-    """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost."""
+    """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost. What
+    is defined here is right where one keeper sends all webhooks.
+    """
 
-    @property
-    def index(self) -> int | None:
-        """The number of this worker; `None` where it has no siblings."""
-        ...
-
-    @property
-    def is_keeper(self) -> bool:
-        """Whether this worker is the keeper."""
-        ...
+    index: int | None = None
+    """The number of this worker; `None` where it has no siblings."""
+    is_keeper: bool = False
+    """Whether this worker is the keeper."""
 
     def keep(self) -> None:
         """Be the keeper from now on: what is for the keeper comes here."""
-        ...
+        self.is_keeper = True
 
     def resign(self) -> None:
         """Be the keeper no longer."""
-        ...
+        self.is_keeper = False
 
     def to_keeper(self, message: Message) -> None:
         """Send to the keeper, which may be this worker: then it is handled in `run` as well."""
         ...
 
-    def share_of(self, queue: EndpointKey) -> int:
+    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the keeper sends all
         """The share of an endpoint: what is for its sender is sent once for each share."""
-        ...
+        return 0
 
-    def sends(self, share: int) -> bool:
+    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
         """Whether this worker sends the webhooks of a share."""
-        ...
+        return self.is_keeper
 
-    def to_sender(self, share: int, message: Message) -> None:
+    def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
         """Send to the worker that sends the webhooks of a share."""
-        ...
+        self.to_keeper(message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """Send to another worker."""
@@ -93,14 +90,10 @@ class Siblings(Protocol):
         ...
 
 
-class Alone:
+class Alone(Siblings):
     """The siblings of a worker that has none: it is the keeper, and nobody sends it anything."""
 
-    index = None
     is_keeper = True
-
-    def keep(self) -> None:
-        """As in `Siblings`."""
 
     def resign(self) -> None:
         """As in `Siblings`: it stays the keeper."""
@@ -109,18 +102,6 @@ class Alone:
         """Not to be called: who is the keeper need not send."""
         raise AssertionError(message)
 
-    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  there is one
-        """As in `Siblings`."""
-        return 0
-
-    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
-        """As in `Siblings`."""
-        return True
-
-    def to_sender(self, share: int, message: Message) -> None:
-        """Not to be called: it is this worker."""
-        raise AssertionError(share, message)
-
     def to_worker(self, index: int, message: Message) -> None:
         """As in `Siblings`: there is none."""
 
@@ -128,12 +109,14 @@ class Alone:
         """As in `Siblings`: there are none."""
 
     async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
-        """As in `Siblings`."""
+        """Sleep until cancelled: `handle` is never called."""
         await trio.sleep_forever()
 
 
-class SocketSiblings:
-    """As `Siblings`, over the sockets of a data directory. `close` it in the end."""
+class SocketSiblings(Siblings):
+    """As `Siblings`, over the sockets of a data directory; the link to the last keeper stays until the next one
+    replaces it. `close` it in the end.
+    """
 
     def __init__(self, directory: Path, seat: Seat) -> None:
         """Makes DATA/run and the socket of this seat in it. Raises `OSError`."""
@@ -145,7 +128,6 @@ class SocketSiblings:
         self._something = trio.Event()
         self._dropped = 0
         self.index = seat.index if seat.workers > 1 else None
-        self.is_keeper = False
 
     def close(self) -> None:
         """Close the socket, when `run` has ended; its name stays, and the next worker of the seat takes it over."""
@@ -159,27 +141,11 @@ class SocketSiblings:
             os.unlink(new, dir_fd=self._folder)
         os.symlink(own, new, dir_fd=self._folder)
         os.replace(new, KEEPER, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-        self.is_keeper = True
-
-    def resign(self) -> None:
-        """As in `Siblings`. The link stays until the next keeper replaces it."""
-        self.is_keeper = False
+        super().keep()
 
     def to_keeper(self, message: Message) -> None:
         """As in `Siblings`."""
         self._hold(KEEPER, pack_one(message))
-
-    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the keeper sends all
-        """As in `Siblings`."""
-        return 0
-
-    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
-        """As in `Siblings`."""
-        return self.is_keeper
-
-    def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
-        """As in `Siblings`."""
-        self.to_keeper(message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """As in `Siblings`."""
@@ -267,10 +233,8 @@ def reach(directory: Path, seat: Seat) -> Generator[Siblings]:
         log.warning(problem, consequence="changes by commands are noticed some seconds later")
         yield Alone()
         return
-    try:
+    with closing(siblings):
         yield siblings
-    finally:
-        siblings.close()
 
 
 def announce(directory: Path) -> None:

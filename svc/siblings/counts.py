@@ -1,4 +1,4 @@
-"""The counts of all workers: memory in which each leaves its own, for the one that answers for all.
+"""The counts of all workers: memory in which each leaves its own, for the one that reports for all.
 
 Each seat has two halves and writes them in turn, so that a worker that is killed while it writes leaves the half before
 that whole. What a dead worker of the seat had counted is its successor's to begin with: sums never fall.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 from zlib import crc32
 
 from svc.siblings.buckets import SharedBuckets
@@ -20,26 +20,14 @@ _HEAD: Final = struct.Struct("<QII")
 """Number of the writing, length and CRC-32 of the content."""
 
 
-class Counts(Protocol):
-    """A place for the counts of each worker."""
-
-    def write(self, index: int, content: bytes) -> bool:
-        """Replace what a worker has left; for that worker alone. `False` where it is too long: nothing changes then."""
-        ...
-
-    def read(self, index: int) -> bytes:
-        """What a worker, or the one before it at its seat, has left last; empty where that is nothing yet."""
-        ...
-
-
-class SharedCounts:
-    """As `Counts`, in memory that processes share. To be made before the fork."""
+class Counts:
+    """A place for the counts of each worker, in memory that processes share. To be made before the fork."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, 2 * workers * HALF_BYTES)
 
     def write(self, index: int, content: bytes) -> bool:
-        """As in `Counts`."""
+        """Replace what a worker has left; for that worker alone. `False` where it is too long: nothing changes then."""
         if len(content) > HALF_BYTES - _HEAD.size:
             return False
         number, _ = max(self._halves(index), default=(0, b""))
@@ -50,7 +38,7 @@ class SharedCounts:
         return True
 
     def read(self, index: int) -> bytes:
-        """As in `Counts`."""
+        """What a worker, or the one before it at its seat, has left last; empty where that is nothing yet."""
         return max(self._halves(index), default=(0, b""))[1]
 
     def _halves(self, index: int) -> list[tuple[int, bytes]]:
@@ -72,4 +60,4 @@ class SharedMemory:
 
     def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:
         self.buckets = SharedBuckets(entropy)
-        self.counts = SharedCounts(workers)
+        self.counts = Counts(workers)

@@ -11,8 +11,8 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import share_of
-from svc.siblings.bus import MessageHandler
-from svc.siblings.messages import Committed, Message, pack, pack_one, pack_parts, unpack
+from svc.siblings.bus import MessageHandler, Siblings
+from svc.siblings.messages import Committed, Message, pack, unpack
 from svc.store.engine import Engine, EngineError
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.notices import Notices, notification
@@ -43,12 +43,11 @@ def announce_to_nodes(engine: Engine) -> None:
         engine.send(notification(ALL, pack([Committed()])))
 
 
-class NodeSiblings:
+class NodeSiblings(Siblings):
     """As `Siblings`, over the notices of a node. `index` is its number among all nodes that there ever were."""
 
     def __init__(self, notices: Notices, index: int, shares: ShareLeases) -> None:
         self.index = index
-        self.is_keeper = False
         self._notices = notices
         self._shares = shares
         for channel in (ALL, channel_of(index)):
@@ -56,12 +55,12 @@ class NodeSiblings:
 
     def keep(self) -> None:
         """As in `Siblings`."""
-        self.is_keeper = True
+        super().keep()
         self._notices.listen(KEEPER)
 
     def resign(self) -> None:
         """As in `Siblings`."""
-        self.is_keeper = False
+        super().resign()
         self._notices.unlisten(KEEPER)
 
     def to_keeper(self, message: Message) -> None:
@@ -119,4 +118,4 @@ class NodeSiblings:
             await self._shares.changed()
 
     def _send(self, channel: str, message: Message) -> None:
-        self._notices.send(channel, pack_parts([pack_one(message)]))
+        self._notices.send(channel, pack([message]))

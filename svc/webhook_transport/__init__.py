@@ -1,4 +1,4 @@
-"""Outgoing HTTP for webhooks: a checked address, one deadline, a bounded answer (decisions 8.2, 8.7).
+"""Outgoing HTTP for webhooks: a checked address, one deadline, a bounded response (decisions 8.2, 8.7).
 
 What may live here: everything that opens a socket to a customer's receiver, and nothing that decides when.
 

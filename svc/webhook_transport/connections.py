@@ -23,9 +23,9 @@ from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 from svc.webhook_transport.messages import read_response, write_request
 
 MAX_BODY_BYTES = 16 * 1024
-"""Of an answer."""
+"""Of a response."""
 MAX_WIRE_BYTES = 2 * MAX_BODY_BYTES
-"""Of a whole answer: status line, headers, interim answers and framing included."""
+"""Of a whole response: status line, headers, interim responses and framing included."""
 MAX_DIALS = 3
 """Addresses of one name that are tried in one attempt."""
 DIAL_LIMIT_S = 2
@@ -56,7 +56,7 @@ class WebhookResponse(NamedTuple):
 
 
 class PooledConnection:
-    """One HTTP/1.1 connection to one address, for one URL. A plain answer is read here; any other by h11, from its
+    """One HTTP/1.1 connection to one address, for one URL. A plain response is read here; any other by h11, from its
     first byte.
 
     Its methods raise `ResponseTooLargeError`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no
@@ -66,17 +66,17 @@ class PooledConnection:
     def __init__(self, key: ConnectionKey, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
         self.key = key
         self.is_idle = False
-        """Whether another exchange can follow: the last answer was read to its end and nobody said `close`."""
+        """Whether another exchange can follow: the last response was read to its end and nobody said `close`."""
         self.received = 0
-        """Bytes of the answer in hand, as they came."""
+        """Bytes of the response in hand, as they came."""
         self._target = target
         self._stream = stream
         self._http: h11.Connection | None = None
-        """Reads the answer in hand, where that is not a plain one."""
+        """Reads the response in hand, where that is not a plain one."""
         self._left = 0
-        """Bytes of a plain answer's body that have not arrived; fewer than none = something came behind it."""
+        """Bytes of a plain response's body that have not arrived; fewer than none = something came behind it."""
         self._size = 0
-        """Bytes of a plain answer's body."""
+        """Bytes of a plain response's body."""
 
     @property
     def was_ended(self) -> bool:
@@ -92,7 +92,7 @@ class PooledConnection:
         self.is_idle, self.received, self._http = False, 0, None
         fields = {"Host": self._target.authority, "Content-Length": str(len(body)), **headers}
         request = write_request(self._target.path, fields, body)
-        with suppress(httpcore.WriteError):  # it may have answered before it hung up
+        with suppress(httpcore.WriteError):  # it may have responded before it hung up
             await self._stream.write(request)
         data = await self._some()
         plain = read_response(data)
@@ -141,9 +141,9 @@ class PooledConnection:
         return data
 
     def _has_surplus(self, surplus: bytes) -> bool:
-        """Whether more has come than the answer, in its last piece or in TLS records that were read with it.
+        """Whether more has come than the response, in its last piece or in TLS records that were read with it.
 
-        It would be taken for the answer to the next request, which may not even have been sent.
+        It would be taken for the response to the next request, which may not even have been sent.
         """
         tls = self._stream.get_extra_info("ssl_object")
         if surplus or tls is None:

@@ -1,7 +1,7 @@
-"""The request as it is written, and the answers that most receivers give.
+"""The request as it is written, and the responses that most receivers send.
 
-What may live here: the form of HTTP/1.1 messages, without a socket. An answer is plain where there is one way to read
-it; h11 reads all others. It took 300 us of CPU an exchange, of which a plain answer needs 10.
+What may live here: the form of HTTP/1.1 messages, without a socket. A response is plain where there is one way to read
+it; h11 reads all others. It took 300 us of CPU an exchange, of which a plain response needs 10.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def write_request(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def read_response(data: bytes) -> ReceivedResponse | None:
-    """The answer that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which may read it
-    still.
+    """The response that begins so, if its head is whole and it is a plain one; `None` leaves it to h11, which may still
+    read it.
 
     Costs as much as the text is long, whatever is in it. Not plain: what has no length or two, is sent in chunks, says
     `close`, or has a line that is unusual in any way.

@@ -9,7 +9,6 @@ import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 import trio
 
@@ -23,12 +22,9 @@ REMEMBERED = 4096
 """Names of which it is known that they answered last time."""
 
 
-class Resolver(Protocol):
-    """All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve."""
-
-    def __call__(self, host: str, /) -> Awaitable[tuple[str, ...]]:
-        """Never raises for a name."""
-        ...
+Resolver = Callable[[str], Awaitable[tuple[str, ...]]]
+"""All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve. Never
+raises for a name."""
 
 
 def system_lookup(host: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""Sockets and TLS towards receivers: one task, one request, one answer at a time.
+"""Sockets and TLS towards receivers: one task, one request, one response at a time.
 
 What may live here: bytes on their way to and from one address. Which address, and what the bytes mean, is said
 elsewhere.
 
 The streams are used by one task at a time, as an attempt is one task. So there is no lock, a write is tried before the
-socket is waited for, and a read waits first: the answer is never there yet. Through `trio.SSLStream` and httpcore's
+socket is waited for, and a read waits first: the response is never there yet. Through `trio.SSLStream` and httpcore's
 wrapper above it an exchange took twice the CPU.
 """
 
@@ -27,21 +27,11 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
 
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """A connection to this address. Raises `httpcore.ConnectError`."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            dialling = trio.socket.socket(family, socket.SOCK_STREAM)
+            dialled = (await trio.open_tcp_stream(host, port)).socket
         except OSError as error:
             raise httpcore.ConnectError from error
-        try:
-            dialling.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await dialling.connect((host, port))
-        except OSError as error:
-            dialling.close()
-            raise httpcore.ConnectError from error
-        except BaseException:
-            dialling.close()
-            raise
-        connected = socket.socket(fileno=dialling.detach())
+        connected = socket.socket(fileno=dialled.detach())
         connected.setblocking(False)
         return Plain(connected)
 
@@ -118,7 +108,9 @@ class Secured(httpcore.AsyncNetworkStream):
         self._tls = context.wrap_bio(self._arrived, self._leaving, server_hostname=server_hostname)
 
     async def shake_hands(self) -> None:
-        """Raises `ssl.SSLError` and `httpcore.NetworkError`."""
+        """Make the TLS handshake, in which the certificate is verified. Raises `ssl.SSLError` where it fails, after
+        the alert was sent, and `httpcore.NetworkError` where the connection ends.
+        """
         while True:
             try:
                 self._tls.do_handshake()
@@ -135,7 +127,7 @@ class Secured(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
         """What has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the connection:
-        the framing of HTTP tells a whole answer from half of one. Raises `httpcore.ReadError`.
+        the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`.
         """
         while True:
             try:
@@ -157,7 +149,7 @@ class Secured(httpcore.AsyncNetworkStream):
         await self._flush()
 
     async def aclose(self) -> None:
-        """Close the socket without a word: the answer was read to its end, or nobody wants the rest."""
+        """Close the socket without a word: the response was read to its end, or nobody wants the rest."""
         await self._plain.aclose()
 
     def get_extra_info(self, info: str) -> Any:

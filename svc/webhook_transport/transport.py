@@ -1,4 +1,4 @@
-"""One attempt: resolve, judge, dial or reuse, send, read the answer's status and forget the rest.
+"""One attempt: resolve, judge, dial or reuse, send, read the response's status and forget the rest.
 
 What may live here: the order of these steps, the one deadline over all of them, and what each failure is called.
 """
@@ -30,7 +30,7 @@ from svc.webhook_transport.resolver import Resolver
 from svc.webhook_transport.sockets import SocketBackend
 
 DEADLINE_S = 10
-"""For a whole attempt (decisions 8.2): name, connection, TLS, answer."""
+"""For a whole attempt (decisions 8.2): name, connection, TLS, response."""
 
 
 _read_target = lru_cache(maxsize=1024)(read_target)
@@ -125,7 +125,7 @@ class WebhookTransport:
 
 
 class _Response:
-    """What is known of the answer so far: a deadline may cut it short at any point."""
+    """What is known of the response so far: a deadline may cut it short at any point."""
 
     status: int | None = None
     retry_after_s: int | None = None

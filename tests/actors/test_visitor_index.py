@@ -18,7 +18,7 @@ from svc.actors import visitor_index
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, Reply
 from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineResult
-from svc.actors.visitor_index import ClassKey, Frequencies, run
+from svc.actors.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.matching.statistics import CLASSES, StatisticsRows
@@ -41,7 +41,7 @@ from tests.support.postgresql import Cluster
 from tests.support.serving_postgresql import open_served, url_of
 from tests.support.worlds import HeldThreads, inline
 
-LESSONS_BETWEEN_WRITES = 256
+UPDATES_BETWEEN_WRITES = 256
 """What a crash may forget of them, as is promised."""
 NOTHING_ELSE = Refused(Refusal("no_credit"), 0)
 
@@ -78,15 +78,15 @@ async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = N
 
 async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_restart(found: Opened):
     frequencies = Frequencies(found.store)
-    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
+    await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
     await learn(frequencies, 1, key_of(organization=2))
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert kept(found) is None
     learned = await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
-    assert written.devices(FAMILY) == learned.devices(FAMILY) == LESSONS_BETWEEN_WRITES
+    assert written.devices(FAMILY) == learned.devices(FAMILY) == UPDATES_BETWEEN_WRITES
     assert kept(found, 2) is None, "each by its own lessons"
     assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
 
@@ -94,15 +94,15 @@ async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_re
 async def test_only_changed_classes_are_written_after_enough_further_updates(found: Opened):
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):
-        await learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+        await learn(frequencies, UPDATES_BETWEEN_WRITES, key_of(family=family))
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     found.store.change_log(partial(operations.begin, following=Following(b"t" * 16, 0, "/backup", 1 << 20)))
     before = found.store.statistics().commits
-    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before
     await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before + 1
     with found.store.read() as snapshot:
         written = dict(operations.batches(snapshot, 1))
@@ -143,7 +143,7 @@ async def test_memory_holds_the_most_recently_used_classes_and_nothing_is_lost(f
     for organization in range(1, 6):
         for family in (7, 8):
             await learn(frequencies, organization, key_of(organization, family=family))
-            await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+            await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
             assert sum(len(scope.statistics.rows().classes) for scope in frequencies._scopes.values()) <= 3
     assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
     await frequencies.write_behind(1)
@@ -269,11 +269,11 @@ async def test_a_class_evicted_by_another_worker_starts_again_and_the_store_keep
 async def test_updates_of_very_many_classes_are_written_before_they_fill_the_memory(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(visitor_index, "LESSONS_HELD", 20)
+    monkeypatch.setattr(visitor_index, "UPDATES_HELD", 20)
     frequencies = Frequencies(found.store)
     for family in range(1, 12):
         await learn(frequencies, 2, key_of(family=family))
-        await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+        await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
     assert sum(written.devices(family) for family in range(1, 12)) == 22
@@ -291,7 +291,7 @@ async def record(found: Opened, *submissions: Any) -> tuple[list[Any], list[Endp
     for message, _ in messages:
         await inbox.put(message)
     inbox.close()
-    await run(inbox, found.store, 64, nudged.extend, counters)
+    await VisitorIndex(found.store, nudged.extend, counters).run(inbox, 64)
     with trio.fail_after(60):
         return [(await reply.wait()).outcome for _, reply in messages], nudged, counters
 
@@ -321,7 +321,7 @@ async def test_no_organization_waits_for_another_of_its_batch(cluster: Cluster, 
         for message in (first, second):
             await inbox.put(message)
         inbox.close()
-        nursery.start_soon(run, inbox, opened.store, 64, list, counters)
+        nursery.start_soon(VisitorIndex(opened.store, list, counters).run, inbox, 64)
         assert isinstance((await second_reply.wait()).outcome, Identified)
         assert not first_reply.is_set
         held.close()

@@ -107,8 +107,7 @@ async def test_events_already_sent_from_the_store_are_not_sent_again(autojump_cl
     hub = LiveHub(1000)
 
     async def resumed():
-        yield 3
-        yield LiveEvent(UUID(int=1), an_event())
+        return [3, LiveEvent(UUID(int=1), an_event())]
 
     viewer = watched(hub)
     publish(hub, 3)

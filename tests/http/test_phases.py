@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.http.protocol import TRANSITIONS, Phase, Step, advance
+from svc.http.phases import TRANSITIONS, Phase, Step, advance
 
 REQUEST = (Step.INPUT, Step.HEAD_READ, Step.REQUEST_READ, Step.RESPONSE_BEGUN, Step.RESPONSE_SENT)
 
@@ -27,8 +27,12 @@ def test_a_response_may_begin_before_its_request_is_read():
 
 @pytest.mark.parametrize("length", range(len(REQUEST)))
 def test_a_connection_can_be_closed_in_every_phase_and_stays_closed(length: int):
-    closed = after(*REQUEST[:length], Step.CLOSE)
-    assert {advance(closed, step) for step in Step} == {Phase.CLOSING}
+    ends = [Phase.CLOSING, Phase.LINGERING, Phase.CUT]
+    for number, (end, phase) in enumerate(zip((Step.CLOSE, Step.LINGER, Step.CUT), ends, strict=True)):
+        closed = after(*REQUEST[:length], end)
+        assert closed is phase
+        assert {advance(closed, step) for step in Step} == set(ends[number:]), "it only ever loses what it could do"
+        assert {advance(closed, step) for step in REQUEST} == {closed}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from svc.http.messages import (
     RequestHead,
     ResponseError,
 )
-from svc.http.protocol import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, HttpProtocol, Phase
+from svc.http.phases import Phase
+from svc.http.protocol import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, HttpProtocol
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
 from tests.fuzz.binary import REQUEST_PIECES, REQUESTS

@@ -15,7 +15,7 @@ from svc.domain.histogram import HistogramStatistics
 from svc.figures import FigureTable, LeftFigures, added, pack_figures, read_figures
 from svc.seat import Seat
 from svc.service import Service
-from svc.siblings.counts import HALF_BYTES, SharedCounts
+from svc.siblings.counts import HALF_BYTES, Counts
 from svc.store.directory import open_directory
 from svc.world import World
 
@@ -52,7 +52,7 @@ def test_histograms_are_added_bucket_by_bucket():
 
 
 def test_each_worker_has_its_own_slot_and_an_oversized_value_changes_nothing():
-    counts = SharedCounts(2)
+    counts = Counts(2)
     assert counts.read(0) == b""
     for number in range(5):
         assert counts.write(0, b"a" * number)
@@ -63,7 +63,7 @@ def test_each_worker_has_its_own_slot_and_an_oversized_value_changes_nothing():
 
 
 def test_a_half_written_slot_is_not_read():
-    counts = SharedCounts(1)
+    counts = Counts(1)
     counts.write(0, b"first")
     counts.write(0, b"second")
     at = counts._memory.find(b"second")
@@ -72,7 +72,7 @@ def test_a_half_written_slot_is_not_read():
 
 
 def test_a_worker_killed_while_it_writes_leaves_a_complete_set():
-    counts = SharedCounts(1)
+    counts = Counts(1)
     counts.write(0, b"0" * 50_000)
     pid = os.fork()
     if pid == 0:
@@ -90,7 +90,7 @@ def test_a_worker_killed_while_it_writes_leaves_a_complete_set():
 
 
 async def test_the_sum_of_two_workers_outlives_them_both(tmp_path: Path):
-    counts, world = SharedCounts(2), World.real()
+    counts, world = Counts(2), World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=16 << 20)
 
     def worker(index: int) -> Service:

@@ -5,6 +5,7 @@ What is sent, and the list of it, are in `test_webhook_deliveries`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -17,6 +18,7 @@ from svc.store.transactions import webhook_endpoints
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
+from tests.store.schema import schema
 from tests.support.live import PUBLIC_ADDRESS
 
 CREATED = "2026-01-01T00:00:00.000Z"
@@ -105,6 +107,11 @@ async def test_an_unknown_type_of_a_later_version_is_accepted_and_kept_by_an_old
     assert (await hooks.shown(endpoint_id))["events"] == [COMPLETED, later]
     assert (await hooks.patch(endpoint_id, events=[COMPLETED])).status_code == 200
     assert (await hooks.shown(endpoint_id))["events"] == [COMPLETED]
+
+
+def test_a_new_type_of_event_needs_no_new_version_of_the_store():
+    """ADR 31: what the schema of the store says is pinned by `tests/store/test_released.py`, and names no type."""
+    assert not [event_type for event_type in EVENT_TYPES if event_type in json.dumps(schema())]
 
 
 async def test_an_eleventh_endpoint_is_refused_until_one_is_deleted(hooks: Subscriber):

@@ -347,14 +347,14 @@ export interface IssueSdkKeyBody {
   name: string;
   /** Environment of the key. */
   environment: "development" | "production" | "staging";
+  /** When the key stops working; `null` = never. */
+  expires_at?: string | null;
   /** `public` for SDKs, `secret` for servers. */
   kind?: "public" | "secret";
   /** `["web"]` when left out. */
   platforms?: Array<"android" | "ios" | "web">;
   /** Sites that may use the key. */
   allowed_origins?: Array<string>;
-  /** When the key stops working; `null` = never. */
-  expires_at?: string | null;
 }
 
 export interface IssuedProxyKeyBody {
@@ -544,16 +544,10 @@ export interface SdkKeyBody {
   id: string;
   /** A name for people. */
   name: string;
-  /** `public` for SDKs, `secret` for servers. */
-  kind: Open<"public" | "secret">;
   /** Environment of the key. */
   environment: Open<"development" | "production" | "staging">;
   /** Region of the key. */
   region: string;
-  /** Public keys only. */
-  platforms?: Array<Open<"android" | "ios" | "web">>;
-  /** Public keys only. */
-  allowed_origins?: Array<string>;
   /** Start of the secret. */
   prefix: string;
   /** Last four characters of the secret. */
@@ -568,6 +562,12 @@ export interface SdkKeyBody {
   created_at: string;
   /** When it was revoked. */
   revoked_at: string | null;
+  /** `public` for SDKs, `secret` for servers. */
+  kind: Open<"public" | "secret">;
+  /** Public keys only. */
+  platforms?: Array<Open<"android" | "ios" | "web">>;
+  /** Public keys only. */
+  allowed_origins?: Array<string>;
   /** The member who did it; left out where a management key did. */
   created_by?: string;
   /** The member who revoked it. */

@@ -422,10 +422,10 @@ class AsyncOperations:
         *,
         name: str,
         environment: Literal["development", "production", "staging"],
+        expires_at: str | None = None,
         kind: Literal["public", "secret"] | None = None,
         platforms: list[Literal["android", "ios", "web"]] | None = None,
         allowed_origins: list[str] | None = None,
-        expires_at: str | None = None,
     ) -> IssuedSdkKeyBody:
         """Issue an SDK key.
 
@@ -436,10 +436,10 @@ class AsyncOperations:
             organization_id: The organization that the key acts on.
             name: A name for people.
             environment: Environment of the key.
+            expires_at: When the key stops working; `null` = never.
             kind: `public` for SDKs, `secret` for servers.
             platforms: `["web"]` when left out.
             allowed_origins: Sites that may use the key.
-            expires_at: When the key stops working; `null` = never.
         """
         return await self._send(
             Call(
@@ -449,10 +449,10 @@ class AsyncOperations:
                     {
                         "name": name,
                         "environment": environment,
+                        "expires_at": expires_at,
                         "kind": kind,
                         "platforms": platforms,
                         "allowed_origins": allowed_origins,
-                        "expires_at": expires_at,
                     }
                 ),
             )

@@ -419,16 +419,10 @@ class SdkKeyBody(TypedDict):
     """Its id."""
     name: str
     """A name for people."""
-    kind: str
-    """`public` for SDKs, `secret` for servers."""
     environment: str
     """Environment of the key. Now one of `development`, `production`, `staging`."""
     region: str
     """Region of the key."""
-    platforms: NotRequired[list[str]]
-    """Public keys only. Now one of `android`, `ios`, `web`."""
-    allowed_origins: NotRequired[list[str]]
-    """Public keys only."""
     prefix: str
     """Start of the secret."""
     last4: str
@@ -443,6 +437,12 @@ class SdkKeyBody(TypedDict):
     """When it was made."""
     revoked_at: str | None
     """When it was revoked."""
+    kind: str
+    """`public` for SDKs, `secret` for servers."""
+    platforms: NotRequired[list[str]]
+    """Public keys only. Now one of `android`, `ios`, `web`."""
+    allowed_origins: NotRequired[list[str]]
+    """Public keys only."""
     created_by: NotRequired[str]
     """The member who did it; left out where a management key did."""
     revoked_by: NotRequired[str]

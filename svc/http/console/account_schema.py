@@ -8,12 +8,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.audit import ActorKind, AuditRecord
-from svc.domain.billing import BillingChange, BillingStatus, BlockedReason, LedgerEntry, Settlement, Usage
+from svc.domain.billing import BillingStatus, BlockedReason, Settlement
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
-from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, Cursor, PageCursor, RequestId, Timestamp, about, open_to
+from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
 from svc.domain.timestamps import iso_day
-from svc.http.schema import Limit, WindowEnd
+from svc.http.schema import CursorOn, Limit, WindowEnd
 from svc.store.audit_views import AuditMatch
 
 Identifications = Annotated[int, about("Identifications in production.", 1500)]
@@ -23,6 +23,8 @@ Free = Annotated[int, about("Free, since the network look-up could not run.", 20
 Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
 AccountStatus = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
 Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
+
+Sought = Annotated[str, Meta(max_length=200)]
 
 
 class UsageBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,16 +83,8 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     limit: Limit = 50
     cursor: PageCursor | UnsetType = UNSET
-    action: (
-        Annotated[Annotated[str, Meta(max_length=200)], about("Only this operation id or command.", "issueSdkKey")]
-        | UnsetType
-    ) = UNSET
-    actor: (
-        Annotated[
-            Annotated[str, Meta(max_length=200)], about("Only changes by the actor with this id or name.", A_KEY_ID)
-        ]
-        | UnsetType
-    ) = UNSET
+    action: Annotated[Sought, about("Only this operation id or command.", "issueSdkKey")] | UnsetType = UNSET
+    actor: Annotated[Sought, about("Only changes by the actor with this id or name.", A_KEY_ID)] | UnsetType = UNSET
     start: Annotated[
         str | UnsetType,
         about(
@@ -125,30 +119,13 @@ class AuditBody(msgspec.Struct, frozen=True):
     """A page of the audit log."""
 
     records: Annotated[tuple[AuditRecordBody, ...], about("Newest first.")]
-    next_cursor: (
-        Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")] | UnsetType
-    ) = UNSET
-
-
-def usage_row(usage: Usage) -> UsageBody:
-    """A day's usage so far."""
-    return body_of(UsageBody, usage, amount_micros=usage.charged_micros)
+    next_cursor: CursorOn | UnsetType = UNSET
 
 
 def settled_row(day: int, settled: Settlement) -> SettledDayBody:
     """A settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
     return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
-
-
-def credit_row(entry: LedgerEntry) -> CreditBody:
-    """A credit on the ledger."""
-    return body_of(CreditBody, entry)
-
-
-def billing_change_row(change: BillingChange) -> BillingChangeBody:
-    """A change of the billing status."""
-    return body_of(BillingChangeBody, change)
 
 
 def audit_row(found: AuditMatch) -> AuditRecordBody:

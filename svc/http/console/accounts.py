@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-import trio
 from msgspec import UNSET
 
-from svc.domain.bodies import present, sent
+from svc.domain.bodies import body_of, present, sent
 from svc.domain.ids import first_id
 from svc.domain.listing import read_timestamp
 from svc.domain.refusals import Refusal, invalid
@@ -21,14 +20,15 @@ from svc.http.console.account_schema import (
     AuditBody,
     AuditQuery,
     BillingBody,
+    BillingChangeBody,
+    CreditBody,
+    UsageBody,
     audit_row,
-    billing_change_row,
-    credit_row,
     settled_row,
-    usage_row,
 )
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
+from svc.http.rows import page_of
 from svc.store import audit_views, views
 from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
 from svc.store.snapshot import Snapshot
@@ -49,16 +49,18 @@ async def read_billing(services: Services, call: Call) -> Outcome:
 
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
-    account = views.organization(snapshot, number)
+    account, today = views.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
     return BillingBody(
         status=account.billing_status,
         blocked_reason=present(account.blocked_reason),
         balance_micros=views.balance(snapshot, number),
         credit_limit_micros=account.credit_limit_micros,
-        today=usage_row(holding(snapshot, number).on(now_ms).usage),
+        today=body_of(UsageBody, today, amount_micros=today.charged_micros),
         days=tuple(settled_row(*settled) for settled in views.newest_settlements(snapshot, number, DAYS_SHOWN)),
-        entries=tuple(map(credit_row, views.newest_credits(snapshot, number, LINES_SHOWN))),
-        changes=tuple(map(billing_change_row, views.newest_billing_changes(snapshot, number, LINES_SHOWN))),
+        entries=tuple(body_of(CreditBody, entry) for entry in views.newest_credits(snapshot, number, LINES_SHOWN)),
+        changes=tuple(
+            body_of(BillingChangeBody, change) for change in views.newest_billing_changes(snapshot, number, LINES_SHOWN)
+        ),
     )
 
 
@@ -76,7 +78,14 @@ async def list_audit(services: Services, call: Call) -> Outcome:
         return Outcome(window)
     await touch_caller(services, call)
     sought = Sought(number, *window, action=sent(query.action), actor=sent(query.actor))
-    found, resume = await _page(services, sought, before, query.limit)
+    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
+
+    async def read(raw_id: bytes, count: int) -> list[tuple[bytes, AuditMatch | None]]:
+        rows = await services.store.query(partial(audit_views.before, number=number, raw_id=raw_id, limit=count))
+        return [(row.id.bytes, row if sought.fits(row.record) else None) for row in rows if row.id.bytes >= first]
+
+    start = beyond if before is None else min(before, beyond)
+    found, resume = await page_of(read, start, query.limit, RECORDS_AT_ONCE, RECORDS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "audit", number, resume)
     return Outcome(AuditBody(tuple(map(audit_row, found)), next_cursor))
 
@@ -88,32 +97,6 @@ def _window(query: AuditQuery) -> tuple[int, int] | Refusal:
     if since_ms is None or until_ms is None:
         return invalid("from" if since_ms is None else "to", "invalid_value", "query")
     return (since_ms, until_ms) if since_ms < until_ms else invalid("from", "out_of_range", "query")
-
-
-async def _page(
-    services: Services, sought: Sought, before: bytes | None, limit: int
-) -> tuple[list[AuditMatch], bytes | None]:
-    """Records that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
-    assert sought.organization is not None
-    first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
-    before = beyond if before is None else min(before, beyond)
-    found: list[AuditMatch] = []
-    for looked_at in range(0, RECORDS_A_PAGE, RECORDS_AT_ONCE):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        read = partial(audit_views.before, number=sought.organization, raw_id=before, limit=RECORDS_AT_ONCE + 1)
-        slice_ = await services.store.query(read)
-        for place, match in enumerate(slice_[:RECORDS_AT_ONCE], start=1):
-            if match.id.bytes < first:
-                return found, None
-            if sought.fits(match.record):
-                found.append(match)
-            before = match.id.bytes
-            if len(found) == limit:
-                return found, before if place < len(slice_) else None
-        if len(slice_) <= RECORDS_AT_ONCE:
-            return found, None
-    return found, before
 
 
 ROUTES: tuple[Route, ...] = (

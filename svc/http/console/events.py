@@ -1,12 +1,33 @@
-"""The events of one environment, as the server API lists them."""
+"""The events of one environment, as the server API lists them; and one event of the organization, in whatever
+environment, with the webhooks about it and the visits beside it.
+"""
 
 from __future__ import annotations
 
-from svc.http.console.schema import ConsoleEventsQuery
-from svc.http.events import asked_for, page_of_events
+from itertools import starmap
+from typing import get_args
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from svc.domain.credentials import KeyKind
+from svc.domain.records import RETENTION_MS
+from svc.domain.refusals import Refusal
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.http.change import touch_caller
+from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
+from svc.http.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.handler import Call, Outcome, Services
+from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
+from svc.store import views
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
+from svc.store.visitor_views import neighbours
+from svc.store.webhook_views import attempts_about
+
+ATTEMPTS_SHOWN = 100
 
 
 async def list_events(services: Services, call: Call) -> Outcome:
@@ -16,6 +37,41 @@ async def list_events(services: Services, call: Call) -> Outcome:
     query: ConsoleEventsQuery = call.query
     return await page_of_events(services, call, asked_for(query), query.environment)
 
+
+async def read_event(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/events/{request_id}`: an event with its document, of any environment of the organization. `404
+    event_not_found`, `422 invalid_request_id`.
+    """
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    number = (await touch_caller(services, call)).organization.number
+    oldest_ms = call.at_ms - RETENTION_MS
+    event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
+
+    def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
+        event = views.event(snapshot, number, request_id)
+        if event is None or event.occurred_at_ms < oldest_ms:
+            return Refusal("event_not_found", explanation=_NOT_FOUND)
+        beside = neighbours(snapshot, number, request_id, event, oldest_ms)
+        attempts = attempts_about(snapshot, number, event_ids, ATTEMPTS_SHOWN)
+        key = views.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
+        return ConsoleEventBody(
+            event=detailed(snapshot, number, request_id, event),
+            key=event_key(event.key_id, key),
+            previous=_id_text(beside.previous),
+            next=_id_text(beside.next),
+            deliveries=tuple(starmap(delivery_row, attempts)),
+        )
+
+    return Outcome(await services.store.query(read))
+
+
+def _id_text(request_id: UUID | None) -> str | UnsetType:
+    return UNSET if request_id is None else str(request_id)
+
+
+_NOT_FOUND = "The organization has no such event, or it is older than 30 days."
 
 ROUTES: tuple[Route, ...] = (
     console_route(
@@ -27,5 +83,17 @@ ROUTES: tuple[Route, ...] = (
         query=ConsoleEventsQuery,
         response=EventsAnswer,
         errors=("invalid_window",),
+    ),
+    console_route(
+        operation_id="getConsoleEvent",
+        path="/events/{request_id}",
+        summary="Read one event of any environment",
+        description=(
+            "As the server API reads it, and besides the key with which it came, the attempts to deliver webhooks "
+            "about it, and the visitor's events just before and after it."
+        ),
+        handler=read_event,
+        response=ConsoleEventBody,
+        errors=("event_not_found", "invalid_request_id"),
     ),
 )

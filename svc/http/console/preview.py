@@ -176,6 +176,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=preview_weights,
         body=PreviewWeightsBody,
+        example='{"suspect_threshold": 30, "weights": {"tor": 30}, "platform": "web", "environment": "development"}',
         response=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),
     ),

@@ -17,18 +17,18 @@ from svc.domain.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_for
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.sessions import IDLE_MS, Session, new_session, new_token, organization_of
 from svc.domain.timestamps import timestamp
-from svc.http.authentication import AuthPolicy, Caller, find_management_key, manager
+from svc.http.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, caller_with, find_key
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
 from svc.http.sessions import (
-    SIGNED_OUT,
     Site,
     cleared_cookie,
     cookie,
     cross_origin_refusal,
     presented_token,
     session_place,
+    signed_out,
 )
 from svc.store import views
 from svc.store.snapshot import Snapshot, Transaction
@@ -100,8 +100,8 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     found = await services.store.query(partial(_found, policy=policy, site=site, call=call))
     if isinstance(found, Refusal):
         return Outcome(found)
-    asked, caller, replaced = found
-    token = new_token("session", caller.organization.id, services.world.entropy(32))
+    asked, signed_in, replaced = found
+    token = new_token("session", signed_in.organization.id, services.world.entropy(32))
     session = new_session(asked.key.id, call.at_ms, secure=site.transport == "https", owns_key=asked.owns_key)
     token_digest = digest(policy.pepper, token)
 
@@ -116,19 +116,19 @@ async def sign_in(services: Services, call: Call) -> Outcome:
         begin_session(transaction, asked.number, token_digest, session)
         return key
 
-    key = await change(services, msgspec.structs.replace(call, caller=caller), job)
+    key = await change(services, msgspec.structs.replace(call, caller=signed_in), job)
     if isinstance(key, Refusal):
         return Outcome(key)
     if replaced is not None:
         services.end_viewers(replaced[1])
-    return Outcome(_shown(caller, session), headers={"Set-Cookie": cookie(site, token)})
+    return Outcome(_shown(signed_in, session), headers={"Set-Cookie": cookie(site, token)})
 
 
 async def read_session(services: Services, call: Call) -> Outcome:
     """`GET /console/session`: the session of the request; `401 unauthorized` for a key without one."""
     caller = await touch_caller(services, call)
     if caller.session is None:
-        return Outcome(_no_session())
+        return Outcome(signed_out("a key without a session"))
     return Outcome(_shown(caller, caller.session.session))
 
 
@@ -136,7 +136,7 @@ async def sign_out(services: Services, call: Call) -> Outcome:
     """`DELETE /console/session`: end the session of the request, and take the cookie from the browser. `204`."""
     caller = caller_of(call)
     if caller.session is None:
-        return Outcome(_no_session())
+        return Outcome(signed_out("a key without a session"))
     number, ended = caller.organization.number, caller.session.digest
     done = await change(
         services, call, partial(end_session, number=number, digest=ended, now_ms=call.at_ms), may_use_reserve=True
@@ -151,16 +151,18 @@ def _found(
     snapshot: Snapshot, policy: AuthPolicy, site: Site, call: Call
 ) -> tuple[SignIn, Caller, tuple[int, bytes] | None] | Refusal:
     """What the body leads to now, who that is, and where the session is that the browser has."""
-    asked = _asked(policy, snapshot, call.body, call.at_ms)
+    request = AuthRequest(policy, snapshot, call.headers, site.peer, call.at_ms)
+    asked = _asked(request, call.body)
     if isinstance(asked, Refusal):
         return asked
-    caller = manager(policy, snapshot, call.headers, site.peer, asked.key, key_digest(snapshot, asked.key))
+    signed_in = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
     before = presented_token(call.headers, site)
-    return asked, caller, None if before is None else session_place(policy, snapshot, before)
+    return asked, signed_in, None if before is None else session_place(policy, snapshot, before)
 
 
-def _asked(policy: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int) -> SignIn | Refusal:
+def _asked(request: AuthRequest, body: SignInBody) -> SignIn | Refusal:
     """What the body leads to now. Nothing is written for a token or a key that leads to nothing."""
+    policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
     match body:
         case SignInBody(token=str(token), key=UnsetType()):
             organization_id = organization_of("link", token)
@@ -174,10 +176,10 @@ def _asked(policy: AuthPolicy, snapshot: Snapshot, body: SignInBody, now_ms: int
                 return _refused(LINK_REFUSED, "unknown link, or it has expired")
             return SignIn(number, key, link_digest, link.owns_key)
         case SignInBody(token=UnsetType(), key=str(secret)):
-            found = find_management_key(policy, snapshot, secret.strip(), now_ms)
+            found = find_key(request, secret.strip(), ("management",), where="The console")
             if isinstance(found, Refusal):
                 return _refused(found.explanation or KEY_REFUSED, found.reason)
-            return SignIn(found[0].organization, found[0], None, owns_key=False)
+            return SignIn(found.key.organization, found.key, None, owns_key=False)
         case _:
             return invalid("", "invalid_value")
 
@@ -203,10 +205,6 @@ def _refused(explanation: str, reason: str) -> Refusal:
     return Refusal("unauthorized", reason=reason, explanation=explanation)
 
 
-def _no_session() -> Refusal:
-    return _refused(SIGNED_OUT, "a key without a session")
-
-
 _route = partial(console_route, under=(CONSOLE_ROOT,))
 ROUTES: tuple[Route, ...] = (
     _route(
@@ -222,6 +220,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=sign_in,
         body=SignInBody,
+        example='{"key": "svc_mk_us_..."}',
         response=SessionBody,
         errors=(*KEYED, "secure_connection_required"),
     ),

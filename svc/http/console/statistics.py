@@ -116,14 +116,12 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = caller_of(call).organization.number
     totals = NOTHING
-    periods: dict[int, HourCounts] = {}
     rows: list[Any] = []
     for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
         await trio.lowlevel.checkpoint()
         first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
         read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
-        periods = _periods(await services.store.query(read), step_ms)
-        for at_ms, counts in periods.items():
+        for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
             totals += counts
             rows.append(msgspec.Raw(_encoder.encode(_counts(PeriodBody, counts, at=timestamp(at_ms)))))
     return Outcome(
@@ -142,8 +140,7 @@ def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int,
     periods: dict[int, HourCounts] = {}
     for at_ms, counts in found:
         period_ms = at_ms // step_ms * step_ms
-        before = periods.get(period_ms)
-        periods[period_ms] = counts if before is None else before + counts
+        periods[period_ms] = periods.get(period_ms, NOTHING) + counts
     return periods
 
 

@@ -22,12 +22,12 @@ from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.authentication import Caller
 from svc.http.change import touch_caller
-from svc.http.events import find_places, read_request_id
+from svc.http.events import find_places, read_places, read_request_id
 from svc.http.handler import Call, Outcome, Services, Stream
 from svc.http.route import Route, console_route
-from svc.http.rows import ROWS_AT_ONCE
+from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
-from svc.store import events, views
+from svc.store import views
 from svc.store.events import EventPosition
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session
@@ -78,7 +78,8 @@ async def stream(services: Services, call: Call) -> Outcome:
     caller = await touch_caller(services, call)
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
-    viewer = services.live.watch(*watched, credential=_credential(caller), holds=holds)
+    credential = caller.digest if caller.session is None else caller.session.digest
+    viewer = services.live.watch(*watched, credential=credential, holds=holds)
     if viewer is None:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
         return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
@@ -88,7 +89,7 @@ async def stream(services: Services, call: Call) -> Outcome:
 
 
 async def parts_of(
-    viewer: Viewer, resumed: Callable[[], AsyncGenerator[LiveEvent | int]] | None, holds: Callable[[], Awaitable[bool]]
+    viewer: Viewer, resumed: Callable[[], Awaitable[list[LiveEvent | int]]] | None, holds: Callable[[], Awaitable[bool]]
 ) -> AsyncGenerator[bytes]:
     """What is written, each in one piece. Ends when the hub ends the viewer, or `holds` says that its credential does
     not hold any more.
@@ -96,15 +97,15 @@ async def parts_of(
     yield PING  # so that the head is sent, and the page knows that it is connected
     seen: set[UUID] = set()
     if resumed is not None:
-        found = [each async for each in resumed()]
+        found = await resumed()
         seen.update(each.request_id for each in found if isinstance(each, LiveEvent))
         if found:
             yield b"".join(_missed(each) if isinstance(each, int) else _message(each) for each in found)
-    written_at, look_at = -inf, trio.current_time() + HEARTBEAT_S
+    written_at, check_at = -inf, trio.current_time() + HEARTBEAT_S
     while True:
         came: list[LiveEvent] = []
         try:
-            with trio.move_on_at(look_at):
+            with trio.move_on_at(check_at):
                 came.append(await viewer.next())
         except trio.EndOfChannel:
             return
@@ -115,31 +116,24 @@ async def parts_of(
         missed = viewer.take_missed()
         if missed:
             parts.append(_missed(missed))
-        if trio.current_time() >= look_at:
+        if trio.current_time() >= check_at:
             if not await holds():
                 return
-            look_at = trio.current_time() + HEARTBEAT_S
+            check_at = trio.current_time() + HEARTBEAT_S
             parts = parts or [PING]
         if parts:
             yield b"".join(parts)
             written_at = trio.current_time()
 
 
-async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int) -> AsyncGenerator[LiveEvent | int]:
+async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[LiveEvent | int]:
     """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
     out.
     """
     places = await _places_after(services, watched, last, now_ms)
     newest, others = places[:MOST_RESUMED], places[MOST_RESUMED:]
-    if others:
-        yield len(others)
-    oldest_first = newest[::-1]
-    for start in range(0, len(oldest_first), ROWS_AT_ONCE):
-        await trio.lowlevel.checkpoint()
-        wanted = oldest_first[start : start + ROWS_AT_ONCE]
-        found = await services.store.query(partial(events.read, wanted=wanted, filters=watched.filters))
-        for request_id, event in found:
-            yield LiveEvent(request_id, event)
+    found = await in_parts(newest[::-1], partial(read_places, services, watched.filters))
+    return [*([len(others)] if others else []), *(LiveEvent(request_id, event) for request_id, event in found)]
 
 
 async def _places_after(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
@@ -152,10 +146,6 @@ async def _places_after(services: Services, watched: Watched, last: UUID, now_ms
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
     found = await find_places(services, watched.number, watched.environment, listing, MOST_COUNTED)
     return [place for place in found.rows if place.position > Position(arrival_ms, last.bytes)]
-
-
-def _credential(caller: Caller) -> bytes:
-    return caller.digest if caller.session is None else caller.session.digest
 
 
 async def _holds(services: Services, caller: Caller) -> bool:

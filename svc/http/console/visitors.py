@@ -11,7 +11,6 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.addresses import parse_ip
@@ -37,9 +36,10 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
+from svc.http.events import read_places
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
-from svc.http.rows import ROWS_AT_ONCE
+from svc.http.rows import in_parts, page_of
 from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
@@ -115,38 +115,27 @@ async def _seen_in(
     """Visitors with events in the environment, the most recently created first, and where the next page begins; `None`
     = this is the last one.
     """
+    find = partial(_some_seen, number=number, environment=environment, since_ms=call.at_ms - RETENTION_MS)
+
+    async def read(before: int | None, count: int) -> list[tuple[int | None, VisitorRow | None]]:
+        return await services.store.query(partial(find, before=before, count=count))
+
     before = int.from_bytes(after) if after else None
-    found: list[VisitorRow] = []
-    for looked_at in range(0, VISITORS_A_PAGE, VISITORS_AT_ONCE):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        read = partial(
-            _some_seen, number=number, environment=environment, before=before, since_ms=call.at_ms - RETENTION_MS
-        )
-        slice_, has_more = await services.store.query(read)
-        for place, (visitor, record, was_seen) in enumerate(slice_, start=1):
-            before = visitor
-            if was_seen:
-                found.append(_visitor_row(record))
-            if len(found) == limit:
-                is_last = place == len(slice_) and not has_more
-                return found, None if is_last else visitor.to_bytes(4)
-        if not has_more:
-            return found, None
-    assert before is not None
-    return found, before.to_bytes(4)
+    found, last = await page_of(read, before, limit, VISITORS_AT_ONCE, VISITORS_A_PAGE)
+    return found, None if last is None else last.to_bytes(4)
 
 
 def _some_seen(
-    snapshot: Snapshot, *, number: int, environment: Environment, before: int | None, since_ms: int
-) -> tuple[list[tuple[int, Visitor, bool]], bool]:
-    """(number, record, whether it has events in the environment) of some visitors, and whether there are more."""
-    rows = visitor_views.visitors(snapshot, number, before, VISITORS_AT_ONCE + 1)
-    some = rows[:VISITORS_AT_ONCE]
+    snapshot: Snapshot, *, number: int, environment: Environment, since_ms: int, before: int | None, count: int
+) -> list[tuple[int | None, VisitorRow | None]]:
+    """(number, row of a visitor with events in the environment) of some visitors; the last of `count` is
+    not looked at.
+    """
+    has_events = partial(visitor_views.has_events_in, snapshot, number, environment)
     return [
-        (visitor, record, visitor_views.has_events_in(snapshot, number, environment, record, since_ms))
-        for visitor, record in some
-    ], len(rows) > len(some)
+        (visitor, _visitor_row(record) if place < count and has_events(record, since_ms) else None)
+        for place, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
+    ]
 
 
 def _visitor_row(record: Visitor) -> VisitorRow:
@@ -193,17 +182,17 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
             events.places(snapshot, number, environment, listing).rows,
         )
     )
-    found = await _events(services, places, listing.filters)
+    found = await in_parts(places, partial(read_places, services, listing.filters))
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
-    visits = await _visits(services, number, found[:EVENTS_SHOWN])
+    visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))
     return Outcome(
         VisitorBody(
             visitor_id=visitor_id,
             **_summary(record, found),
             tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
             addresses=tuple(address_rows(found)),
-            events=visits,
+            events=tuple(visits),
             next_cursor=_behind(services, number, environment, listing, found),
         )
     )
@@ -221,34 +210,14 @@ def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, A
     }
 
 
-async def _events(services: Services, places: Sequence[events.EventPosition], filters: Filters) -> list[EventMatch]:
-    found: list[EventMatch] = []
-    for start in range(0, len(places), ROWS_AT_ONCE):
-        if start:
-            await trio.lowlevel.checkpoint()
-        wanted = places[start : start + ROWS_AT_ONCE]
-        found += await services.store.query(partial(events.read, wanted=wanted, filters=filters))
-    return found
-
-
-async def _visits(services: Services, number: int, found: Sequence[EventMatch]) -> tuple[VisitBody, ...]:
-    visits: list[VisitBody] = []
-    for start in range(0, len(found), ROWS_AT_ONCE):
-        await trio.lowlevel.checkpoint()
-        matches = found[start : start + ROWS_AT_ONCE]
-        changes = await services.store.query(partial(_changes, number=number, matches=matches))
-        for match, changed in zip(matches, changes, strict=True):
-            row = msgspec.structs.asdict(event_row(match.event, match.request_id))
-            visits.append(VisitBody(**row, changes=present(changed)))
-    return tuple(visits)
-
-
-def _changes(snapshot: Snapshot, number: int, matches: Sequence[EventMatch]) -> list[tuple[str, ...] | None]:
-    """For each event what differed from the visitor's report before; `None` where nothing says."""
-    return [_change(snapshot, number, match) for match in matches]
+async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
+    changes = await services.store.query(lambda snapshot: [_change(snapshot, number, match) for match in matches])
+    rows = [msgspec.structs.asdict(event_row(match.event, match.request_id)) for match in matches]
+    return [VisitBody(**row, changes=present(changed)) for row, changed in zip(rows, changes, strict=True)]
 
 
 def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ...] | None:
+    """What differed from the visitor's report before; `None` where nothing says."""
     if not match.event.has_document:
         return None
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import trio
@@ -51,7 +51,6 @@ PAGE = 200
 """Keys of a page whose size is not named."""
 KEYS_AT_ONCE = 32
 """Read before other tasks have their turn: about a millisecond."""
-PROXY_KEYS: tuple[KeyKind, ...] = ("proxy",)
 _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 """The last second that RFC 3339 can write in UTC."""
 
@@ -63,34 +62,33 @@ async def describe_key(services: Services, call: Call) -> Outcome:
     return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
 
 
-async def list_proxy_keys(services: Services, call: Call) -> Outcome:
-    """`GET .../proxy-credentials`: oldest first, revoked included; all of them, or a page with `limit` or `cursor`
-    (decisions 2.5).
+class _Family(NamedTuple):
+    """Keys that have routes of their own, in the form in which those show them."""
+
+    kinds: tuple[KeyKind, ...]
+    cursors: List
+    id_in_path: str
+    row: Callable[[ApiKey], msgspec.Struct]
+    page: Callable[[tuple[Any, ...], str | UnsetType], msgspec.Struct]
+    issued: Callable[[Any, str], msgspec.Struct]
+
+
+_PROXY_KEYS = _Family(("proxy",), "proxy_keys", "proxy_credential_id", proxy_key_row, ProxyKeysBody, IssuedProxyKeyBody)
+_SDK_KEYS = _Family(views.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeysBody, IssuedSdkKeyBody)
+
+
+async def list_keys(services: Services, call: Call, family: _Family) -> Outcome:
+    """`GET .../proxy-credentials` and `.../sdk-keys`: oldest first, revoked included; all of them, or a page with
+    `limit` or `cursor` (decisions 2.5).
     """
-    return Outcome(await _page(services, call, "proxy_keys", PROXY_KEYS, proxy_key_row, ProxyKeysBody))
+    return Outcome(await _page(services, call, family))
 
 
 async def issue_proxy_key(services: Services, call: Call) -> Outcome:
     """`POST .../proxy-credentials`: `201` with the key and its secret, which is shown only now (interface 4.4). `409
     key_limit`.
     """
-    key, secret = await _issue(services, call, call.body, "proxy")
-    return Outcome(key if isinstance(key, Refusal) else IssuedProxyKeyBody(proxy_key_row(key), secret), status=201)
-
-
-async def revoke_proxy_key(services: Services, call: Call) -> Outcome:
-    """`POST .../proxy-credentials/{proxy_credential_id}/revoke`: for good, from the next request on. `404`, `409
-    proxy_key_revoked`.
-    """
-    revoked = await _revoke(services, call, PROXY_KEYS, call.path["proxy_credential_id"])
-    return Outcome(revoked if isinstance(revoked, Refusal) else proxy_key_row(revoked))
-
-
-async def list_sdk_keys(services: Services, call: Call) -> Outcome:
-    """`GET .../sdk-keys`: oldest first, revoked included; all of them, or a page with `limit` or `cursor` (decisions
-    2.5).
-    """
-    return Outcome(await _page(services, call, "sdk_keys", views.SDK_KEYS, sdk_key_row, SdkKeysBody))
+    return await _issue(services, call, call.body, "proxy", _PROXY_KEYS)
 
 
 async def issue_sdk_key(services: Services, call: Call) -> Outcome:
@@ -105,14 +103,17 @@ async def issue_sdk_key(services: Services, call: Call) -> Outcome:
         return Outcome(origins)
     if body.kind != "public" and origins:
         return Outcome(invalid("allowed_origins", "invalid_value"))
-    key, secret = await _issue(services, call, body, body.kind, platforms, origins)
-    return Outcome(key if isinstance(key, Refusal) else IssuedSdkKeyBody(sdk_key_row(key), secret), status=201)
+    return await _issue(services, call, body, body.kind, _SDK_KEYS, platforms, origins)
 
 
-async def revoke_sdk_key(services: Services, call: Call) -> Outcome:
-    """`POST .../sdk-keys/{key_id}/revoke`: for good, from the next request on. `404`, `409 sdk_key_revoked`."""
-    revoked = await _revoke(services, call, views.SDK_KEYS, call.path["key_id"])
-    return Outcome(revoked if isinstance(revoked, Refusal) else sdk_key_row(revoked))
+async def revoke_key(services: Services, call: Call, family: _Family) -> Outcome:
+    """`POST .../proxy-credentials/{proxy_credential_id}/revoke` and `.../sdk-keys/{key_id}/revoke`: for good, from the
+    next request on. `404`, `409 proxy_key_revoked` or `sdk_key_revoked`.
+    """
+    number, key_id = caller_of(call).organization.number, call.path[family.id_in_path]
+    job = partial(keys.revoke_key_of, number=number, kinds=family.kinds, key_id=key_id, now_ms=call.at_ms)
+    revoked = await change(services, call, job, may_use_reserve=True)
+    return Outcome(revoked if isinstance(revoked, Refusal) else family.row(revoked))
 
 
 async def replace_origins(services: Services, call: Call) -> Outcome:
@@ -168,16 +169,9 @@ def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[Ap
     return list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
 
 
-async def _page(
-    services: Services,
-    call: Call,
-    which: List,
-    kinds: Sequence[KeyKind],
-    row: Callable[[ApiKey], msgspec.Struct],
-    body: Callable[[tuple[Any, ...], str | UnsetType], msgspec.Struct],
-) -> msgspec.Struct:
-    """All keys of these kinds, or the page that the query asks for (decisions 2.5), as a `body` of encoded rows and the
-    next cursor. `422` (`invalid_cursor`).
+async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct:
+    """All keys of a family, or the page that the query asks for (decisions 2.5), of encoded rows and with the next
+    cursor. `422` (`invalid_cursor`).
 
     However many keys there are, they are read and encoded some at a time, and no more of them than the page needs.
     Each part is read from the newest state: a key that is issued meanwhile may be among them.
@@ -187,9 +181,9 @@ async def _page(
     number, cursors_key = caller.organization.number, services.webhooks.cursors_key
     after = None
     if query.cursor is not UNSET:
-        text = read_cursor(cursors_key, which, number, query.cursor)
+        text = read_cursor(cursors_key, family.cursors, number, query.cursor)
         if text is not None:
-            find = partial(views.find_key_of, number=number, key_id=text.decode(), kinds=kinds)
+            find = partial(views.find_key_of, number=number, key_id=text.decode(), kinds=family.kinds)
             after = await services.store.query(find)
         if after is None:
             return invalid("cursor", "invalid_cursor", "query")
@@ -199,15 +193,15 @@ async def _page(
     last: ApiKey | None = None
     while True:
         read = await services.store.query(partial(_some_keys, number=number, after=after))
-        found = [key for key in read if key.kind in kinds]
+        found = [key for key in read if key.kind in family.kinds]
         shown = found if limit is None else found[: limit - len(rows)]
-        rows.extend(await encoded(shown, partial(map, row)))
+        rows.extend(await encoded(shown, partial(map, family.row)))
         last = shown[-1] if shown else last
         if len(shown) < len(found):
             assert last is not None
-            return body(tuple(rows), write_cursor(cursors_key, which, number, last.id.encode()))
+            return family.page(tuple(rows), write_cursor(cursors_key, family.cursors, number, last.id.encode()))
         if len(read) < KEYS_AT_ONCE:
-            return body(tuple(rows), UNSET)
+            return family.page(tuple(rows), UNSET)
         after = read[-1]
         await trio.lowlevel.checkpoint()
 
@@ -217,13 +211,16 @@ async def _issue(
     call: Call,
     body: IssueProxyKeyBody | IssueSdkKeyBody,
     kind: KeyKind,
+    family: _Family,
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
-) -> tuple[ApiKey | Refusal, str]:
-    """A new key on disk, and its secret, of which nothing but the keyed hash is stored (interface 5, rule 4)."""
+) -> Outcome:
+    """`201` with a new key, once it is on disk, and its secret, of which nothing but the keyed hash is stored
+    (interface 5, rule 4).
+    """
     expires_at_ms = read_expiry(body.expires_at, call.at_ms)
     if isinstance(expires_at_ms, Refusal):
-        return expires_at_ms, ""
+        return Outcome(expires_at_ms)
     key, secret = new_key(
         key_id="key_" + twenty_characters(services.world.entropy),
         organization=caller_of(call).organization.number,
@@ -239,13 +236,8 @@ async def _issue(
     )
     hashed = digest(services.policy.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
-    return await change(services, call, job), secret
-
-
-async def _revoke(services: Services, call: Call, kinds: Sequence[KeyKind], key_id: str) -> ApiKey | Refusal:
-    number = caller_of(call).organization.number
-    job = partial(keys.revoke_key_of, number=number, kinds=kinds, key_id=key_id, now_ms=call.at_ms)
-    return await change(services, call, job, may_use_reserve=True)
+    issued = await change(services, call, job)
+    return Outcome(issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret), status=201)
 
 
 _LISTED = (
@@ -258,6 +250,11 @@ _ISSUED = (
 )
 
 _route = partial(Route, tag="Management: keys", kinds=("management",))
+_list = partial(_route, description=_LISTED, query=ListKeysQuery)
+_new = partial(_route, method="POST", description=_ISSUED, status=201, errors=("key_limit",))
+_revoke = partial(
+    _route, method="POST", description="For good. It is refused from the next request on, and stays listed."
+)
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="getManagementKey",
@@ -267,68 +264,52 @@ ROUTES: tuple[Route, ...] = (
         handler=describe_key,
         response=ManagementKeyBody,
     ),
-    _route(
+    _list(
         operation_id="listProxyKeys",
         path=ORGANIZATION + "/proxy-credentials",
         summary="List proxy keys",
-        description=_LISTED,
-        handler=list_proxy_keys,
+        handler=partial(list_keys, family=_PROXY_KEYS),
         role="admin",
-        query=ListKeysQuery,
         response=ProxyKeysBody,
     ),
-    _route(
+    _new(
         operation_id="issueProxyKey",
-        method="POST",
         path=ORGANIZATION + "/proxy-credentials",
         summary="Issue a proxy key",
-        description=_ISSUED,
         handler=issue_proxy_key,
         role="admin",
         body=IssueProxyKeyBody,
         response=IssuedProxyKeyBody,
-        status=201,
-        errors=("key_limit",),
     ),
-    _route(
+    _revoke(
         operation_id="revokeProxyKey",
-        method="POST",
         path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
         summary="Revoke a proxy key",
-        description="For good. It is refused from the next request on, and stays listed.",
-        handler=revoke_proxy_key,
+        handler=partial(revoke_key, family=_PROXY_KEYS),
         role="admin",
         response=ProxyKeyBody,
         errors=("proxy_key_revoked",),
     ),
-    _route(
+    _list(
         operation_id="listSdkKeys",
         path=ORGANIZATION + "/sdk-keys",
         summary="List SDK keys",
-        description=_LISTED,
-        handler=list_sdk_keys,
-        query=ListKeysQuery,
+        handler=partial(list_keys, family=_SDK_KEYS),
         response=SdkKeysBody,
     ),
-    _route(
+    _new(
         operation_id="issueSdkKey",
-        method="POST",
         path=ORGANIZATION + "/sdk-keys",
         summary="Issue an SDK key",
-        description=_ISSUED,
         handler=issue_sdk_key,
         body=IssueSdkKeyBody,
         response=IssuedSdkKeyBody,
-        status=201,
-        errors=("key_limit",),
     ),
-    _route(
+    _revoke(
         operation_id="revokeSdkKey",
-        method="POST",
         path=ORGANIZATION + "/sdk-keys/{key_id}/revoke",
         summary="Revoke an SDK key",
-        description="For good. It is refused from the next request on, and stays listed.",
-        handler=revoke_sdk_key,
+        handler=partial(revoke_key, family=_SDK_KEYS),
         response=SdkKeyBody,
         errors=("sdk_key_revoked",),
     ),

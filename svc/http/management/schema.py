@@ -1,7 +1,7 @@
 """Bodies of the management API: what interface 2.6-2.8 and 2.11, and decisions 2.4-2.6 and 6.3, say as types.
 
 As in `svc.http.schema`: unknown fields are refused in requests; a field that may be left out is `UNSET`, which is not
-`null`; a secret is in the one answer that issues it and in no other.
+`null`; a secret is in the one response that issues it and in no other.
 """
 
 from __future__ import annotations
@@ -128,15 +128,12 @@ class IssuedProxyKeyBody(msgspec.Struct, frozen=True):
     secret: Secret
 
 
-class IssueSdkKeyBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class IssueSdkKeyBody(IssueProxyKeyBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of `issueSdkKey` (decisions 2.5). Only public keys have platforms and origins."""
 
-    name: Name
-    environment: KeyEnvironment
     kind: SdkKeyKind = "public"
     platforms: Annotated[Platforms, Meta(min_length=1), about('`["web"]` when left out.')] | UnsetType = UNSET
     allowed_origins: Annotated[NewOrigins, about("Sites that may use the key.")] = ()
-    expires_at: NewExpiry = None
 
 
 class ReplaceOriginsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,23 +144,12 @@ class ReplaceOriginsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     ]
 
 
-class SdkKeyBody(msgspec.Struct, frozen=True, kw_only=True):
+class SdkKeyBody(ProxyKeyBody, frozen=True, kw_only=True):
     """One SDK key (decisions 2.4)."""
 
-    id: ListedKeyId
-    name: NameText
     kind: SdkKeyKind
-    environment: KeyEnvironment
-    region: Region
     platforms: Annotated[Platforms, about("Public keys only.")] | UnsetType = UNSET
     allowed_origins: Annotated[AllowedOrigins, about("Public keys only.")] | UnsetType = UNSET
-    prefix: Prefix
-    last4: Last4
-    status: KeyStatus
-    last_used_at: LastUsedAt
-    expires_at: ExpiresAt
-    created_at: CreatedAt
-    revoked_at: RevokedAt
     created_by: Annotated[Member, about("The member who did it; left out where a management key did.")] | UnsetType = (
         UNSET
     )

@@ -16,7 +16,6 @@ from svc.domain.bodies import body_of
 from svc.domain.fields import (
     AN_EVENT_ID,
     UUID_FORM,
-    Cursor,
     PageCursor,
     RequestId,
     Timestamp,
@@ -36,7 +35,7 @@ from svc.domain.webhooks.records import (
     WebhookEnvironment,
 )
 from svc.http.management.schema import CreatedAt
-from svc.http.schema import Limit
+from svc.http.schema import CursorOn, Limit
 from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
 from svc.store.webhook_views import Registered
 
@@ -169,9 +168,7 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
     """A page of the log of attempts (interface 4.4)."""
 
     deliveries: Annotated[tuple[WebhookDeliveryBody, ...], about("Newest first.")]
-    next_cursor: (
-        Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")] | UnsetType
-    ) = UNSET
+    next_cursor: CursorOn | UnsetType = UNSET
 
 
 def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:

@@ -1,7 +1,7 @@
 """Webhook endpoints of an organization, and what became of its deliveries (interface 2.9, 2.10 and 4.4, decisions 8).
 
 A URL is checked before the transaction, since its host has to be looked up; every attempt checks it again. The outbox
-learns of a change after its commit. Counts and times of attempts are of the moment of the answer.
+learns of a change after its commit. Counts and times of attempts are as of the response.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from svc.http.management.webhook_schema import (
     webhook_row,
 )
 from svc.http.route import ORGANIZATION, Route
-from svc.http.rows import encoded
+from svc.http.rows import encoded, page_of
 from svc.store.transactions import webhook_endpoints as endpoints
 from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
 from svc.store.webhook_views import (
@@ -75,14 +75,11 @@ async def create_webhook(services: Services, call: Call) -> Outcome:
     `409 webhook_limit`, `422` with the field.
     """
     body: CreateWebhookBody = call.body
-    refusal = endpoints.faulty_events(body.events, body.environment) or await _faulty_url(services, body.url)
+    refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
     if refusal is not None:
         return Outcome(refusal)
     new = NewEndpoint(id="whk_" + twenty_characters(services.world.entropy), **msgspec.structs.asdict(body))
-    secrets_key = services.webhooks.secrets_key
-    job = partial(endpoints.create_endpoint, new=new, secrets_key=secrets_key, now_ms=call.at_ms)
-    issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 201)
+    return await _issue(services, call, partial(endpoints.create_endpoint, new=new), 201)
 
 
 async def update_webhook(services: Services, call: Call) -> Outcome:
@@ -94,14 +91,14 @@ async def update_webhook(services: Services, call: Call) -> Outcome:
     # without an environment in the body, whether the one it has suffices is known in the transaction
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
     if refusal is None and await _is_another_url(services, call, named.get("url")):
-        refusal = await _faulty_url(services, named["url"])
+        refusal = await services.webhooks.check_target(named["url"])
     if refusal is not None:
         return Outcome(refusal)
     job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
         return Outcome(changed)
-    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that answers
+    services.webhooks.due((changed.queue,))  # what waited for a resume, or for a URL that responds
     return Outcome(await _row(services, call, changed))
 
 
@@ -122,15 +119,9 @@ async def rotate_secret(services: Services, call: Call) -> Outcome:
     (decisions 8.1). `404 not_found`.
     """
     body: RotateWebhookSecretBody = call.body
-    job = partial(
-        endpoints.rotate_secret,
-        endpoint_id=call.path["webhook_id"],
-        overlap_hours=body.previous_secret_valid_hours,
-        secrets_key=services.webhooks.secrets_key,
-        now_ms=call.at_ms,
-    )
-    issued = await _change(services, call, job)
-    return Outcome(issued) if isinstance(issued, Refusal) else await _issued(services, call, issued, 200)
+    endpoint_id, hours = call.path["webhook_id"], body.previous_secret_valid_hours
+    job = partial(endpoints.rotate_secret, endpoint_id=endpoint_id, overlap_hours=hours)
+    return await _issue(services, call, job, 200)
 
 
 async def send_test(services: Services, call: Call) -> Outcome:
@@ -161,34 +152,17 @@ async def list_deliveries(services: Services, call: Call) -> Outcome:
     if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
         return Outcome(invalid("endpoint_id", "invalid_value", "query"))
     await touch_caller(services, call)
-    shown, resume = await _attempts(services, number, query, first_id(call.at_ms - HISTORY_MS), before)
+    wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
+    find = partial(attempts_page, number=number, environment=environment, since=first_id(call.at_ms - HISTORY_MS))
+
+    async def read(before: bytes, count: int) -> list[tuple[bytes, tuple[bytes, Attempt] | None]]:
+        rows = await services.store.query(partial(find, before=before, limit=count))
+        return [(row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows]
+
+    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
+    shown, resume = await page_of(read, before, query.limit, at_once, ATTEMPTS_A_PAGE)
     next_cursor = UNSET if resume is None else write_cursor(key, "deliveries", number, resume)
     return Outcome(WebhookDeliveriesBody(await encoded(shown, partial(starmap, delivery_row)), next_cursor))
-
-
-async def _attempts(
-    services: Services, number: int, query: ListWebhookDeliveriesQuery, since: bytes, before: bytes
-) -> tuple[list[tuple[bytes, Attempt]], bytes | None]:
-    """Attempts that fit, and the id of the last one that was looked at; `None` = there are no older ones."""
-    environment = None if query.environment == "all" else query.environment
-    wanted, found = sent(query.endpoint_id), list[tuple[bytes, Attempt]]()
-    at_once = query.limit if wanted is None else ATTEMPTS_AT_ONCE
-    for looked_at in range(0, ATTEMPTS_A_PAGE, at_once):
-        if looked_at:
-            await trio.lowlevel.checkpoint()
-        read = partial(
-            attempts_page, number=number, environment=environment, since=since, before=before, limit=at_once + 1
-        )
-        slice_ = await services.store.query(read)
-        for place, (attempt_id, attempt) in enumerate(slice_[:at_once], start=1):
-            if wanted in (None, attempt.endpoint_id):
-                found.append((attempt_id, attempt))
-            before = attempt_id
-            if len(found) == query.limit:
-                return found, before if place < len(slice_) else None
-        if len(slice_) <= at_once:
-            return found, None
-    return found, before
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:
@@ -198,10 +172,6 @@ async def _is_another_url(services: Services, call: Call, url: str | None) -> bo
     number, endpoint_id = caller_of(call).organization.number, call.path["webhook_id"]
     found = await services.store.query(partial(find_endpoint, number=number, endpoint_id=endpoint_id))
     return found is None or found.endpoint.url != url
-
-
-async def _faulty_url(services: Services, url: str) -> Refusal | None:
-    return await services.webhooks.check_target(url)
 
 
 async def _change(
@@ -220,7 +190,11 @@ async def _queue(services: Services, call: Call, job: Callable[..., Queued | Ref
     return Outcome(QueuedDeliveryBody(str(queued.event_id)), status=202)
 
 
-async def _issued(services: Services, call: Call, issued: Issued, status: int) -> Outcome:
+async def _issue(services: Services, call: Call, job: Callable[..., Issued | Refusal], status: int) -> Outcome:
+    """Change an endpoint such that it has a new secret, and respond with both."""
+    issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
     body = IssuedWebhookBody(await _row(services, call, issued.registered), issued.secret)
     return Outcome(body, status=status)
 

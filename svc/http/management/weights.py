@@ -1,7 +1,7 @@
 """Risk weights of an organization and of its SDK keys, and the signals there are (interface 2.11, decisions 6).
 
 The routes of an organization and those of a key differ by `{key_id}` in the path, and share their endpoints. Every
-answer shows all three platforms as they stand after the change, read in the transaction that made it.
+response shows all three platforms as they stand after the change, read in the transaction that made it.
 """
 
 from __future__ import annotations
@@ -118,64 +118,52 @@ _SAVED = (
 )
 
 _route = partial(Route, tag="Management: weights", kinds=("management",))
+_read = partial(_route, handler=read_weights, response=RiskWeightsBody)
+_save = partial(
+    _route,
+    method="PUT",
+    description=_SAVED,
+    handler=save,
+    role="admin",
+    body=SaveWeightsBody,
+    example='{"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}',
+    response=RiskWeightsBody,
+)
+_restore = partial(_route, method="DELETE", handler=restore, role="admin", response=RiskWeightsBody)
 ROUTES: tuple[Route, ...] = (
-    _route(
+    _read(
         operation_id="getOrganizationRiskWeights",
         path=ORGANIZATION + "/risk-weights",
         summary="Read the organization's risk weights",
-        handler=read_weights,
-        response=RiskWeightsBody,
     ),
-    _route(
+    _save(
         operation_id="saveOrganizationRiskWeights",
-        method="PUT",
         path=ORGANIZATION + "/risk-weights/{platform}",
         summary="Save the organization's risk weights for a platform",
-        description=_SAVED,
-        handler=save,
-        role="admin",
-        body=SaveWeightsBody,
-        response=RiskWeightsBody,
         errors=("revision_conflict",),
     ),
-    _route(
+    _restore(
         operation_id="restoreOrganizationRiskWeights",
-        method="DELETE",
         path=ORGANIZATION + "/risk-weights/{platform}",
         summary="Restore the organization's risk weights for a platform",
         description="Back to the defaults.",
-        handler=restore,
-        role="admin",
-        response=RiskWeightsBody,
     ),
-    _route(
+    _read(
         operation_id="getSdkKeyRiskWeights",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights",
         summary="Read the risk weights of an SDK key",
-        handler=read_weights,
-        response=RiskWeightsBody,
     ),
-    _route(
+    _save(
         operation_id="saveSdkKeyRiskWeights",
-        method="PUT",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
         summary="Save the risk weights of an SDK key for a platform",
-        description=_SAVED,
-        handler=save,
-        role="admin",
-        body=SaveWeightsBody,
-        response=RiskWeightsBody,
         errors=("revision_conflict", "sdk_key_revoked"),
     ),
-    _route(
+    _restore(
         operation_id="restoreSdkKeyRiskWeights",
-        method="DELETE",
         path=ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}",
         summary="Restore the risk weights of an SDK key for a platform",
         description="Back to those of the organization.",
-        handler=restore,
-        role="admin",
-        response=RiskWeightsBody,
         errors=("sdk_key_revoked",),
     ),
     _route(

@@ -49,7 +49,7 @@ COMMANDS: dict[str, CommandLocation] = {
     "completion": CommandLocation("completion", "Print the completion script of a shell."),
     "config": CommandLocation("config_check", "Check the settings."),
     "console": CommandLocation("console", "Sign in to the console."),
-    "data": CommandLocation("data", "Show, install and update network databases and lists."),
+    "data": CommandLocation("data", "Show and update network databases and lists."),
     "dev": CommandLocation("dev", "Start a development service from nothing."),
     "docs": CommandLocation("docs", "Serve the documentation on this machine."),
     "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),

@@ -13,9 +13,10 @@ import structlog
 import trio
 
 import svc
+from svc.cli.data_directory import opened
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import CommandError, file_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, file_option, json_option, settings, show
 from svc.cli.progress import progress
 from svc.cli.times import TimestampType
 from svc.config import Config

@@ -9,11 +9,12 @@ from typing import NamedTuple, cast
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
 from svc.cli.keys import fresh_key, store_issued
 from svc.cli.listen_address import local_url
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, account, data_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.domain.credentials import ROLES, ApiKey, Role, digest
 from svc.domain.origins import is_loopback, normalise_origin
 from svc.domain.records import Organization

@@ -27,7 +27,6 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
-    show_with,
     store_option,
 )
 from svc.cli.progress import progress
@@ -81,7 +80,7 @@ def status(directory: Path | None, as_json: bool) -> None:
         summary["identifications"] = "unavailable, and free"
     files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
     columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
-    show_with(summary, ShownTable("files", files, columns), as_json=as_json)
+    show(summary, ShownTable("files", files, columns), as_json=as_json)
 
 
 def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
@@ -117,7 +116,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
         known["anonymity_network"] = network.anonymity_network
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
     sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
-    show_with({"ip": str(address), **known}, *sources, as_json=as_json)
+    show({"ip": str(address), **known}, *sources, as_json=as_json)
 
 
 def _sources(known: Known) -> list[dict[str, str]]:

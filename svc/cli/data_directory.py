@@ -7,11 +7,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
+from svc.cli.output import CommandError, settings
 from svc.config import Config
+from svc.domain.timestamps import timestamp
+from svc.store import views
 from svc.store.directory import Opened, open_directory, refuse_without_data
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.store.reading import ReadOnlyStore, read_only, read_only_database
+from svc.store.store import ReadTransaction
+from svc.store.views import Account
 from svc.world import World
 
 
@@ -67,3 +73,40 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         yield opened
     finally:
         opened.store.close()
+
+
+@contextmanager
+def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
+    """Open a data directory, also while a service runs on it; closed at the end of the block. `create`: where there is
+    none yet.
+    """
+    with opened_directory(directory, settings(), World.real(), create=create) as found:
+        yield found
+
+
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block."""
+        ...
+
+
+def account(
+    store: Readable,
+    organization_id: str,
+    *,
+    removed_too: bool = False,
+    after_removal: str = "; `svc org show` has what is left",
+) -> Account:
+    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
+    removed: `after_removal` ends the message.
+    """
+    with store.read() as snapshot:
+        known = views.find_account(snapshot, organization_id)
+    if known is None:
+        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
+    removed_at_ms = known.organization.removed_at_ms
+    if removed_at_ms is not None and not removed_too:
+        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
+    return known

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.cli.data_directory import reading_directory
-from svc.cli.output import Readable, account, settings
+from svc.cli.data_directory import Readable, account, reading_directory
+from svc.cli.output import settings
 from svc.cli.times import TimestampType
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id

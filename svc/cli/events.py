@@ -12,10 +12,11 @@ import click
 import msgspec
 
 from svc.cli import event_text
+from svc.cli.data_directory import Readable
 from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, Readable, data_option, json_option, show_json
+from svc.cli.output import CommandError, data_option, json_option, show_json
 from svc.domain.archive import inflate
 from svc.domain.event_row import event_row
 from svc.domain.listing import Filters

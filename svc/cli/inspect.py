@@ -24,8 +24,8 @@ from svc.cli.output import (
     no_directory,
     readable,
     settings,
+    show,
     show_table,
-    show_with,
     still_json,
     store_option,
 )
@@ -120,7 +120,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     if page_bytes is None:
         columns = tuple(name for name in columns if name != "pages")
     listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
-    show_with(summary, ShownTable("tables", listed, columns), as_json=as_json)
+    show(summary, ShownTable("tables", listed, columns), as_json=as_json)
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:

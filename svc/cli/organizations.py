@@ -15,20 +15,18 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, commit, operator
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     ShownTable,
-    account,
     confirmed,
     data_option,
     json_option,
-    opened,
     settings,
     show,
     show_table,
-    show_with,
     yes_option,
 )
 from svc.cli.removal import drop_documents, remove
@@ -340,7 +338,7 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
         "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
     }
     changes = [_billing_change(change) for change in told.changes]
-    show_with(
+    show(
         shown,
         ShownTable("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
         ShownTable("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),

@@ -5,23 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import msgspec
 
-from svc.cli.data_directory import opened_directory
 from svc.config import Config, load
 from svc.domain.errors import OperatorError
-from svc.domain.timestamps import timestamp
-from svc.store import views
-from svc.store.directory import Opened
-from svc.store.store import ReadTransaction
-from svc.store.views import Account
-from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -117,15 +109,6 @@ def settings(file: Path | None = None) -> Config:
     return config if url is None else msgspec.structs.replace(config, store=url)
 
 
-@contextmanager
-def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
-    """Open a data directory, also while a service runs on it; closed at the end of the block. `create`: where there is
-    none yet.
-    """
-    with opened_directory(directory, settings(), World.real(), create=create) as found:
-        yield found
-
-
 def yes_option(command: F) -> F:
     """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
     return click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")(command)
@@ -143,42 +126,28 @@ def confirmed(consequence: str, *, sure: bool) -> None:
         raise CommandError("nothing was changed")
 
 
-class Readable(Protocol):
-    """A store to read: that of a service, or one that is open for reading only."""
+class ShownTable(NamedTuple):
+    """Records that belong to another one: their name, the records, and the columns that people read of them."""
 
-    def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block."""
-        ...
+    name: str
+    rows: list[dict[str, Any]]
+    columns: tuple[str, ...]
 
 
-def account(
-    store: Readable,
-    organization_id: str,
-    *,
-    removed_too: bool = False,
-    after_removal: str = "; `svc org show` has what is left",
-) -> Account:
-    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
-    removed: `after_removal` ends the message.
+def show(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
+    """Print one record: aligned `name value` lines for people, and below them a table of the records that belong to it,
+    where there are any; one JSON object with `as_json`, where those are further fields.
     """
-    with store.read() as snapshot:
-        known = views.find_account(snapshot, organization_id)
-    if known is None:
-        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
-    removed_at_ms = known.organization.removed_at_ms
-    if removed_at_ms is not None and not removed_too:
-        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
-    return known
-
-
-def show(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print one record: aligned `name value` lines for people, one JSON object with `as_json`."""
     if as_json:
-        show_json(values)
+        show_json({**values, **{table.name: table.rows for table in tables}})
         return
     width = max(len(name) for name in values)
     for name, value in values.items():
         click.echo(f"{name:<{width}}  {readable(value)}")
+    for name, rows, columns in tables:
+        if rows:
+            click.echo()
+            show_table(rows, columns, name, as_json=False)
 
 
 def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, *, as_json: bool) -> None:
@@ -195,28 +164,6 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
     for line in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-class ShownTable(NamedTuple):
-    """Records that belong to another one: their name, the records, and the columns that people read of them."""
-
-    name: str
-    rows: list[dict[str, Any]]
-    columns: tuple[str, ...]
-
-
-def show_with(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
-    """Print one record as `show` does, and those that belong to it: as tables below it, where there are any, or as
-    further fields of the one JSON object.
-    """
-    if as_json:
-        show_json({**values, **{table.name: table.rows for table in tables}})
-        return
-    show(values, as_json=False)
-    for name, rows, columns in tables:
-        if rows:
-            click.echo()
-            show_table(rows, columns, name, as_json=False)
 
 
 def show_json(value: Any) -> None:

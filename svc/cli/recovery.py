@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import opened
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, data_option, json_option, opened, show
+from svc.cli.output import CommandError, data_option, json_option, show
 from svc.cli.times import TimestampType
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp

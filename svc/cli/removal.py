@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
-from svc.cli.output import account, confirmed, data_option, json_option, opened, show, yes_option
+from svc.cli.output import confirmed, data_option, json_option, show, yes_option
 from svc.cli.progress import progress
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction

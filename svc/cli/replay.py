@@ -22,10 +22,10 @@ import msgspec
 import trio
 
 from svc.cli.changes import apply
-from svc.cli.data_directory import opened_directory
+from svc.cli.data_directory import account, opened_directory
 from svc.cli.examples import examples
 from svc.cli.organizations import create_organization
-from svc.cli.output import CommandError, account, directory_option, json_option, settings, show_json, standard_output
+from svc.cli.output import CommandError, directory_option, json_option, settings, show_json, standard_output
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights

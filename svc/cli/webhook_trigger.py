@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from svc.cli.changes import Change, commit
+from svc.cli.data_directory import opened
 from svc.cli.dev_service import DevService, dev_data_option, service_option
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, json_option, opened, show
+from svc.cli.output import CommandError, json_option, show
 from svc.cli.samples import identify_sample, post
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,17 +98,18 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
             f"{folder} is inside the data directory, whose loss would take both; name a folder elsewhere"
         )
     config = settings()
+    take = partial(_take, directory, folder, config, Verification(verification), with_pepper=with_pepper)
     if follow:
-        _follow(directory, folder, config, limit_mib << 20, Verification(verification), with_pepper=with_pepper)
+        _follow(directory, folder, config, limit_mib << 20, take)
         return
     with progress() as steps:
-        taken = _take(directory, folder, config, steps, Verification(verification), with_pepper=with_pepper)
+        taken = take(steps)
     removed = [] if keep is None else _prune(directory, folder, keep)
     _show_snapshot(taken, removed, as_json=as_json)
 
 
 def _take(
-    directory: Path, folder: Path, config: Config, steps: Steps, verification: Verification, *, with_pepper: bool
+    directory: Path, folder: Path, config: Config, verification: Verification, steps: Steps, *, with_pepper: bool
 ) -> BackupSnapshot:
     pepper = config.pepper_path() or directory / "pepper"
     if with_pepper and not pepper.is_file():
@@ -141,13 +142,7 @@ def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool)
 
 
 def _follow(
-    directory: Path,
-    folder: Path,
-    config: Config,
-    limit_bytes: int,
-    verification: Verification,
-    *,
-    with_pepper: bool,
+    directory: Path, folder: Path, config: Config, limit_bytes: int, take: Callable[[Steps], BackupSnapshot]
 ) -> None:
     set_up_logging(with_log_format(config).log_format)
     files.make_folder(folder)
@@ -158,7 +153,7 @@ def _follow(
             because = _begin_anew_where_needed(directory, folder, limit_bytes)
             if because is not None:
                 log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
-                taken = _take(directory, folder, config, QUIET, verification, with_pepper=with_pepper)
+                taken = take(QUIET)
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
             if not _copy(directory, folder, begun=because is not None):
                 return

@@ -11,7 +11,7 @@ import click
 from svc.cli.changes import Change, apply, commit
 from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
-from svc.cli.keys import fresh_key, store_issued
+from svc.cli.keys import fresh_key, key_of_secret, store_issued
 from svc.cli.listen_address import local_url
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, data_option, json_option, settings, show
@@ -20,7 +20,6 @@ from svc.domain.origins import is_loopback, normalise_origin
 from svc.domain.records import Organization
 from svc.domain.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
 from svc.domain.timestamps import timestamp
-from svc.store import views
 from svc.store.directory import Opened
 from svc.store.region import claim_region
 from svc.store.snapshot import Transaction
@@ -129,8 +128,7 @@ def make_link(
 
 def link_for(found: Opened, world: World, organization: Organization, secret: str, minutes: int) -> str:
     """The token of a new link that signs in with a management key which is known already: for `svc dev`."""
-    with found.store.read() as snapshot:
-        key = views.find_key(snapshot, digest(found.pepper, secret))
+    key = key_of_secret(found, secret)
     assert key is not None, "its secret was checked just now"
     now_ms = world.now_ms()
     token = new_token("link", organization.id, world.entropy(32))

@@ -32,14 +32,17 @@ def database_at(url: str, config: Config) -> StoreUrl:
 
 
 @contextmanager
-def reading_directory(directory: Path, config: Config) -> Generator[ReadOnlyStore]:
-    """The store of a data directory, or of the database that the settings name, read while a service may run on it.
-    Raises `DirectoryError` where the directory has none.
+def reading_directory(directory: Path | None, config: Config) -> Generator[ReadOnlyStore]:
+    """The store of a data directory, or of the database that the settings name, read while a service may run on it;
+    `directory` may be `None` where they name one. Raises `DirectoryError` where the directory has none.
     """
     database = database_of(config)
-    if database is None:
+    if database is not None:
+        opened = read_only_database(database)
+    else:
+        assert directory is not None
         refuse_without_data(directory)
-    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+        opened = read_only(directory / "store", live=True)
     with opened as store:
         yield store
 

@@ -16,7 +16,7 @@ from svc.cli.data_directory import Readable
 from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, data_option, json_option, show_json
+from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
 from svc.domain.archive import inflate
 from svc.domain.event_row import event_row
 from svc.domain.listing import Filters
@@ -113,7 +113,7 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 @filter_options(since="0s")
 @click.option("--ids", is_flag=True, help="With request ids, in wider lines.")
 @data_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+@json_lines_option
 def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool) -> None:
     """Follow an organization's events until Ctrl-C, or until --until: each once, in the order of arrival.
 

@@ -95,6 +95,12 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
     return commit(found, world, job, issued_change), secret
 
 
+def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
+    """The key with this secret, also a revoked one; `None` where the store has none."""
+    with found.store.read() as snapshot:
+        return views.find_key(snapshot, digest(found.pepper, secret))
+
+
 def fresh_key(world: World, **fields: Any) -> tuple[ApiKey, str]:
     """A new key and its secret, which are not stored yet. `fields` as of `credentials.new_key`."""
     return new_key(

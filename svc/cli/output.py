@@ -93,9 +93,10 @@ def file_option(instead: str) -> Callable[[F], F]:
     return directory_option("The data directory.", required=True, callback=refuse)
 
 
-def json_option(command: F) -> F:
-    """`--json`, passed on as `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+"""`--json`, passed on as `as_json`."""
+json_lines_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+"""The same for a command that prints one after another."""
 
 
 def settings(file: Path | None = None) -> Config:
@@ -109,9 +110,8 @@ def settings(file: Path | None = None) -> Config:
     return config if url is None else msgspec.structs.replace(config, store=url)
 
 
-def yes_option(command: F) -> F:
-    """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
-    return click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")(command)
+yes_option = click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")
+"""`--yes`, passed on as `sure`: skips the question of `confirmed`."""
 
 
 def confirmed(consequence: str, *, sure: bool) -> None:

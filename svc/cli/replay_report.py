@@ -151,7 +151,7 @@ class Backtest:
 
 def _load(path: Path) -> dict[str, RunVerdict]:
     verdicts: dict[str, RunVerdict] = {}
-    with plain_lines(path) as lines:
+    with path.open("rb") as file, plain_lines(path, file) as lines:
         for number, line in enumerate((line for line in lines if line.strip()), start=1):
             try:
                 row = _read(line)

@@ -370,23 +370,23 @@ def read_trust(config: Config) -> Trust:
     published roots where they name none. Raises `ConfigError`.
     """
     published = published_trust()
-    roots, revoked = config.attestation_roots_file, config.attestation_status_file
-    apple = config.attestation_apple_roots_file
     return Trust(
-        roots=published.roots if roots is None else _read_file("attestation_roots_file", roots, read_roots),
-        revoked=frozenset() if revoked is None else _read_file("attestation_status_file", revoked, read_revoked),
+        roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),
+        revoked=_read_file(config, "attestation_status_file", read_revoked, frozenset()),
         packages=frozenset(config.attestation_packages),
         signing_digests=frozenset(map(bytes.fromhex, config.attestation_digests)),
         apple=AppleTrust(
-            roots=published.apple.roots
-            if apple is None
-            else _read_file("attestation_apple_roots_file", apple, read_apple_roots),
+            roots=_read_file(config, "attestation_apple_roots_file", read_apple_roots, published.apple.roots),
             apps=apps_by_digest(config.attestation_apple_apps),
         ),
     )
 
 
-def _read_file(setting: str, file: str, read: Callable[[bytes], T]) -> T:
+def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default: T) -> T:
+    """What is in the file that a setting names; `default` where it names none. Raises `ConfigError`."""
+    file: str | None = getattr(config, setting)
+    if file is None:
+        return default
     try:
         return read(Path(file).read_bytes())
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from svc.figures import Figures, Metric, by, one
+from svc.metric_samples import Metric, Samples, by, one
 from svc.store.postgresql.statistics import NodeStatistics, NoticeStatistics, PostgresqlStatistics
 
 NODES = Metric("svc_nodes", "gauge", "Nodes that serve the database, as this one last counted them; 0 with LMDB.")
@@ -64,8 +64,8 @@ _NOTHING = NodeSources(
 )
 
 
-def node_figures(sources: NodeSources | None) -> Figures:
-    """All of these metrics, in this order."""
+def node_samples(sources: NodeSources | None) -> Samples:
+    """The samples of all `NODE_METRICS`, in their order; zeros for `None`, a service without a database."""
     sources = sources or _NOTHING
     node, notices = sources.node(), sources.notices()
     yield NODES, one(node.living)

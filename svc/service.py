@@ -189,7 +189,7 @@ class Service:
             is_behind=self.outbox.is_behind,
             secrets_key=secrets_key(pepper),
             cursors_key=cursors_key(pepper),
-            check_target=partial(check_target, resolver=resolver, reach=webhook_reach(self._config, self._world)),
+            check_target=partial(check_target, resolver=resolver, reach=webhook_targets(self._config, self._world)),
         )
 
     def _sources(self) -> Sources:
@@ -253,7 +253,7 @@ class Service:
                     task_status.started(edge)
                 self.pipeline.admission.close()
             await self.outbox.drain()
-            self.metrics.leave()
+            self.metrics.publish()
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
 
@@ -284,7 +284,7 @@ class Service:
         """Those of the keeper alone."""
         config, store, world = self._config, self._kept_store, self._world
         return {
-            "upkeep": partial(maintenance.run, store),
+            "maintenance": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
             "indexer": partial(indexer.run, store, world),
@@ -357,10 +357,10 @@ def webhook_transport(config: Config, world: World, resolver: Resolver) -> Webho
     file that cannot be read.
     """
     trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-    return WebhookTransport(resolver, webhook_reach(config, world), trusted, world.now_ms)
+    return WebhookTransport(resolver, webhook_targets(config, world), trusted, world.now_ms)
 
 
-def webhook_reach(config: Config, world: World) -> TargetPolicy:
+def webhook_targets(config: Config, world: World) -> TargetPolicy:
     """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
     return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 

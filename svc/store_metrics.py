@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc.figures import Figures, Metric, by, one
+from svc.metric_samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
@@ -38,7 +38,7 @@ STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().valu
 """All of these, in this order."""
 
 
-def commit_figures(store: StoreStatistics) -> Figures:
+def commit_samples(store: StoreStatistics) -> Samples:
     """What this process has written."""
     yield COMMITS, one(store.commits)
     yield JOBS, one(store.jobs)
@@ -48,7 +48,7 @@ def commit_figures(store: StoreStatistics) -> Figures:
     yield GROUP_JOBS, one(store.groups)
 
 
-def space_figures(store: StoreStatistics, space: StoreSpace) -> Figures:
+def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
     """How large the store is, for all that use it."""
     yield FULL, one(store.full)
     yield USED_BYTES, one(store.used_bytes)
@@ -59,7 +59,7 @@ def space_figures(store: StoreStatistics, space: StoreSpace) -> Figures:
     yield ROWS, by(space.rows)
 
 
-def holding_figures(held: Mapping[str, int], may_hold_bytes: int) -> Figures:
+def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
     """Of the organizations that hold most, and what one may hold."""
     yield HELD_BYTES, by(held)
     yield MAY_HOLD_BYTES, one(may_hold_bytes)

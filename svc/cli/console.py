@@ -127,7 +127,9 @@ def make_link(
 
 
 def link_for(found: Opened, world: World, organization: Organization, secret: str, minutes: int) -> str:
-    """The token of a new link that signs in with a management key which is known already: for `svc dev`."""
+    """The token of a new link for `svc dev`: it can be used once within so many minutes, and signs in with the key of
+    this management secret, which must be in the store. Nothing is added to the audit log.
+    """
     key = key_of_secret(found, secret)
     assert key is not None, "its secret was checked just now"
     now_ms = world.now_ms()

@@ -49,8 +49,9 @@ def reading_directory(directory: Path | None, config: Config) -> Generator[ReadO
 
 @contextmanager
 def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
-    """The store of a snapshot's folder, or of a bare `data.mdb`. Where a lock file lies beside it, somebody may be
-    writing.
+    """The store of a snapshot's folder, or of a bare `data.mdb`, open for reading. A lock file beside it means that
+    another process may be writing. Raises `DirectoryError` where there is no store, `NewerStoreError`, and
+    `CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
     with read_only(file, live=file.with_name("lock.mdb").exists()) as store:

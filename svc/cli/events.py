@@ -201,7 +201,9 @@ class Archives:
         return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
 
     def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:
-        """The archive of an event; one that is corrupt counts as none."""
+        """An event of organization `number` with its archived report, the weights that scored it and its deferred
+        report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred report.
+        """
         request_id, event = match
         deferred = views.deferred_report(snapshot, number, request_id)
         try:

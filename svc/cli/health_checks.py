@@ -94,7 +94,9 @@ def settings_file(file: Path | None) -> Finding:
 
 
 def permissions(examined: Examined) -> Finding:
-    """Whether this user can use the data directory, and nobody else."""
+    """Whether this user can use the data directory, and nobody else: a problem where files are not readable and
+    writable, a warning where there is no directory yet or others may read the pepper.
+    """
     directory = examined.directory
     if not directory.exists():
         parent = next(folder for folder in directory.absolute().parents if folder.exists())
@@ -259,7 +261,9 @@ def disk(examined: Examined) -> Finding:
 
 
 def tls(examined: Examined) -> Finding:
-    """Whether the certificate can be used, now and in two weeks."""
+    """Whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`, and
+    for plain HTTP that other machines reach.
+    """
     config = examined.config
     try:
         certificate = read_tls(config)

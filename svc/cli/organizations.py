@@ -328,20 +328,20 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
     with opened(directory) as found:
         known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
-            told = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
-    total = sum((row.usage for row in told.days), Usage())
+            ledger = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
+    total = sum((row.usage for row in ledger.days), Usage())
     shown: dict[str, Any] = {
         "organization_id": organization_id,
         "month": month.strftime("%Y-%m"),
-        "opening_balance_usd": _usd(told.opening_micros),
+        "opening_balance_usd": _usd(ledger.opening_micros),
         **_usage(total),
-        "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
+        "closing_balance_usd": _usd(ledger.opening_micros + total.change_micros),
     }
-    changes = [_billing_change(change) for change in told.changes]
+    changes = [_billing_change(change) for change in ledger.changes]
     show(
         shown,
-        ShownTable("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
-        ShownTable("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        ShownTable("days", [_statement_day(row) for row in ledger.days], _DAY_COLUMNS),
+        ShownTable("credits", [_credit(entry) for entry in ledger.credits], ("at", "credit_usd", "by")),
         ShownTable("billing_status_changes", changes, ("at", "previous", "current", "by")),
         as_json=as_json,
     )

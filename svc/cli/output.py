@@ -48,7 +48,7 @@ def no_directory(or_else: str = "") -> click.UsageError:
 
 
 def config_option(about: str) -> Callable[[F], F]:
-    """`--config FILE`, passed on as `file`."""
+    """`--config FILE`, else the variable SVC_CONFIG, passed on as `file`; `None` without either. `about` is help."""
     return click.option(
         "--config",
         "file",
@@ -76,7 +76,9 @@ store_option = click.option(
 
 
 def data_option(command: F) -> F:
-    """`--data DIR`, passed on as `directory`, and `--store URL`."""
+    """`--data DIR`, else the variable SVC_DATA, passed on as `directory`: a usage error without either. And `--store
+    URL`, which takes the place of the setting `store`.
+    """
     return directory_option("The data directory.", required=True)(store_option(command))
 
 

@@ -53,7 +53,7 @@ from svc.world import World
 
 T = TypeVar("T")
 
-FIRST_MOMENT_MS = 1_767_225_600_000
+FIRST_TIME_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a file without times begins."""
 STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
@@ -249,7 +249,7 @@ class VirtualClock:
     """The clock of a replay: it shows the time of the present line."""
 
     def __init__(self) -> None:
-        self.now_ms = FIRST_MOMENT_MS - STEP_MS
+        self.now_ms = FIRST_TIME_MS - STEP_MS
 
 
 class Replayed(NamedTuple):

@@ -110,7 +110,7 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def _report(report: ReplayedReport) -> Replayable | Refusal:
-    at_ms = None if report.at is UNSET else _moment(report.at)
+    at_ms = None if report.at is UNSET else _unix_ms(report.at)
     if at_ms is None and report.at is not UNSET:
         return invalid("at", "invalid_value")
     ip = LOCAL if report.ip is UNSET else parse_ip(report.ip)
@@ -129,7 +129,7 @@ def _report(report: ReplayedReport) -> Replayable | Refusal:
 def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     if not isinstance(event.document, ExportedDocument):
         return Unarchived(event.request_id)
-    at_ms = _moment(event.occurred_at)
+    at_ms = _unix_ms(event.occurred_at)
     if at_ms is None:
         return invalid("occurred_at", "invalid_value")
     ip = parse_ip(event.ip_address)
@@ -146,7 +146,7 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     )
 
 
-def _moment(at: str | int) -> int | None:
+def _unix_ms(at: str | int) -> int | None:
     if isinstance(at, int):
         return at if 0 <= at < 1 << 47 else None
     try:
@@ -168,7 +168,7 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
         plain_lines(path, file) as source,
         click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr) as bar,
     ):
-        yield _watched(source, file, bar.update)
+        yield _with_progress(source, file, bar.update)
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
         raise CommandError(f"{path} is named .gz and cannot be read as such: {error}") from error
 
 
-def _watched(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
+def _with_progress(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
     seen = 0
     for count, line in enumerate(source, start=1):
         yield line

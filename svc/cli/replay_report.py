@@ -88,7 +88,7 @@ class _Fired(msgspec.Struct, frozen=True):
     weight: int
 
 
-class _Moment(msgspec.Struct, frozen=True):
+class _StoredEvent(msgspec.Struct, frozen=True):
     occurred_at: str = ""
 
 
@@ -100,7 +100,7 @@ class _RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """In the replay of an export: the event that it is about."""
     occurred_at: str | UnsetType = UNSET
     """Of an export."""
-    event: _Moment = _Moment()
+    event: _StoredEvent = _StoredEvent()
     """Of a replay, where it stands in `event`."""
     visitor_id: str = ""
     visitor_is_new: bool = False

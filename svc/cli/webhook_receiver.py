@@ -46,7 +46,9 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
     server: WebhookReceiver  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
 
     def do_POST(self) -> None:
-        """Read one delivery and respond to it."""
+        """Read one delivery, hand it to `receive`, and respond with the status that this returns; with 413, and the end
+        of the connection, where no length of at most `MAX_BODY_BYTES` is stated.
+        """
         length = self.headers.get("content-length", "")
         if not is_count(length) or int(length) > MAX_BODY_BYTES:
             self.close_connection = True

@@ -46,13 +46,15 @@ class Source(NamedTuple):
 
 
 def whole(_: Source, parts: Sequence[bytes]) -> bytes:
-    """A database, as it is."""
+    """The only part, unchanged: a database, which is checked by the reader of the service afterwards."""
     (content,) = parts
     return content
 
 
 def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Plain lists, joined: each line once, without comments."""
+    """Plain lists of one address or network (CIDR) a line, joined and sorted: each once, without comments (`#`). Raises
+    `NetworkFileError` where there is none, and `ValueError` for what is not UTF-8. What an entry says is not looked at.
+    """
     return _list(source, (line.split("#", 1)[0].strip() for line in _lines(parts)))
 
 

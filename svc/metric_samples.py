@@ -68,17 +68,17 @@ def read_samples(content: bytes) -> PublishedSamples | None:
 
 
 def one(value: Value) -> list[tuple[Labels, Value]]:
-    """Without labels."""
+    """The samples of a metric without labels."""
     return [((), value)]
 
 
 def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
-    """By one label."""
+    """The samples of a metric with one label, by its values."""
     return [((name,), value) for name, value in values.items()]
 
 
 def added(one: SampleTable, other: SampleTable) -> SampleTable:
-    """The sums, name by name and labels by labels."""
+    """The sums of two tables, name by name and labels by labels; what one of them lacks counts as 0."""
     total = {name: dict(values) for name, values in one.items()}
     for name, values in other.items():
         into = total.setdefault(name, {})

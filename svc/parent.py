@@ -54,7 +54,7 @@ class Board:
         self._restarts = memory[8 * workers :].cast("Q")
 
     def mark_serving(self, index: int) -> None:
-        """Note that a worker serves from now on; for the worker."""
+        """Note that the worker of this index serves from now on; called by the worker itself."""
         self._serving_since[index] = elapsed_s()
 
     def restarts(self) -> list[int]:

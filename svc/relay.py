@@ -66,7 +66,7 @@ class Relay:
         self._siblings.resign()
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
-        """A commit has made something due in these queues."""
+        """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
         by_share: dict[int, list[EndpointKey]] = {}
         for queue in queues:
             by_share.setdefault(self._siblings.share_of(queue), []).append(queue)
@@ -77,7 +77,7 @@ class Relay:
                 self._siblings.to_sender(share, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
-        """A commit has removed an endpoint."""
+        """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
         share = self._siblings.share_of(queue)
         if self._siblings.sends(share):
             self._outbox.removed(queue)

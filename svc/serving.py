@@ -31,7 +31,7 @@ class ListeningSockets(NamedTuple):
     metrics: list[socket.socket]
 
     def close(self) -> None:
-        """In this process; other processes may go on listening."""
+        """Close them in this process; others that have inherited them go on listening."""
         for one in (*self.clients, *self.metrics):
             one.close()
 

@@ -39,7 +39,7 @@ STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().valu
 
 
 def commit_samples(store: StoreStatistics) -> Samples:
-    """What this process has written."""
+    """The samples of what this process has written: commits, changes in them, and how long they took, in seconds."""
     yield COMMITS, one(store.commits)
     yield JOBS, one(store.jobs)
     yield REPEATED, one(store.repeated)
@@ -49,7 +49,7 @@ def commit_samples(store: StoreStatistics) -> Samples:
 
 
 def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
-    """How large the store is, for all that use it."""
+    """The samples of how large the store is and may become, which are the same for all that use it."""
     yield FULL, one(store.full)
     yield USED_BYTES, one(store.used_bytes)
     yield MAP_BYTES, one(store.map_bytes)
@@ -60,6 +60,6 @@ def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
 
 
 def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
-    """Of the organizations that hold most, and what one may hold."""
+    """The samples of bytes by organization id, and of what one organization may hold."""
     yield HELD_BYTES, by(held)
     yield MAY_HOLD_BYTES, one(may_hold_bytes)

@@ -416,7 +416,7 @@ def _typescript_value(name: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Path below the root -> what stands in it."""
+    """Path below the root -> the text of every generated file of the client libraries."""
     document = json.loads(DOCUMENT.read_text())
     python, node = Path("clients/python/svc_client"), Path("clients/node/src")
     return {

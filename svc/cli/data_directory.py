@@ -92,7 +92,7 @@ class Readable(Protocol):
     """A store to read: that of a service, or one that is open for reading only."""
 
     def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block."""
+        """A snapshot of the last commit, for a `with` block: it holds pages of the store until that ends."""
         ...
 
 

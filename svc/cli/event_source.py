@@ -158,7 +158,7 @@ _FILTERS = (
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
-    """At most so many of the events, newest first."""
+    """At most `limit` of the wanted events of organization `number`, newest first; page by page, each in a snapshot."""
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
     found: list[EventMatch] = []
     while True:

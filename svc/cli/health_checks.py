@@ -85,7 +85,7 @@ class Examined(NamedTuple):
 
 
 def settings_file(file: Path | None) -> Finding:
-    """Whether a service would start with the settings."""
+    """Whether a service would start with the settings of the file and the variables; a problem names the first."""
     found = list(mistakes(file, os.environ))
     if found:
         says = f"{len(found)} mistakes, the first: {found[0].where}: {found[0].problem}"
@@ -185,7 +185,7 @@ def _get(url: str, path: str) -> tuple[int, str]:
 
 
 def network_data(examined: Examined) -> Finding:
-    """Whether addresses can be looked up, in data that is not old."""
+    """Whether addresses can be looked up: a problem without data or with a broken file, a warning for old data."""
     config = examined.config
     try:
         built_in, folder, reading, found = network_in_use(config, examined.directory)
@@ -248,7 +248,7 @@ def kernel_clock_is_synchronized() -> bool:
 
 
 def disk(examined: Examined) -> Finding:
-    """Whether the disk has room to grow."""
+    """Free space of the disk: a warning below `LITTLE_BYTES`, a problem below `LEAST_BYTES`."""
     folder = next(
         path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
     )

@@ -64,7 +64,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Whether the delivery is signed with one of the server's secrets."""
+        """Whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets (`verify_delivery`)."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 

@@ -59,7 +59,7 @@ def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """CSV with a header: `fingerprint, ipaddr, port`."""
+    """The addresses of CSV with a header, `fingerprint, ipaddr, port`. Raises `ValueError` for another header."""
     rows = [[cell.strip() for cell in line.split(",")] for line in _lines(parts)]
     if not rows or rows[0][:2] != ["fingerprint", "ipaddr"]:
         raise ValueError("does not begin with the header `fingerprint, ipaddr, port`")

@@ -120,7 +120,7 @@ class Mirror:
         return source.file in self._checksums
 
     def deliver(self, source: Source) -> Delivered:
-        """The file, if it is the one that the checksum is of."""
+        """The file. Raises `UpdateError` where its SHA-256 is not the one of SHA256SUMS, `FetchError` and `OSError`."""
         expected = self._checksums.get(source.file)
         if expected is None:
             raise UpdateError(f"{self._where} has no {source.file} in its {CHECKSUMS_FILE}")

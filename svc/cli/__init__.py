@@ -60,7 +60,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Maintain the store": {
         "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
         "restore": CommandLocation("backup", "Make a data directory from a backup."),
-        "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
+        "check": CommandLocation("check", "Check every invariant of a store or a snapshot."),
         "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
         "store": CommandLocation("store", "Compact a store, or move it to another engine."),
         "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),

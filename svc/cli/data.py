@@ -1,20 +1,15 @@
-"""`svc data` and `svc check`: what is known of addresses, and whether a store is whole."""
+"""`svc data`: what is known of addresses, and from which files."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from datetime import date
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.network_in_use import network_in_use
@@ -27,9 +22,7 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
-    store_option,
 )
-from svc.cli.progress import progress
 from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
 from svc.domain.timestamps import utc
@@ -37,20 +30,10 @@ from svc.network_data.folder import Entry
 from svc.network_data.kept import sole_writer
 from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
-from svc.network_data.update import UpdateOutcome, origin_of, update, wanted
-from svc.store.backup import snapshots
-from svc.store.directory import find_pepper, pepper_mark
-from svc.store.local_copy import copied_here
-from svc.store.postgresql.url import StoreUrl
-from svc.store.reading import ReadOnlyStore, read_only, read_only_database
-from svc.store.steps import Steps
-from svc.store.tables import META
-from svc.store.verification import Verification, faults
-from svc.webhook_transport.connections import tls_context
 from svc.world import World
 
-SHOWN = 50
-"""Violations printed; the rest is counted."""
+if TYPE_CHECKING:
+    from svc.network_data.update import UpdateOutcome
 
 network_data_option = directory_option(
     "The data directory, whose folder `network` holds the databases; may be missing."
@@ -166,6 +149,8 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
     of this machine but its address.
     """
+    from svc.network_data.update import origin_of, update, wanted  # noqa: PLC0415  only this command sends requests
+
     config = settings()
     folder = config.network_files(directory)
     if folder is None:
@@ -187,6 +172,8 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    from svc.webhook_transport.connections import tls_context  # noqa: PLC0415  as above
+
     try:
         return tls_context(ca_file)
     except OSError as error:
@@ -200,72 +187,3 @@ def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
     if outcome.after is not None:
         row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
     return row | ({} if outcome.problem is None else {"problem": outcome.problem})
-
-
-@click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
-@click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
-@network_data_option
-@store_option
-@json_option
-@click.pass_context
-def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
-    """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
-
-    Nothing is written. Reading the directory of a busy service makes its store grow: check a snapshot instead. The
-    rows of a database are copied first, into the folder for temporary files (TMPDIR), which needs space for all of
-    them.
-    """
-    if snapshot is None and directory is None:
-        raise no_directory(", or a snapshot")
-    named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
-    if snapshot is not None and named:
-        raise click.UsageError("name a snapshot or --data, not both")
-    with progress() as steps:
-        first, total = _check_snapshot(snapshot, steps) if snapshot else _check_directory(directory or Path(), steps)
-    if as_json:
-        show({"ok": not total, "violations": total, "first": first}, as_json=True)
-    else:
-        for sentence in first:
-            click.echo(sentence)
-    if total:
-        raise CommandError(f"{total} violations; restore from a backup, and keep this directory to find the cause")
-    if not as_json:
-        click.echo("every invariant holds")
-
-
-def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
-    config = settings()
-    pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
-    database = database_of(config)
-    opened = (
-        read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
-    )
-    with opened as store, store.read() as state:
-        if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
-            raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        return _shown_of(faults(store, state, Verification.FULL, steps))
-
-
-@contextmanager
-def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
-    with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
-        yield here
-
-
-def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
-    """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
-    if not path.exists():
-        raise CommandError(f"{path} is not there")
-    if path.is_dir():
-        if not snapshots.is_snapshot(path):
-            raise CommandError(
-                f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
-            )
-        snapshots.check_file(snapshots.read(path), steps)
-    with reading_snapshot(path) as store, store.read() as state:
-        return _shown_of(faults(store, state, Verification.FULL, steps))
-
-
-def _shown_of(broken: Iterator[str]) -> tuple[list[str], int]:
-    first = list(islice(broken, SHOWN))
-    return first, len(first) + sum(1 for _ in broken)

@@ -79,7 +79,7 @@ IN_FLIGHT = Metric(
 MALFORMED = Metric("svc_http_requests_malformed", "counter", "Malformed requests, refused before routing.")
 CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.", is_summed=True)
 ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
-TURNED_AWAY = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
+REJECTED = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
 CLOSED = Metric(
     "svc_connections_closed",
     "counter",
@@ -91,22 +91,22 @@ CLOSED = Metric(
 
 STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.", is_summed=True)
 STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that were handed to a live stream.")
-STREAM_MISSED = Metric(
+STREAM_DROPPED = Metric(
     "svc_stream_events_missed",
     "counter",
     "Identifications dropped from a live stream because its viewer reads too slowly.",
 )
 
-WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
-CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",), is_summed=True)
-TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
-OVERLOADED = Metric(
+MAILBOX_DEPTH = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
+MAILBOX_CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",), is_summed=True)
+MAILBOX_ACCEPTED = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
+MAILBOX_REJECTED = Metric(
     "svc_mailbox_rejected",
     "counter",
     "Messages rejected because it was full: each is a 503.",
     ("mailbox",),
 )
-BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
+MAILBOX_BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
 MAILBOX_SECONDS = Metric(
     "svc_mailbox_wait_seconds", "histogram", "From when a message was handed over until it was read.", ("mailbox",)
 )
@@ -152,7 +152,7 @@ OLDEST_DUE_SECONDS = Metric(
     ("status",),
 )
 ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
-SENDING = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
+ATTEMPTS_IN_FLIGHT = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
 ENDPOINT_QUEUES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
 ATTEMPTS = Metric(
     "svc_webhook_attempts",
@@ -163,17 +163,17 @@ ATTEMPTS = Metric(
 ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
 ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
 
-DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
-STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
-SWEPT_AT = Metric(
+RETENTION_DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
+RETENTION_FAILURES = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
+RETENTION_LAST_SUCCESS = Metric(
     "svc_retention_last_success_timestamp_seconds",
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
-RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
-LOOP_LATE_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
-SILENT = Metric(
+ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
+EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
+WORKERS_SILENT = Metric(
     "svc_workers_silent", "gauge", "Workers whose counts are more than 5 seconds old: they are stuck, or start."
 )
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
@@ -297,7 +297,7 @@ class Metrics:
                     total = added(total, lasting(published.values) if is_silent else published.values)
         for name, values in total.items():
             yield BY_NAME[name], values.items()
-        yield SILENT, one(silent)
+        yield WORKERS_SILENT, one(silent)
         yield from self._here(now_ms)
         if stored is not None:
             yield from self._of_store(stored, now_ms)
@@ -315,8 +315,8 @@ class Metrics:
         yield from commit_samples(sources.store.statistics())
         yield from _attempts(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
-        yield RESTARTS, by(sources.restarts)
-        yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
+        yield ACTOR_RESTARTS, by(sources.restarts)
+        yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
 
     def _here(self, now_ms: int) -> Samples:
         """What is the same for all workers of this service."""
@@ -337,7 +337,7 @@ class Metrics:
         yield from space_samples(sources.store.statistics(), space)
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
-        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
 
 
 def table_of(samples: Samples) -> SampleTable:
@@ -366,7 +366,7 @@ class _OneFamily(Collector):
 def _streams(live: LiveStatistics) -> Samples:
     yield STREAMS, one(live.open)
     yield STREAMED, one(live.sent)
-    yield STREAM_MISSED, one(live.missed)
+    yield STREAM_DROPPED, one(live.missed)
 
 
 def _traffic(traffic: TrafficStatistics) -> Samples:
@@ -379,7 +379,7 @@ def _edge(edge: EdgeStatistics) -> Samples:
     yield MALFORMED, one(edge.requests_malformed)
     yield CONNECTIONS, one(edge.connections_open)
     yield ACCEPTED, one(edge.connections_accepted)
-    yield TURNED_AWAY, one(edge.connections_refused)
+    yield REJECTED, one(edge.connections_refused)
     closed = {
         "evicted": edge.connections_evicted,
         "idle": edge.connections_closed_idle,
@@ -390,11 +390,11 @@ def _edge(edge: EdgeStatistics) -> Samples:
 
 
 def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Samples:
-    yield WAITING, [((name,), box.waiting) for name, box in mailboxes.items()]
-    yield CAPACITY, [((name,), box.capacity) for name, box in mailboxes.items()]
-    yield TAKEN_IN, [((name,), box.accepted) for name, box in mailboxes.items()]
-    yield OVERLOADED, [((name,), box.refused) for name, box in mailboxes.items()]
-    yield BATCHES, [((name,), box.batches) for name, box in mailboxes.items()]
+    yield MAILBOX_DEPTH, [((name,), box.waiting) for name, box in mailboxes.items()]
+    yield MAILBOX_CAPACITY, [((name,), box.capacity) for name, box in mailboxes.items()]
+    yield MAILBOX_ACCEPTED, [((name,), box.accepted) for name, box in mailboxes.items()]
+    yield MAILBOX_REJECTED, [((name,), box.refused) for name, box in mailboxes.items()]
+    yield MAILBOX_BATCHES, [((name,), box.batches) for name, box in mailboxes.items()]
     yield MAILBOX_SECONDS, [((name,), box.waits_s) for name, box in mailboxes.items()]
 
 
@@ -413,7 +413,7 @@ def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_m
     since_ms = {status: census.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield SENDING, one(outbox.in_flight)
+    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
     yield ENDPOINT_QUEUES, one(outbox.queues)
 
 
@@ -424,8 +424,8 @@ def _attempts(outbox: OutboxStatistics) -> Samples:
 
 
 def _retention(retention: RetentionStatistics) -> Samples:
-    yield DELETED, by(retention.deleted)
-    yield STEPS_FAILED, by(retention.failed)
+    yield RETENTION_DELETED, by(retention.deleted)
+    yield RETENTION_FAILURES, by(retention.failed)
 
 
 def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:

@@ -122,7 +122,7 @@ class Service:
         process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
         how often each was replaced. Raises `ConfigError`.
         """
-        config, buckets = share(config, seat.workers), buckets or MemoryBuckets()
+        config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
@@ -239,7 +239,7 @@ class Service:
                 nursery.start_soon(self._loop_watch.run)
                 if not self._shares_metrics:
                     nursery.start_soon(self._serve_metrics, metrics)
-            nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
+            nursery.start_soon(self._limit_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
@@ -298,7 +298,7 @@ class Service:
         refuse = partial(edge_refusal, self._world)
         await serve(Scrape(self.metrics.expose), listeners, limits, refuse=refuse, shutdown=trio.Event())
 
-    async def _bound_the_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
+    async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()
         scope.deadline = trio.current_time() + self._config.drain_limit_s + DRAIN_MARGIN_S
 
@@ -335,7 +335,7 @@ def _describe(config: Config) -> Describe | None:
     return details if config.log_format == "console" else None
 
 
-def share(config: Config, workers: int) -> Config:
+def divide_limits(config: Config, workers: int) -> Config:
     """The settings of one of so many workers: what bounds the memory of all of them is divided."""
     return msgspec.structs.replace(
         config,

@@ -11,8 +11,8 @@ COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
 REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
 COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
-STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
-GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
+WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
+BATCH_SIZE = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
 FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
 USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
 HELD_BYTES = Metric(
@@ -44,8 +44,8 @@ def commit_samples(store: StoreStatistics) -> Samples:
     yield JOBS, one(store.jobs)
     yield REPEATED, one(store.repeated)
     yield COMMIT_SECONDS, one(store.commits_s)
-    yield STORE_WAIT_SECONDS, one(store.waits_s)
-    yield GROUP_JOBS, one(store.groups)
+    yield WAIT_SECONDS, one(store.waits_s)
+    yield BATCH_SIZE, one(store.groups)
 
 
 def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:

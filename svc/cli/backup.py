@@ -150,17 +150,17 @@ def _follow(
         raise DirectoryError(f"{directory} holds no data of this service")
     with files.exclusive(directory / "follower.lock", f"{directory} is being followed by another process"):
         while True:
-            because = _begin_anew_where_needed(directory, folder, limit_bytes)
+            because = _new_timeline_where_needed(directory, folder, limit_bytes)
             if because is not None:
                 log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
                 taken = take(QUIET)
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
-            if not _copy(directory, folder, begun=because is not None):
+            if not _copy(directory, folder, is_new=because is not None):
                 return
             log.error("the operation log is gone: what is committed now is in no backup until the next snapshot")
 
 
-def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
+def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
     """Why following had to begin again; `None` = it goes on where it was."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
@@ -173,12 +173,12 @@ def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) ->
     return resumed.because
 
 
-def _copy(directory: Path, folder: Path, *, begun: bool) -> bool:
+def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
     """Copy until a signal, `False`, or until this timeline has ended, `True`."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if isinstance(resumed, NotResumed):
-            if begun:
+            if is_new:
                 raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
             return True
         log.info("following", folder=str(folder), copied=resumed.writer.copied)

@@ -27,7 +27,7 @@ from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
 from svc.domain.timestamps import utc
 from svc.network_data.folder import Entry
-from svc.network_data.kept import sole_writer
+from svc.network_data.kept import locked_folder
 from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
 from svc.world import World
@@ -156,7 +156,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     if folder is None:
         raise no_directory()
     origin = origin_of(place, lambda: _tls(ca_file))
-    with sole_writer(folder):
+    with locked_folder(folder):
         sources = wanted(folder, config.network_sources, origin)
         now = utc(World.real().now_ms())
         outcomes = list(update(folder, sources, origin, now))

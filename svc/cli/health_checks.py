@@ -49,8 +49,8 @@ from svc.world import World, elapsed_s
 
 Status = Literal["ok", "warning", "problem"]
 
-LITTLE_BYTES = 1 << 30
-LEAST_BYTES = 128 << 20
+LOW_BYTES = 1 << 30
+CRITICAL_BYTES = 128 << 20
 """Free space at which a disk is short, and at which nothing can be relied on."""
 EXPIRES_SOON = timedelta(days=14)
 FULL_SHARE = 0.8
@@ -248,16 +248,16 @@ def kernel_clock_is_synchronized() -> bool:
 
 
 def disk(examined: Examined) -> Finding:
-    """Free space of the disk: a warning below `LITTLE_BYTES`, a problem below `LEAST_BYTES`."""
+    """Free space of the disk: a warning below `LOW_BYTES`, a problem below `CRITICAL_BYTES`."""
     folder = next(
         path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
     )
     usage = shutil.disk_usage(folder)
     says = f"{_size(usage.free)} of {_size(usage.total)} free"
     do = "free some space, or move the data directory to a larger disk"
-    if usage.free < LEAST_BYTES:
+    if usage.free < CRITICAL_BYTES:
         return _problem(says, do)
-    return _warning(says, do) if usage.free < LITTLE_BYTES else _ok(says)
+    return _warning(says, do) if usage.free < LOW_BYTES else _ok(says)
 
 
 def tls(examined: Examined) -> Finding:

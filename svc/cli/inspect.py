@@ -26,8 +26,8 @@ from svc.cli.output import (
     readable,
     settings,
     show,
+    show_json,
     show_table,
-    still_json,
     store_option,
 )
 from svc.domain.bodies import named
@@ -254,7 +254,10 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     for count, row in enumerate(found, start=1):
         corrupt += row.problem is not None
         words = shown(row, payload=payload)
-        click.echo(still_json(msgspec.json.encode(words).decode()) if as_json else _text(words, is_first=count == 1))
+        if as_json:
+            show_json(words)
+        else:
+            click.echo(_text(words, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if corrupt:

@@ -111,11 +111,13 @@ async def _serve(
     connect = partial(Wire.connect, url)
     lease, shares = Lease(KEEPER, name), ShareLeases(name)
 
-    def luck() -> float:
+    def jitter() -> float:
         return world.entropy(1)[0] / 255
 
-    node = Node(connect, name, [lease], luck, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms))
-    notices = Notices(connect, luck, lambda: node.living > 1)
+    node = Node(
+        connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms)
+    )
+    notices = Notices(connect, jitter, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
         sources = NodeSources(node.statistics, notices.statistics, store.exchanges)

@@ -171,20 +171,20 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
 def show_json(value: Any) -> None:
     """Print a value, or JSON that is encoded already, as one line of JSON that moves no cursor."""
     encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
-    click.echo(still_json(encoded.decode()))
+    click.echo(terminal_safe_json(encoded.decode()))
 
 
-def still_json(text: str) -> str:
+def terminal_safe_json(text: str) -> str:
     """The same JSON with every character escaped that could move the cursor of a terminal, or turn its text around."""
     return _UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def standard_output() -> Callable[[bytes], Any]:
-    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `still_json`."""
+    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `terminal_safe_json`."""
     out = sys.stdout.buffer
     if not sys.stdout.isatty():
         return out.write
-    return lambda content: out.write(still_json(content.decode()).encode())
+    return lambda content: out.write(terminal_safe_json(content.decode()).encode())
 
 
 def readable(value: Any) -> str:

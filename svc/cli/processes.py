@@ -20,7 +20,7 @@ from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
 from svc.cli.reload import ReadConfig, Reload
-from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
+from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config
 from svc.domain.errors import OperatorError
 from svc.domain.useragent import load_patterns
@@ -63,7 +63,7 @@ def serve_directory(
     load_patterns()
     world = World.real()
     wait_s = config.takeover_wait_s
-    with alone_in(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
+    with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
         with (
             opened_to_serve(directory, config, world, create=init) as found,

@@ -212,15 +212,19 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
         try:
             trio.run(partial(_replay, service, config.region, clock, organization, source, run))
         except BaseExceptionGroup as errors:
-            raise _sole(errors) from None
+            raise _single_error(errors) from None
 
 
-def _sole(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def _single_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
     if len(errors.exceptions) != 1:
         return errors
     error = errors.exceptions[0]
-    return _sole(cast("BaseExceptionGroup[BaseException]", error)) if isinstance(error, BaseExceptionGroup) else error
+    return (
+        _single_error(cast("BaseExceptionGroup[BaseException]", error))
+        if isinstance(error, BaseExceptionGroup)
+        else error
+    )
 
 
 def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:

@@ -36,7 +36,7 @@ class FolderError(OperatorError):
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Generator[None]:
+def locked_folder(folder: Path) -> Generator[None]:
     """Hold the folder, which is made where it is missing. Raises `FolderError` where it cannot be written to, or
     another command is changing it.
     """

@@ -49,7 +49,6 @@ def development_keys(
     `origins` are added to those of the public key. Raises `CommandError` for one that is no origin.
     """
     added = read_origins(origins)
-    path = directory / FILE
     kept = read_keys(directory)
     secrets: dict[str, str] = {}
     for kind, fields in _KINDS.items():
@@ -62,7 +61,8 @@ def development_keys(
         secrets[kind] = known
     development = DevelopmentKeys(**secrets)
     if development != kept:
-        _write(path, development)
+        content = msgspec.json.format(msgspec.json.encode(development), indent=2)
+        durable_files.replace(directory / FILE, content + b"\n")
     _allow(found, world, development.public, added)
     return development
 
@@ -73,10 +73,6 @@ def read_keys(directory: Path) -> DevelopmentKeys:
         return msgspec.json.decode((directory / FILE).read_bytes(), type=DevelopmentKeys)
     except (FileNotFoundError, msgspec.DecodeError):
         return DevelopmentKeys()
-
-
-def _write(path: Path, development: DevelopmentKeys) -> None:
-    durable_files.replace(path, msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
 
 
 def _is_usable(found: Opened, world: World, secret: str, kind: str, organization: int, region: str) -> bool:

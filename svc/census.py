@@ -33,15 +33,17 @@ class Census(NamedTuple):
 
 
 async def take_census(store: Store, now_ms: int) -> Census:
-    """Count every webhook endpoint. Reads some at a time, with checkpoints in between."""
+    """Webhook endpoints by status, and when the oldest due delivery of each status fell due. All times are Unix
+    milliseconds. Reads some endpoints at a time, each time in a snapshot of its own, with checkpoints in between.
+    """
     census, after = Census(Counter(), {}), EndpointKey(0, 0)
     while True:
         found = await store.query(partial(endpoint_overviews, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
-        for standing in found:
-            census.endpoints[standing.status] += 1
-            if standing.due_ms is not None:
-                oldest = census.oldest_due_ms.get(standing.sent_to_as, standing.due_ms)
-                census.oldest_due_ms[standing.sent_to_as] = min(oldest, standing.due_ms)
+        for endpoint in found:
+            census.endpoints[endpoint.status] += 1
+            if endpoint.due_ms is not None:
+                oldest = census.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
+                census.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
         if len(found) < ENDPOINTS_A_STEP:
             return census
         after = found[-1].queue

@@ -37,14 +37,25 @@ from svc.domain.history import LOOKALIKES
 from svc.domain.quotas import Quotas
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.records import EndpointStatus
-from svc.figures import Figures, FigureTable, LeftFigures, Metric, Value, added, by, one, pack_figures, read_figures
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
-from svc.node_metrics import NODE_METRICS, NodeSources, node_figures
+from svc.metric_samples import (
+    Metric,
+    PublishedSamples,
+    Samples,
+    SampleTable,
+    Value,
+    added,
+    by,
+    one,
+    pack_samples,
+    read_samples,
+)
+from svc.node_metrics import NODE_METRICS, NodeSources, node_samples
 from svc.seat import Seat
 from svc.siblings.counts import Counts
 from svc.store.store import Store, StoreSpace
-from svc.store_metrics import STORE_METRICS, commit_figures, holding_figures, space_figures
+from svc.store_metrics import STORE_METRICS, commit_samples, holding_samples, space_samples
 from svc.world import World
 
 log = structlog.get_logger()
@@ -68,7 +79,7 @@ IN_FLIGHT = Metric(
 MALFORMED = Metric("svc_http_requests_malformed", "counter", "Malformed requests, refused before routing.")
 CONNECTIONS = Metric("svc_connections_open", "gauge", "Client connections, idle ones included.", is_summed=True)
 ACCEPTED = Metric("svc_connections_accepted", "counter", "Client connections taken in.")
-TURNED_AWAY = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
+REJECTED = Metric("svc_connections_rejected", "counter", "Client connections closed at once: `max_connections`.")
 CLOSED = Metric(
     "svc_connections_closed",
     "counter",
@@ -80,22 +91,22 @@ CLOSED = Metric(
 
 STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.", is_summed=True)
 STREAMED = Metric("svc_stream_events_sent", "counter", "Identifications that were handed to a live stream.")
-STREAM_MISSED = Metric(
+STREAM_DROPPED = Metric(
     "svc_stream_events_missed",
     "counter",
     "Identifications dropped from a live stream because its viewer reads too slowly.",
 )
 
-WAITING = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
-CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",), is_summed=True)
-TAKEN_IN = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
-OVERLOADED = Metric(
+MAILBOX_DEPTH = Metric("svc_mailbox_depth", "gauge", "Messages in a stage's mailbox.", ("mailbox",), is_summed=True)
+MAILBOX_CAPACITY = Metric("svc_mailbox_capacity", "gauge", "Messages that it holds.", ("mailbox",), is_summed=True)
+MAILBOX_ACCEPTED = Metric("svc_mailbox_accepted", "counter", "Messages that it took.", ("mailbox",))
+MAILBOX_REJECTED = Metric(
     "svc_mailbox_rejected",
     "counter",
     "Messages rejected because it was full: each is a 503.",
     ("mailbox",),
 )
-BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
+MAILBOX_BATCHES = Metric("svc_mailbox_batches", "counter", "Times that its reader took what was there.", ("mailbox",))
 MAILBOX_SECONDS = Metric(
     "svc_mailbox_wait_seconds", "histogram", "From when a message was handed over until it was read.", ("mailbox",)
 )
@@ -141,7 +152,7 @@ OLDEST_DUE_SECONDS = Metric(
     ("status",),
 )
 ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
-SENDING = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
+ATTEMPTS_IN_FLIGHT = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
 ENDPOINT_QUEUES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
 ATTEMPTS = Metric(
     "svc_webhook_attempts",
@@ -152,17 +163,17 @@ ATTEMPTS = Metric(
 ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
 ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
 
-DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
-STEPS_FAILED = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
-SWEPT_AT = Metric(
+RETENTION_DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
+RETENTION_FAILURES = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
+RETENTION_LAST_SUCCESS = Metric(
     "svc_retention_last_success_timestamp_seconds",
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
-RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
-LOOP_LATE_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
-SILENT = Metric(
+ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
+EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
+WORKERS_SILENT = Metric(
     "svc_workers_silent", "gauge", "Workers whose counts are more than 5 seconds old: they are stuck, or start."
 )
 BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
@@ -178,9 +189,9 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
-LEAVE_S = 0.25
-"""Between two times that a worker leaves its counts: what another shows of them is so old at most, and what the death
-of a worker loses of them is from so short a time."""
+PUBLISH_INTERVAL_S = 0.25
+"""How often a worker publishes its counts: what another shows of them is so old at most, and what the death of a worker
+loses of them is from so short a time."""
 SILENT_MS = 5_000
 
 
@@ -228,26 +239,26 @@ class Metrics:
         self._process = ProcessCollector(registry=None)
         self._seat = seat
         self._counts = counts
-        before = None if counts is None else read_figures(counts.read(seat.index))
+        before = None if counts is None else read_samples(counts.read(seat.index))
         self._before = {} if before is None else lasting(before.values)
         """What the workers before this one at its seat have counted."""
 
     async def run(self) -> None:
-        """Until cancelled: leave this worker's counts for the one that answers for all."""
+        """Until cancelled: publish this worker's counts every `PUBLISH_INTERVAL_S`. Does nothing with one worker."""
         if self._counts is None:
             await trio.sleep_forever()
         while True:
-            self.leave()
-            await trio.sleep(LEAVE_S)
+            self.publish()
+            await trio.sleep(PUBLISH_INTERVAL_S)
 
-    def leave(self) -> None:
+    def publish(self) -> None:
         """Write this worker's counts, and those of its predecessors, where the other workers read them. Does nothing
         with one worker; logs an error where they are larger than their place.
         """
         if self._counts is None:
             return
         mine = added(self._before, table_of(self._own()))
-        if not self._counts.write(self._seat.index, pack_figures(LeftFigures(self._sources.world.now_ms(), mine))):
+        if not self._counts.write(self._seat.index, pack_samples(PublishedSamples(self._sources.world.now_ms(), mine))):
             log.error("the counts of this worker are too many to be shared")
 
     async def expose(self) -> bytes:
@@ -256,7 +267,7 @@ class Metrics:
         """
         written: list[bytes] = []
         for family in self._families(await self._stored()):
-            written.append(generate_latest(_Alone(family)))
+            written.append(generate_latest(_OneFamily(family)))
             await trio.lowlevel.checkpoint()
         return b"".join(written)
 
@@ -270,27 +281,28 @@ class Metrics:
         return Stored(census, await largest_holdings(store), await store.measured())
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
-        for metric, values in self._figures(stored):
+        for metric, values in self._samples(stored):
             yield _family(metric, values)
         yield from self._process.collect()
 
-    def _figures(self, stored: Stored | None) -> Figures:
+    def _samples(self, stored: Stored | None) -> Samples:
         total = added(self._before, table_of(self._own()))
         now_ms, silent = self._sources.world.now_ms(), 0
         for index in range(self._seat.workers):
             if self._counts is not None and index != self._seat.index:
-                left = read_figures(self._counts.read(index))
-                silent += left is None or now_ms - left.at_ms > SILENT_MS
-                if left is not None:
-                    total = added(total, lasting(left.values) if now_ms - left.at_ms > SILENT_MS else left.values)
+                published = read_samples(self._counts.read(index))
+                silent += published is None or now_ms - published.at_ms > SILENT_MS
+                if published is not None:
+                    is_silent = now_ms - published.at_ms > SILENT_MS
+                    total = added(total, lasting(published.values) if is_silent else published.values)
         for name, values in total.items():
             yield BY_NAME[name], values.items()
-        yield SILENT, one(silent)
+        yield WORKERS_SILENT, one(silent)
         yield from self._here(now_ms)
         if stored is not None:
             yield from self._of_store(stored, now_ms)
 
-    def _own(self) -> Figures:
+    def _own(self) -> Samples:
         """What this worker counts."""
         sources = self._sources
         yield from _traffic(sources.traffic.statistics())
@@ -300,13 +312,13 @@ class Metrics:
             yield from _edge(edge)
         yield from _mailboxes(sources.pipeline.statistics())
         yield from _identifications(sources.pipeline.counters.statistics())
-        yield from commit_figures(sources.store.statistics())
+        yield from commit_samples(sources.store.statistics())
         yield from _attempts(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
-        yield RESTARTS, by(sources.restarts)
-        yield LOOP_LATE_SECONDS, one(sources.loop.statistics())
+        yield ACTOR_RESTARTS, by(sources.restarts)
+        yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
 
-    def _here(self, now_ms: int) -> Figures:
+    def _here(self, now_ms: int) -> Samples:
         """What is the same for all workers of this service."""
         sources = self._sources
         state = sources.network_data()
@@ -314,32 +326,34 @@ class Metrics:
         today = utc(now_ms).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
-        yield from node_figures(sources.node)
+        yield from node_samples(sources.node)
         yield WORKER_RESTARTS, by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield BUILD, [((svc.__version__,), 1)]
 
-    def _of_store(self, stored: Stored, now_ms: int) -> Figures:
+    def _of_store(self, stored: Stored, now_ms: int) -> Samples:
         """What is the keeper's to say, for all that use the store."""
         sources = self._sources
         space = stored.space
-        yield from space_figures(sources.store.statistics(), space)
-        yield from holding_figures(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
+        yield from space_samples(sources.store.statistics(), space)
+        yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
-        yield SWEPT_AT, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
 
 
-def table_of(figures: Figures) -> FigureTable:
+def table_of(samples: Samples) -> SampleTable:
     """Metric name -> labels -> value, of counters, histograms and those gauges that are added over all workers."""
-    summed = ((metric, values) for metric, values in figures if metric.kind != "gauge" or metric.is_summed)
+    summed = ((metric, values) for metric, values in samples if metric.kind != "gauge" or metric.is_summed)
     return {metric.name: dict(values) for metric, values in summed}
 
 
-def lasting(table: FigureTable) -> FigureTable:
-    """What outlasts the worker that counted it: no gauges."""
+def lasting(table: SampleTable) -> SampleTable:
+    """The samples of a table that stay true when the worker that counted them has died: counters and histograms, no
+    gauges. `table` is by names of metrics that there are.
+    """
     return {name: values for name, values in table.items() if BY_NAME[name].kind != "gauge"}
 
 
-class _Alone(Collector):
+class _OneFamily(Collector):
     """One metric, as prometheus-client wants what it writes."""
 
     def __init__(self, family: Family) -> None:
@@ -349,23 +363,23 @@ class _Alone(Collector):
         return (self._family,)
 
 
-def _streams(live: LiveStatistics) -> Figures:
+def _streams(live: LiveStatistics) -> Samples:
     yield STREAMS, one(live.open)
     yield STREAMED, one(live.sent)
-    yield STREAM_MISSED, one(live.missed)
+    yield STREAM_DROPPED, one(live.missed)
 
 
-def _traffic(traffic: TrafficStatistics) -> Figures:
+def _traffic(traffic: TrafficStatistics) -> Samples:
     yield REQUESTS, traffic.requests.items()
     yield REQUEST_SECONDS, by(traffic.requests_s)
     yield IN_FLIGHT, one(traffic.in_flight)
 
 
-def _edge(edge: EdgeStatistics) -> Figures:
+def _edge(edge: EdgeStatistics) -> Samples:
     yield MALFORMED, one(edge.requests_malformed)
     yield CONNECTIONS, one(edge.connections_open)
     yield ACCEPTED, one(edge.connections_accepted)
-    yield TURNED_AWAY, one(edge.connections_refused)
+    yield REJECTED, one(edge.connections_refused)
     closed = {
         "evicted": edge.connections_evicted,
         "idle": edge.connections_closed_idle,
@@ -375,16 +389,16 @@ def _edge(edge: EdgeStatistics) -> Figures:
     yield CLOSED, by(closed)
 
 
-def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Figures:
-    yield WAITING, [((name,), box.waiting) for name, box in mailboxes.items()]
-    yield CAPACITY, [((name,), box.capacity) for name, box in mailboxes.items()]
-    yield TAKEN_IN, [((name,), box.accepted) for name, box in mailboxes.items()]
-    yield OVERLOADED, [((name,), box.refused) for name, box in mailboxes.items()]
-    yield BATCHES, [((name,), box.batches) for name, box in mailboxes.items()]
+def _mailboxes(mailboxes: dict[str, MailboxStatistics]) -> Samples:
+    yield MAILBOX_DEPTH, [((name,), box.waiting) for name, box in mailboxes.items()]
+    yield MAILBOX_CAPACITY, [((name,), box.capacity) for name, box in mailboxes.items()]
+    yield MAILBOX_ACCEPTED, [((name,), box.accepted) for name, box in mailboxes.items()]
+    yield MAILBOX_REJECTED, [((name,), box.refused) for name, box in mailboxes.items()]
+    yield MAILBOX_BATCHES, [((name,), box.batches) for name, box in mailboxes.items()]
     yield MAILBOX_SECONDS, [((name,), box.waits_s) for name, box in mailboxes.items()]
 
 
-def _identifications(counters: IdentificationStatistics) -> Figures:
+def _identifications(counters: IdentificationStatistics) -> Samples:
     yield IDENTIFICATIONS, counters.matched.items()
     yield QUOTA_REACHED, by(counters.quotas)
     yield DUPLICATES, one(counters.duplicates)
@@ -394,24 +408,24 @@ def _identifications(counters: IdentificationStatistics) -> Figures:
     yield LOOKUPS, counters.networks.items()
 
 
-def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Figures:
+def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Samples:
     yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
     since_ms = {status: census.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
     yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield SENDING, one(outbox.in_flight)
+    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
     yield ENDPOINT_QUEUES, one(outbox.queues)
 
 
-def _attempts(outbox: OutboxStatistics) -> Figures:
+def _attempts(outbox: OutboxStatistics) -> Samples:
     yield ATTEMPTS, by(outbox.attempts)
     yield ATTEMPT_ERRORS, by(outbox.errors)
     yield ATTEMPT_SECONDS, one(outbox.attempts_s)
 
 
-def _retention(retention: RetentionStatistics) -> Figures:
-    yield DELETED, by(retention.deleted)
-    yield STEPS_FAILED, by(retention.failed)
+def _retention(retention: RetentionStatistics) -> Samples:
+    yield RETENTION_DELETED, by(retention.deleted)
+    yield RETENTION_FAILURES, by(retention.failed)
 
 
 def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Value]]) -> Family:

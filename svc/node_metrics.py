@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from svc.figures import Figures, Metric, by, one
+from svc.metric_samples import Metric, Samples, by, one
 from svc.store.postgresql.statistics import NodeStatistics, NoticeStatistics, PostgresqlStatistics
 
 NODES = Metric("svc_nodes", "gauge", "Nodes that serve the database, as this one last counted them; 0 with LMDB.")
@@ -15,7 +15,7 @@ SHARES = Metric(
     "gauge",
     "Shares of all endpoints to which this node sends webhooks: 64 over all nodes.",
 )
-BEATS = Metric("svc_node_heartbeats", "counter", "Heartbeats: `answered`, `failed`.", ("result",))
+HEARTBEATS = Metric("svc_node_heartbeats", "counter", "Heartbeats: `answered`, `failed`.", ("result",))
 CLOCK = Metric(
     "svc_node_clock_offset_seconds",
     "gauge",
@@ -37,7 +37,7 @@ RUNS = Metric(
     "svc_database_job_runs", "counter", "Runs of changes: more than changes where rows had to be fetched late."
 )
 QUERIES = Metric("svc_database_queries", "counter", "Reads of the database, each of one or more round trips.")
-AGAIN = Metric(
+RETRIES = Metric(
     "svc_database_retries",
     "counter",
     "What began again: `conflict` (or a lost connection), `unfenced` (rows of another organization were touched), "
@@ -64,14 +64,14 @@ _NOTHING = NodeSources(
 )
 
 
-def node_figures(sources: NodeSources | None) -> Figures:
-    """All of these metrics, in this order."""
+def node_samples(sources: NodeSources | None) -> Samples:
+    """The samples of all `NODE_METRICS`, in their order; zeros for `None`, a service without a database."""
     sources = sources or _NOTHING
     node, notices = sources.node(), sources.notices()
     yield NODES, one(node.living)
     yield LEASES, one(node.leases_held)
     yield SHARES, one(node.shares_held)
-    yield BEATS, by({"answered": node.beats, "failed": node.beats_failed})
+    yield HEARTBEATS, by({"answered": node.beats, "failed": node.beats_failed})
     yield CLOCK, one(node.clock_offset_s)
     yield NOTICES, by({"sent": notices.sent, "received": notices.received, "dropped": notices.dropped})
     yield LISTENING, one(float(notices.listening))
@@ -80,5 +80,5 @@ def node_figures(sources: NodeSources | None) -> Figures:
     yield ROUND_TRIPS, by({"groups": done.round_trips, "queries": done.query_round_trips})
     yield RUNS, one(done.runs)
     yield QUERIES, one(done.queries)
-    yield AGAIN, by({"conflict": done.retries, "unfenced": done.unfenced, "uncertain": done.uncertain})
+    yield RETRIES, by({"conflict": done.retries, "unfenced": done.unfenced, "uncertain": done.uncertain})
     yield WAITING, one(done.waiting)

@@ -54,7 +54,7 @@ class Board:
         self._restarts = memory[8 * workers :].cast("Q")
 
     def mark_serving(self, index: int) -> None:
-        """Note that a worker serves from now on; for the worker."""
+        """Note that the worker of this index serves from now on; called by the worker itself."""
         self._serving_since[index] = elapsed_s()
 
     def restarts(self) -> list[int]:
@@ -108,7 +108,7 @@ class Parent:
                         return Seat(worker.index, len(self._workers))
             for number in self._wait_for_signals():
                 self._handle(signal.Signals(number))
-            self._bury()
+            self._reap()
             if self._is_stopping and all(worker.pid is None for worker in self._workers):
                 return 0 if self._clean else 1
             if self._kill_at_s is not None and elapsed_s() >= self._kill_at_s:
@@ -168,7 +168,7 @@ class Parent:
             if worker.pid is not None:
                 os.kill(worker.pid, number)  # not reaped yet, so that the pid is nobody else's
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         """Reap every process that has ended: as pid 1 of a container also those that are no workers."""
         while True:
             try:
@@ -179,9 +179,9 @@ class Parent:
                 return
             for worker in self._workers:
                 if worker.pid == pid:
-                    self._bury_worker(worker, os.waitstatus_to_exitcode(status))
+                    self._reap_worker(worker, os.waitstatus_to_exitcode(status))
 
-    def _bury_worker(self, worker: _Worker, code: int) -> None:
+    def _reap_worker(self, worker: _Worker, code: int) -> None:
         pid, worker.pid = worker.pid, None
         cause: dict[str, Any] = {"status": code} if code >= 0 else {"signal": signal.strsignal(-code)}
         served_s = self.board.note_death(worker.index, replaced=not self._is_stopping)

@@ -32,13 +32,13 @@ from svc.siblings.messages import (
     WorkerViewers,
 )
 
-STANDING_S = 5.0
+ANNOUNCE_INTERVAL_S = 5.0
 """Between two messages about this worker's viewers, beside those about each change."""
-FORGOTTEN_S = 3 * STANDING_S
+EXPIRY_S = 3 * ANNOUNCE_INTERVAL_S
 """The viewers of a worker that was silent for so long are gone with it."""
 
 
-class _Heard(NamedTuple):
+class _WorkerState(NamedTuple):
     """What another worker last said of itself."""
 
     at_s: float
@@ -53,9 +53,9 @@ class Relay:
         self._outbox = outbox
         self._refusals = refusals
         self._live = live
-        live.on_change = self._say_standing
+        live.on_change = self._announce_viewers
         live.elsewhere = self.viewers_elsewhere
-        self._others: dict[int, _Heard] = {}
+        self._others: dict[int, _WorkerState] = {}
 
     def keep(self) -> None:
         """Do from now on what only the keeper does. To be called with its lock or lease alone."""
@@ -66,7 +66,7 @@ class Relay:
         self._siblings.resign()
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
-        """A commit has made something due in these queues."""
+        """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
         by_share: dict[int, list[EndpointKey]] = {}
         for queue in queues:
             by_share.setdefault(self._siblings.share_of(queue), []).append(queue)
@@ -77,7 +77,7 @@ class Relay:
                 self._siblings.to_sender(share, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
-        """A commit has removed an endpoint."""
+        """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
         share = self._siblings.share_of(queue)
         if self._siblings.sends(share):
             self._outbox.removed(queue)
@@ -94,8 +94,8 @@ class Relay:
     def identified(self, number: int, request_id: UUID, event: Event) -> None:
         """Show a committed identification to the viewers of all workers."""
         self._live.publish(number, request_id, event)
-        for worker, heard in self._others.items():
-            if (number, event.environment) in heard.viewers:
+        for worker, state in self._others.items():
+            if (number, event.environment) in state.viewers:
                 self._siblings.to_worker(worker, IdentifiedMessage(number, request_id, event))
 
     def ended(self, credential: bytes) -> None:
@@ -106,24 +106,26 @@ class Relay:
     def viewers_elsewhere(self, number: int) -> int:
         """Viewers of an organization that other workers have, as far as this one knows."""
         return sum(
-            count for heard in self._others.values() for place, count in heard.viewers.items() if place[0] == number
+            count for state in self._others.values() for place, count in state.viewers.items() if place[0] == number
         )
 
     async def run(self) -> None:
-        """Until cancelled: handle what comes, and say now and then how this worker stands."""
+        """Until cancelled: handle what comes, and announce this worker's viewers every `ANNOUNCE_INTERVAL_S`."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._siblings.run, self.handle)
-            self._say_standing(is_new=True)
+            self._announce_viewers(is_new=True)
             while True:
-                await trio.sleep(STANDING_S)
-                self._say_standing()
+                await trio.sleep(ANNOUNCE_INTERVAL_S)
+                self._announce_viewers()
                 now_s = trio.current_time()
                 self._others = {
-                    worker: heard for worker, heard in self._others.items() if now_s - heard.at_s < FORGOTTEN_S
+                    worker: state for worker, state in self._others.items() if now_s - state.at_s < EXPIRY_S
                 }
 
     async def handle(self, message: Message) -> None:
-        """Do what a message from another process asks for."""
+        """Do what a message from another process asks for; one for the keeper, or for the sender of a share, that has
+        come to a worker which is neither any more is passed on.
+        """
         match message:
             case Due(queues):
                 self.due(queues)
@@ -139,14 +141,14 @@ class Relay:
                 await self._live.look()
                 self._outbox.poll()  # which does nothing where it does not run
             case WorkerViewers():
-                self._hear(message)
+                self._note_viewers(message)
 
-    def _hear(self, standing: WorkerViewers) -> None:
-        self._others[standing.worker] = _Heard(trio.current_time(), dict(standing.viewers))
-        if standing.is_new:
-            self._say_standing()
+    def _note_viewers(self, message: WorkerViewers) -> None:
+        self._others[message.worker] = _WorkerState(trio.current_time(), dict(message.viewers))
+        if message.is_new:
+            self._announce_viewers()
 
-    def _say_standing(self, *, is_new: bool = False) -> None:
+    def _announce_viewers(self, *, is_new: bool = False) -> None:
         if self._siblings.index is None:
             return
         viewers = tuple(self._live.places().items())

@@ -122,7 +122,7 @@ class Service:
         process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
         how often each was replaced. Raises `ConfigError`.
         """
-        config, buckets = share(config, seat.workers), buckets or MemoryBuckets()
+        config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
@@ -189,7 +189,7 @@ class Service:
             is_behind=self.outbox.is_behind,
             secrets_key=secrets_key(pepper),
             cursors_key=cursors_key(pepper),
-            check_target=partial(check_target, resolver=resolver, reach=webhook_reach(self._config, self._world)),
+            check_target=partial(check_target, resolver=resolver, reach=webhook_targets(self._config, self._world)),
         )
 
     def _sources(self) -> Sources:
@@ -239,7 +239,7 @@ class Service:
                 nursery.start_soon(self._loop_watch.run)
                 if not self._shares_metrics:
                     nursery.start_soon(self._serve_metrics, metrics)
-            nursery.start_soon(self._bound_the_drain, shutdown, nursery.cancel_scope)
+            nursery.start_soon(self._limit_drain, shutdown, nursery.cancel_scope)
             async with trio.open_nursery() as pipeline:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
@@ -253,7 +253,7 @@ class Service:
                     task_status.started(edge)
                 self.pipeline.admission.close()
             await self.outbox.drain()
-            self.metrics.leave()
+            self.metrics.publish()
             nursery.cancel_scope.cancel()
         await self._receivers.aclose()
 
@@ -284,7 +284,7 @@ class Service:
         """Those of the keeper alone."""
         config, store, world = self._config, self._kept_store, self._world
         return {
-            "upkeep": partial(maintenance.run, store),
+            "maintenance": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
             "indexer": partial(indexer.run, store, world),
@@ -298,7 +298,7 @@ class Service:
         refuse = partial(edge_refusal, self._world)
         await serve(Scrape(self.metrics.expose), listeners, limits, refuse=refuse, shutdown=trio.Event())
 
-    async def _bound_the_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
+    async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()
         scope.deadline = trio.current_time() + self._config.drain_limit_s + DRAIN_MARGIN_S
 
@@ -335,7 +335,7 @@ def _describe(config: Config) -> Describe | None:
     return details if config.log_format == "console" else None
 
 
-def share(config: Config, workers: int) -> Config:
+def divide_limits(config: Config, workers: int) -> Config:
     """The settings of one of so many workers: what bounds the memory of all of them is divided."""
     return msgspec.structs.replace(
         config,
@@ -357,10 +357,10 @@ def webhook_transport(config: Config, world: World, resolver: Resolver) -> Webho
     file that cannot be read.
     """
     trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-    return WebhookTransport(resolver, webhook_reach(config, world), trusted, world.now_ms)
+    return WebhookTransport(resolver, webhook_targets(config, world), trusted, world.now_ms)
 
 
-def webhook_reach(config: Config, world: World) -> TargetPolicy:
+def webhook_targets(config: Config, world: World) -> TargetPolicy:
     """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
     return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
 
@@ -370,23 +370,23 @@ def read_trust(config: Config) -> Trust:
     published roots where they name none. Raises `ConfigError`.
     """
     published = published_trust()
-    roots, revoked = config.attestation_roots_file, config.attestation_status_file
-    apple = config.attestation_apple_roots_file
     return Trust(
-        roots=published.roots if roots is None else _read_file("attestation_roots_file", roots, read_roots),
-        revoked=frozenset() if revoked is None else _read_file("attestation_status_file", revoked, read_revoked),
+        roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),
+        revoked=_read_file(config, "attestation_status_file", read_revoked, frozenset()),
         packages=frozenset(config.attestation_packages),
         signing_digests=frozenset(map(bytes.fromhex, config.attestation_digests)),
         apple=AppleTrust(
-            roots=published.apple.roots
-            if apple is None
-            else _read_file("attestation_apple_roots_file", apple, read_apple_roots),
+            roots=_read_file(config, "attestation_apple_roots_file", read_apple_roots, published.apple.roots),
             apps=apps_by_digest(config.attestation_apple_apps),
         ),
     )
 
 
-def _read_file(setting: str, file: str, read: Callable[[bytes], T]) -> T:
+def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default: T) -> T:
+    """What is in the file that a setting names; `default` where it names none. Raises `ConfigError`."""
+    file: str | None = getattr(config, setting)
+    if file is None:
+        return default
     try:
         return read(Path(file).read_bytes())
     except OSError as error:

@@ -31,7 +31,7 @@ class ListeningSockets(NamedTuple):
     metrics: list[socket.socket]
 
     def close(self) -> None:
-        """In this process; other processes may go on listening."""
+        """Close them in this process; others that have inherited them go on listening."""
         for one in (*self.clients, *self.metrics):
             one.close()
 
@@ -95,8 +95,8 @@ async def run_until_signalled(
             if lifeline is not None:
                 watching.start_soon(_watch_parent, lifeline, shutdown)
             edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
-            metrics_at = written(addresses(metrics or []))
-            log.info("serving", addresses=written(edge.addresses), metrics=metrics_at)
+            metrics_at = host_port(addresses(metrics or []))
+            log.info("serving", addresses=host_port(edge.addresses), metrics=metrics_at)
             if once_serving is not None:
                 await once_serving(metrics_at)
             await shutdown.wait()
@@ -106,7 +106,7 @@ async def run_until_signalled(
     log.info("stopped", commits=done.commits, jobs=done.jobs, repeated=done.repeated)
 
 
-def written(found: list[Any]) -> list[str]:
+def host_port(found: list[Any]) -> list[str]:
     """Addresses of sockets, as `getsockname` gives them, in the form `HOST:PORT`; IPv6 in brackets."""
     return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, *_ in found]
 
@@ -117,9 +117,9 @@ async def _watch_signals(
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    with_progress = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
-    with trio.open_signal_receiver(*with_progress) as signals:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, with_progress)  # a worker is born with them blocked
+    handled = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
+    with trio.open_signal_receiver(*handled) as signals:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)  # a worker is born with them blocked
         task_status.started()
         async for received in signals:
             if received != signal.SIGHUP:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from svc.figures import Figures, Metric, by, one
+from svc.metric_samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
 REPEATED = Metric("svc_store_jobs_repeated", "counter", "Changes made again: another process changed what they read.")
 COMMIT_SECONDS = Metric("svc_store_commit_duration_seconds", "histogram", "From its turn until a group was on disk.")
-STORE_WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
-GROUP_JOBS = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
+WAIT_SECONDS = Metric("svc_store_wait_seconds", "histogram", "Until it was a group's turn to be written.")
+BATCH_SIZE = Metric("svc_store_batch_size", "histogram", "Changes in one group.")
 FULL = Metric("svc_store_full", "gauge", "1 while the last write found the map or the disk full.")
 USED_BYTES = Metric("svc_store_used_bytes", "gauge", "Size of the store's file.")
 HELD_BYTES = Metric(
@@ -38,18 +38,18 @@ STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().valu
 """All of these, in this order."""
 
 
-def commit_figures(store: StoreStatistics) -> Figures:
-    """What this process has written."""
+def commit_samples(store: StoreStatistics) -> Samples:
+    """The samples of what this process has written: commits, changes in them, and how long they took, in seconds."""
     yield COMMITS, one(store.commits)
     yield JOBS, one(store.jobs)
     yield REPEATED, one(store.repeated)
     yield COMMIT_SECONDS, one(store.commits_s)
-    yield STORE_WAIT_SECONDS, one(store.waits_s)
-    yield GROUP_JOBS, one(store.groups)
+    yield WAIT_SECONDS, one(store.waits_s)
+    yield BATCH_SIZE, one(store.groups)
 
 
-def space_figures(store: StoreStatistics, space: StoreSpace) -> Figures:
-    """How large the store is, for all that use it."""
+def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
+    """The samples of how large the store is and may become, which are the same for all that use it."""
     yield FULL, one(store.full)
     yield USED_BYTES, one(store.used_bytes)
     yield MAP_BYTES, one(store.map_bytes)
@@ -59,7 +59,7 @@ def space_figures(store: StoreStatistics, space: StoreSpace) -> Figures:
     yield ROWS, by(space.rows)
 
 
-def holding_figures(held: Mapping[str, int], may_hold_bytes: int) -> Figures:
-    """Of the organizations that hold most, and what one may hold."""
+def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:
+    """The samples of bytes by organization id, and of what one organization may hold."""
     yield HELD_BYTES, by(held)
     yield MAY_HOLD_BYTES, one(may_hold_bytes)

@@ -15,8 +15,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
-import trio
-
 if TYPE_CHECKING:
     from outcome import Outcome  # trio's own
 
@@ -182,6 +180,8 @@ def pause(seconds: float) -> None:
 
 
 async def _on_a_thread(function: Callable[[], T], /, *, undisturbed: Undisturbed | None = None) -> T:
+    import trio  # noqa: PLC0415  commands that have no event loop start faster without it
+
     if undisturbed is None:
         return await trio.to_thread.run_sync(function)
     task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()

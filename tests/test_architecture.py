@@ -22,13 +22,13 @@ LAYERS = {
     "svc.seat": set(),
     "svc.siblings": {"svc.store", "svc.domain", "svc.world", "svc.seat"},
     "svc.relay": {"svc.actors", "svc.siblings", "svc.domain"},
-    "svc.figures": {"svc.domain"},
+    "svc.metric_samples": {"svc.domain"},
     "svc.census": {"svc.store", "svc.domain"},
-    "svc.store_metrics": {"svc.figures", "svc.store"},
-    "svc.node_metrics": {"svc.figures", "svc.store"},
+    "svc.store_metrics": {"svc.metric_samples", "svc.store"},
+    "svc.node_metrics": {"svc.metric_samples", "svc.store"},
     "svc.metrics": {
-        "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings", "svc.figures",
-        "svc.census", "svc.store_metrics", "svc.node_metrics",
+        "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings",
+        "svc.metric_samples", "svc.census", "svc.store_metrics", "svc.node_metrics",
     },
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",

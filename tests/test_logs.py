@@ -24,10 +24,10 @@ SECRET = "svc_sk_us_production_" + "aB3" * 16 + "c"
 class Pipe:
     """A pipe whose reader does nothing unless it is told to."""
 
-    def __init__(self, most_waiting: int) -> None:
+    def __init__(self, capacity: int) -> None:
         reader, writer = os.pipe()
         self.reader, self.writer = os.fdopen(reader), os.fdopen(writer, "w")
-        self.lines = AsyncLogWriter(self.writer, lambda lost: f"lost {lost}\n", most_waiting)
+        self.lines = AsyncLogWriter(self.writer, lambda lost: f"lost {lost}\n", capacity)
 
     def read_on(self) -> list[str]:
         """Everything to the end."""
@@ -48,7 +48,7 @@ def pipe() -> Generator[Pipe]:
 
     before = signal.signal(signal.SIGALRM, hangs)
     signal.alarm(30)
-    made = Pipe(most_waiting=10)
+    made = Pipe(capacity=10)
     yield made
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -143,7 +143,7 @@ raise ExceptionGroup(secret, [RuntimeError(secret)])
         if log_format == "json":
             lines = [json.loads(line) for line in text.splitlines()]
             assert [line["event"] for line in lines][1:] == [
-                "it has svc_sk_us_production_[redacted]", "failed", "broke", "the process ends",
+                "it has svc_sk_us_production_[redacted]", "failed", "broke", "unhandled exception",
             ]  # fmt: skip
             assert [line["level"] for line in lines] == ["info", "warning", "error", "error", "critical"]
             assert lines[1]["logger"] == "a.library"

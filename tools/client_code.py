@@ -151,7 +151,9 @@ def python_type(schema: Json) -> str:  # noqa: PLR0911  a case each
 
 
 def python_types(document: Json) -> str:
-    """`svc_client/types.py`."""
+    """The text of `svc_client/types.py`: a `TypedDict` for each schema that a response is made of, formatted by ruff.
+    Raises as `python_operations`.
+    """
     parts = [PYTHON_TYPES]
     of_requests = {one.body for one in operations(document)}  # their fields are arguments of the methods
     for name, schema in schemas(document).items():
@@ -221,7 +223,9 @@ def _body_parameters(document: Json, name: str) -> list[Parameter]:
 
 
 def python_operations(document: Json, *, is_async: bool) -> str:
-    """`svc_client/operations.py` and `svc_client/async_operations.py`."""
+    """The text of `svc_client/operations.py`, or with `is_async` of `svc_client/async_operations.py`: a method for each
+    operation of the OpenAPI document, formatted by ruff. Raises `KeyError` for a type that has no annotation.
+    """
     methods = [_python_method(document, one, is_async=is_async) for one in operations(document)]
     source = "\n\n".join(methods)
     names = [name for name in schemas(document) if re.search(rf"\b{name}\b", source)]
@@ -315,7 +319,9 @@ def typescript_type(schema: Json) -> str:  # noqa: PLR0911  a case each
 
 
 def typescript_types(document: Json) -> str:
-    """`src/types.ts`."""
+    """The text of `src/types.ts`: an interface for each schema that an operation of the OpenAPI document uses. Raises
+    `KeyError` for a schema of a type that TypeScript has no type for here.
+    """
     parts = [TYPESCRIPT_TYPES]
     for name, schema in schemas(document).items():
         parts.append(f"\nexport interface {name} {{")
@@ -360,7 +366,9 @@ def _typescript_text(text: str, indent: int) -> str:
 
 
 def typescript_operations(document: Json) -> str:
-    """`src/operations.ts`."""
+    """The text of `src/operations.ts`: a method for each operation of the OpenAPI document, with imports of the types
+    that these name. Raises as `typescript_types`.
+    """
     methods = "\n\n".join(_typescript_method(one) for one in operations(document))
     named = set(re.findall(r"\b[A-Z]\w+\b", re.sub(r"/\*.*?\*/", "", methods, flags=re.DOTALL)))
     imports = sorted(name for name in named if f"interface {name} " in typescript_types(document))
@@ -408,7 +416,7 @@ def _typescript_value(name: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Path below the root -> what stands in it."""
+    """Path below the root -> the text of every generated file of the client libraries."""
     document = json.loads(DOCUMENT.read_text())
     python, node = Path("clients/python/svc_client"), Path("clients/node/src")
     return {

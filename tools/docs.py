@@ -173,7 +173,10 @@ def place(path: Path) -> Path:
 
 
 def sources() -> Iterator[Path]:
-    """Files that the site follows from, other than those that its pages lead to outside of docs."""
+    """Files that the site follows from, of which `digest_of` is taken: all of docs and tools/site in a fixed order, and
+    some of the project's root. Left out are files outside of docs that only a page links to. May name one that is not
+    there.
+    """
     yield from (ROOT / name for name in ("README.md", "CHANGELOG.md", "pyproject.toml", "examples/README.md"))
     yield Path(__file__)
     for folder in (DOCS, SITE):

@@ -87,7 +87,9 @@ def install(node: Node, folder: Path, stamp: Path) -> str | None:
 
 
 def sources() -> Iterator[Path]:
-    """Files that the output follows from."""
+    """Files of the web workspace that the output follows from, by folder and name, without what is installed or built
+    there. Empty where there is no workspace.
+    """
     for folder, folders, names in os.walk(WEB):
         folders[:] = sorted(name for name in folders if name not in NOT_SOURCES)
         yield from (Path(folder, name) for name in sorted(names))

@@ -19,7 +19,7 @@ LIMIT = 25_000
 
 
 def count(text: str) -> int:
-    """Words of a page in Markdown."""
+    """How many words a page in Markdown has."""
     return sum(1 for word in text.split() if any(letter.isalnum() for letter in word))
 
 

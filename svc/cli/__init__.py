@@ -32,42 +32,47 @@ class CommandLocation(NamedTuple):
     """Its line in `svc --help`."""
 
 
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "Get started": ("dev", "doctor", "completion"),
-    "Run the service": ("serve", "config", "data"),
-    "Read and export": ("events", "visitor", "export", "signals", "replay"),
-    "Manage access": ("org", "key", "console", "webhook", "audit"),
-    "Maintain the store": ("backup", "restore", "check", "inspect", "store", "pepper"),
-    "Documentation": ("docs", "openapi", "collection"),
+SECTIONS: dict[str, dict[str, CommandLocation]] = {
+    "Get started": {
+        "dev": CommandLocation("dev", "Start a development service from nothing."),
+        "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),
+        "completion": CommandLocation("completion", "Print the completion script of a shell."),
+    },
+    "Run the service": {
+        "serve": CommandLocation("serve", "Run the service."),
+        "config": CommandLocation("config_check", "Check the settings."),
+        "data": CommandLocation("data", "Show and update network databases and lists."),
+    },
+    "Read and export": {
+        "events": CommandLocation("events", "List, explain and follow identifications."),
+        "visitor": CommandLocation("visitors", "Show, list, export and erase visitors."),
+        "export": CommandLocation("export", "Write events or a visitor to a file."),
+        "signals": CommandLocation("signals", "List every signal with its weights."),
+        "replay": CommandLocation("replay", "Run a file of reports through the pipeline."),
+    },
+    "Manage access": {
+        "org": CommandLocation("organizations", "Manage organizations, credit, billing and limits."),
+        "key": CommandLocation("keys", "Issue, list and revoke API keys."),
+        "console": CommandLocation("console", "Sign in to the console."),
+        "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
+        "audit": CommandLocation("audit", "Show who changed what, when and from where."),
+    },
+    "Maintain the store": {
+        "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
+        "restore": CommandLocation("backup", "Make a data directory from a backup."),
+        "check": CommandLocation("check", "Check every invariant of a store or a snapshot."),
+        "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
+        "store": CommandLocation("store", "Compact a store, or move it to another engine."),
+        "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),
+    },
+    "Documentation": {
+        "docs": CommandLocation("docs", "Serve the documentation on this machine."),
+        "openapi": CommandLocation("documents", "Print the OpenAPI document."),
+        "collection": CommandLocation("documents", "Print the request collection for API tools."),
+    },
 }
-"""The sections of `svc --help`, in this order; each command is in one of them."""
-COMMANDS: dict[str, CommandLocation] = {
-    "audit": CommandLocation("audit", "Show who changed what, when and from where."),
-    "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
-    "check": CommandLocation("data", "Check every invariant of a store or a snapshot."),
-    "collection": CommandLocation("documents", "Print the request collection for API tools."),
-    "completion": CommandLocation("completion", "Print the completion script of a shell."),
-    "config": CommandLocation("config_check", "Check the settings."),
-    "console": CommandLocation("console", "Sign in to the console."),
-    "data": CommandLocation("data", "Show, install and update network databases and lists."),
-    "dev": CommandLocation("dev", "Start a development service from nothing."),
-    "docs": CommandLocation("docs", "Serve the documentation on this machine."),
-    "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),
-    "events": CommandLocation("events", "List, explain and follow identifications."),
-    "export": CommandLocation("export", "Write events or a visitor to a file."),
-    "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
-    "key": CommandLocation("keys", "Issue, list and revoke API keys."),
-    "openapi": CommandLocation("documents", "Print the OpenAPI document."),
-    "org": CommandLocation("organizations", "Manage organizations, credit, billing and limits."),
-    "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),
-    "replay": CommandLocation("replay", "Run a file of reports through the pipeline."),
-    "restore": CommandLocation("backup", "Make a data directory from a backup."),
-    "serve": CommandLocation("serve", "Run the service."),
-    "signals": CommandLocation("signals", "List every signal with its weights."),
-    "store": CommandLocation("store", "Compact a store, or move it to another engine."),
-    "visitor": CommandLocation("visitors", "Show, list, export and erase visitors."),
-    "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
-}
+"""The commands in the sections of `svc --help`, in this order."""
+COMMANDS = dict(sorted(pair for commands in SECTIONS.values() for pair in commands.items()))
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
@@ -98,11 +103,11 @@ class Program(click.Group):
     """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's form
-        """Write one line for each command, section by section, from `COMMANDS`."""
+        """Write one line for each command, section by section."""
         width = max(map(len, COMMANDS))
-        for section, names in SECTIONS.items():
+        for section, commands in SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl([(name.ljust(width), COMMANDS[name].summary) for name in names])
+                formatter.write_dl([(name.ljust(width), command.summary) for name, command in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands and options that begin so, without importing a command."""

@@ -8,8 +8,9 @@ from typing import Any
 import click
 import msgspec
 
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
-from svc.cli.output import account, data_option, json_option, opened, show, show_table
+from svc.cli.output import data_option, json_option, show, show_table
 from svc.cli.times import TimestampType
 from svc.domain.audit import Actor
 from svc.domain.ids import made_at_ms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ import structlog
 import trio
 
 import svc
+from svc.cli.data_directory import opened
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import CommandError, file_option, json_option, opened, settings, show
+from svc.cli.output import CommandError, file_option, json_option, settings, show
 from svc.cli.progress import progress
 from svc.cli.times import TimestampType
 from svc.config import Config
@@ -97,17 +98,18 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
             f"{folder} is inside the data directory, whose loss would take both; name a folder elsewhere"
         )
     config = settings()
+    take = partial(_take, directory, folder, config, Verification(verification), with_pepper=with_pepper)
     if follow:
-        _follow(directory, folder, config, limit_mib << 20, Verification(verification), with_pepper=with_pepper)
+        _follow(directory, folder, config, limit_mib << 20, take)
         return
     with progress() as steps:
-        taken = _take(directory, folder, config, steps, Verification(verification), with_pepper=with_pepper)
+        taken = take(steps)
     removed = [] if keep is None else _prune(directory, folder, keep)
     _show_snapshot(taken, removed, as_json=as_json)
 
 
 def _take(
-    directory: Path, folder: Path, config: Config, steps: Steps, verification: Verification, *, with_pepper: bool
+    directory: Path, folder: Path, config: Config, verification: Verification, steps: Steps, *, with_pepper: bool
 ) -> BackupSnapshot:
     pepper = config.pepper_path() or directory / "pepper"
     if with_pepper and not pepper.is_file():
@@ -140,13 +142,7 @@ def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool)
 
 
 def _follow(
-    directory: Path,
-    folder: Path,
-    config: Config,
-    limit_bytes: int,
-    verification: Verification,
-    *,
-    with_pepper: bool,
+    directory: Path, folder: Path, config: Config, limit_bytes: int, take: Callable[[Steps], BackupSnapshot]
 ) -> None:
     set_up_logging(with_log_format(config).log_format)
     files.make_folder(folder)
@@ -154,17 +150,17 @@ def _follow(
         raise DirectoryError(f"{directory} holds no data of this service")
     with files.exclusive(directory / "follower.lock", f"{directory} is being followed by another process"):
         while True:
-            because = _begin_anew_where_needed(directory, folder, limit_bytes)
+            because = _new_timeline_where_needed(directory, folder, limit_bytes)
             if because is not None:
                 log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
-                taken = _take(directory, folder, config, QUIET, verification, with_pepper=with_pepper)
+                taken = take(QUIET)
                 log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
-            if not _copy(directory, folder, begun=because is not None):
+            if not _copy(directory, folder, is_new=because is not None):
                 return
             log.error("the operation log is gone: what is committed now is in no backup until the next snapshot")
 
 
-def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
+def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
     """Why following had to begin again; `None` = it goes on where it was."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
@@ -177,12 +173,12 @@ def _begin_anew_where_needed(directory: Path, folder: Path, limit_bytes: int) ->
     return resumed.because
 
 
-def _copy(directory: Path, folder: Path, *, begun: bool) -> bool:
+def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
     """Copy until a signal, `False`, or until this timeline has ended, `True`."""
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if isinstance(resumed, NotResumed):
-            if begun:
+            if is_new:
                 raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
             return True
         log.info("following", folder=str(folder), copied=resumed.writer.copied)

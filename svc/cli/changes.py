@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from svc.domain.audit import Actor, AuditRecord, asked
-from svc.siblings.bus import announce
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions.audit import audited
@@ -73,6 +72,8 @@ def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
 
         announce_to_nodes(found.store.engine)
     elif found.directory is not None:
+        from svc.siblings.bus import announce  # noqa: PLC0415  commands that only read need none of it
+
         announce(found.directory)
     return outcome
 

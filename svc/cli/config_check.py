@@ -18,14 +18,13 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from svc.cli.data_directory import database_of
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, json_option, show
 from svc.config import LISTS, NOT_SETTINGS, PREFIX, Config, ConfigError, checked, read_variables
 from svc.domain.addresses import read_bind
+from svc.domain.errors import OperatorError
 from svc.domain.fields import bare
-from svc.store.postgresql.url import StoreUrlError
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
 
@@ -184,20 +183,22 @@ def _variable_example(variable: str) -> str:
 
 
 def _in_named_files(config: Config) -> Iterator[Mistake]:
-    try:
-        database_of(config)
-    except StoreUrlError as error:
-        yield Mistake("store", error.line)
     for read in _readers(config):
         try:
             read(config)
         except ConfigError as error:
             setting, colon, problem = error.line.partition(": ")
             yield Mistake(setting, problem) if colon else Mistake("the settings", error.line)
+        except OperatorError as error:
+            yield Mistake("store", error.line)
 
 
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
     """What reads the files that settings name. It comes with the whole service, so only where there are any."""
+    if config.store is not None:
+        from svc.cli.data_directory import database_of  # noqa: PLC0415
+
+        yield database_of
     if config.tls_certfile is not None or config.tls_keyfile is not None:
         from svc.serving import read_tls  # noqa: PLC0415
 

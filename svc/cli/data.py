@@ -1,21 +1,15 @@
-"""`svc data` and `svc check`: what is known of addresses, and whether a store is whole."""
+"""`svc data`: what is known of addresses, and from which files."""
 
 from __future__ import annotations
 
-import shutil
 import ssl
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from datetime import date
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.network_in_use import network_in_use
@@ -28,33 +22,18 @@ from svc.cli.output import (
     settings,
     show,
     show_table,
-    show_with,
-    store_option,
 )
-from svc.cli.progress import progress
 from svc.domain.addresses import read_address
 from svc.domain.network import Known, all_ranges, read_network
 from svc.domain.timestamps import utc
-from svc.network_data import free as free_databases
 from svc.network_data.folder import Entry
-from svc.network_data.free import FREE
-from svc.network_data.kept import CREDITS_FILE, sole_writer
+from svc.network_data.kept import locked_folder
 from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
-from svc.network_data.update import UpdateOutcome, origin_of, update, wanted
-from svc.store.backup import snapshots
-from svc.store.directory import find_pepper, pepper_mark
-from svc.store.local_copy import copied_here
-from svc.store.postgresql.url import StoreUrl
-from svc.store.reading import ReadOnlyStore, read_only, read_only_database
-from svc.store.steps import Steps
-from svc.store.tables import META
-from svc.store.verification import Verification, faults
-from svc.webhook_transport.connections import tls_context
 from svc.world import World
 
-SHOWN = 50
-"""Violations printed; the rest is counted."""
+if TYPE_CHECKING:
+    from svc.network_data.update import UpdateOutcome
 
 network_data_option = directory_option(
     "The data directory, whose folder `network` holds the databases; may be missing."
@@ -63,7 +42,7 @@ network_data_option = directory_option(
 
 @click.group(cls=CommandGroup)
 def data() -> None:
-    """Show, install and update network data."""
+    """Show and update network data."""
 
 
 @data.command(epilog=examples("svc data status --data /var/lib/svc"))
@@ -84,7 +63,7 @@ def status(directory: Path | None, as_json: bool) -> None:
         summary["identifications"] = "unavailable, and free"
     files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
     columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
-    show_with(summary, ShownTable("files", files, columns), as_json=as_json)
+    show(summary, ShownTable("files", files, columns), as_json=as_json)
 
 
 def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
@@ -120,7 +99,7 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
         known["anonymity_network"] = network.anonymity_network
     found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
     sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
-    show_with({"ip": str(address), **known}, *sources, as_json=as_json)
+    show({"ip": str(address), **known}, *sources, as_json=as_json)
 
 
 def _sources(known: Known) -> list[dict[str, str]]:
@@ -132,37 +111,6 @@ def _sources(known: Known) -> list[dict[str, str]]:
         system = known.system
         rows.append({"fact": "asn", "says": f"{system.number} {system.name or ''}".rstrip(), "source": system.source})
     return rows
-
-
-@data.group()
-def install() -> None:
-    """Fetch pinned network databases with a package manager; `svc data update` fetches the newest."""
-
-
-@install.command(epilog=examples("svc data install free --data /var/lib/svc"))
-@network_data_option
-@json_option
-def free(directory: Path | None, as_json: bool) -> None:
-    """Country and network (ASN) databases that are free to use, fetched with the npm command.
-
-    A running service loads them automatically.
-    """
-    folder = settings().network_files(directory)
-    if folder is None:
-        raise no_directory()
-    npm = shutil.which("npm")
-    if npm is None:
-        names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
-        raise CommandError(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
-    installed = free_databases.install(folder, npm, FREE)
-    rows = [
-        {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
-        | {"from": f"{one.package.name}@{one.package.version}", "credit": one.package.credit}
-        for one in installed
-    ]
-    show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
-    if not as_json:
-        click.echo(f"\nin {folder}; licences and credits in {CREDITS_FILE} there")
 
 
 @data.command("sources", epilog=examples("svc data sources"))
@@ -201,12 +149,14 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
     of this machine but its address.
     """
+    from svc.network_data.update import origin_of, update, wanted  # noqa: PLC0415  only this command sends requests
+
     config = settings()
     folder = config.network_files(directory)
     if folder is None:
         raise no_directory()
     origin = origin_of(place, lambda: _tls(ca_file))
-    with sole_writer(folder):
+    with locked_folder(folder):
         sources = wanted(folder, config.network_sources, origin)
         now = utc(World.real().now_ms())
         outcomes = list(update(folder, sources, origin, now))
@@ -222,6 +172,8 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    from svc.webhook_transport.connections import tls_context  # noqa: PLC0415  as above
+
     try:
         return tls_context(ca_file)
     except OSError as error:
@@ -235,72 +187,3 @@ def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
     if outcome.after is not None:
         row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
     return row | ({} if outcome.problem is None else {"problem": outcome.problem})
-
-
-@click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
-@click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
-@network_data_option
-@store_option
-@json_option
-@click.pass_context
-def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
-    """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
-
-    Nothing is written. Reading the directory of a busy service makes its store grow: check a snapshot instead. The
-    rows of a database are copied first, into the folder for temporary files (TMPDIR), which needs space for all of
-    them.
-    """
-    if snapshot is None and directory is None:
-        raise no_directory(", or a snapshot")
-    named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
-    if snapshot is not None and named:
-        raise click.UsageError("name a snapshot or --data, not both")
-    with progress() as steps:
-        first, total = _check_snapshot(snapshot, steps) if snapshot else _check_directory(directory or Path(), steps)
-    if as_json:
-        show({"ok": not total, "violations": total, "first": first}, as_json=True)
-    else:
-        for sentence in first:
-            click.echo(sentence)
-    if total:
-        raise CommandError(f"{total} violations; restore from a backup, and keep this directory to find the cause")
-    if not as_json:
-        click.echo("every invariant holds")
-
-
-def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
-    config = settings()
-    pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
-    database = database_of(config)
-    opened = (
-        read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
-    )
-    with opened as store, store.read() as state:
-        if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
-            raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
-        return _shown_of(faults(store, state, Verification.FULL, steps))
-
-
-@contextmanager
-def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
-    with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
-        yield here
-
-
-def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
-    """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
-    if not path.exists():
-        raise CommandError(f"{path} is not there")
-    if path.is_dir():
-        if not snapshots.is_snapshot(path):
-            raise CommandError(
-                f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
-            )
-        snapshots.check_file(snapshots.read(path), steps)
-    with reading_snapshot(path) as store, store.read() as state:
-        return _shown_of(faults(store, state, Verification.FULL, steps))
-
-
-def _shown_of(broken: Iterator[str]) -> tuple[list[str], int]:
-    first = list(islice(broken, SHOWN))
-    return first, len(first) + sum(1 for _ in broken)

@@ -7,11 +7,17 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
+from svc.cli.output import CommandError, settings
 from svc.config import Config
+from svc.domain.timestamps import timestamp
+from svc.store import views
 from svc.store.directory import Opened, open_directory, refuse_without_data
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.store.reading import ReadOnlyStore, read_only, read_only_database
+from svc.store.store import ReadTransaction
+from svc.store.views import Account
 from svc.world import World
 
 
@@ -26,22 +32,26 @@ def database_at(url: str, config: Config) -> StoreUrl:
 
 
 @contextmanager
-def reading_directory(directory: Path, config: Config) -> Generator[ReadOnlyStore]:
-    """The store of a data directory, or of the database that the settings name, read while a service may run on it.
-    Raises `DirectoryError` where the directory has none.
+def reading_directory(directory: Path | None, config: Config) -> Generator[ReadOnlyStore]:
+    """The store of a data directory, or of the database that the settings name, read while a service may run on it;
+    `directory` may be `None` where they name one. Raises `DirectoryError` where the directory has none.
     """
     database = database_of(config)
-    if database is None:
+    if database is not None:
+        opened = read_only_database(database)
+    else:
+        assert directory is not None
         refuse_without_data(directory)
-    opened = read_only(directory / "store", live=True) if database is None else read_only_database(database)
+        opened = read_only(directory / "store", live=True)
     with opened as store:
         yield store
 
 
 @contextmanager
 def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
-    """The store of a snapshot's folder, or of a bare `data.mdb`. Where a lock file lies beside it, somebody may be
-    writing.
+    """The store of a snapshot's folder, or of a bare `data.mdb`, open for reading. A lock file beside it means that
+    another process may be writing. Raises `DirectoryError` where there is no store, `NewerStoreError`, and
+    `CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
     with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
@@ -67,3 +77,40 @@ def opened_directory(directory: Path, config: Config, world: World, *, create: b
         yield opened
     finally:
         opened.store.close()
+
+
+@contextmanager
+def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
+    """Open a data directory, also while a service runs on it; closed at the end of the block. `create`: where there is
+    none yet.
+    """
+    with opened_directory(directory, settings(), World.real(), create=create) as found:
+        yield found
+
+
+class Readable(Protocol):
+    """A store to read: that of a service, or one that is open for reading only."""
+
+    def read(self) -> ReadTransaction:
+        """A snapshot of the last commit, for a `with` block: it holds pages of the store until that ends."""
+        ...
+
+
+def account(
+    store: Readable,
+    organization_id: str,
+    *,
+    removed_too: bool = False,
+    after_removal: str = "; `svc org show` has what is left",
+) -> Account:
+    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
+    removed: `after_removal` ends the message.
+    """
+    with store.read() as snapshot:
+        known = views.find_account(snapshot, organization_id)
+    if known is None:
+        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
+    removed_at_ms = known.organization.removed_at_ms
+    if removed_at_ms is not None and not removed_too:
+        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
+    return known

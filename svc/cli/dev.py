@@ -22,7 +22,7 @@ from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.organizations import create_organization
 from svc.cli.output import directory_option, settings
 from svc.cli.samples import identify_sample
-from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
+from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
 from svc.domain.billing import MICROS_PER_USD
@@ -70,7 +70,7 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
         )
     world = World.real()
     with (
-        alone_in(directory, config, world, "svc dev", create=True),
+        locked_directory(directory, config, world, "svc dev", create=True),
         opened_to_serve(directory, config, world, create=True) as found,
     ):
         keep_settings(found, config)

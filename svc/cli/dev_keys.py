@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from svc.cli.changes import Change, commit
-from svc.cli.keys import issue_key, read_origins, revoke_key
+from svc.cli.keys import issue_key, key_of_secret, read_origins, revoke_key
 from svc.cli.output import CommandError
-from svc.domain.credentials import ApiKey, digest
+from svc.domain.credentials import ApiKey
 from svc.domain.refusals import Refusal
 from svc.store import durable_files, views
 from svc.store.directory import Opened
@@ -49,7 +49,6 @@ def development_keys(
     `origins` are added to those of the public key. Raises `CommandError` for one that is no origin.
     """
     added = read_origins(origins)
-    path = directory / FILE
     kept = read_keys(directory)
     secrets: dict[str, str] = {}
     for kind, fields in _KINDS.items():
@@ -62,7 +61,8 @@ def development_keys(
         secrets[kind] = known
     development = DevelopmentKeys(**secrets)
     if development != kept:
-        _write(path, development)
+        content = msgspec.json.format(msgspec.json.encode(development), indent=2)
+        durable_files.replace(directory / FILE, content + b"\n")
     _allow(found, world, development.public, added)
     return development
 
@@ -75,17 +75,8 @@ def read_keys(directory: Path) -> DevelopmentKeys:
         return DevelopmentKeys()
 
 
-def _write(path: Path, development: DevelopmentKeys) -> None:
-    durable_files.replace(path, msgspec.json.format(msgspec.json.encode(development), indent=2) + b"\n")
-
-
-def _key(found: Opened, secret: str) -> ApiKey | None:
-    with found.store.read() as snapshot:
-        return views.find_key(snapshot, digest(found.pepper, secret))
-
-
 def _is_usable(found: Opened, world: World, secret: str, kind: str, organization: int, region: str) -> bool:
-    key = _key(found, secret)
+    key = key_of_secret(found, secret)
     return (
         key is not None
         and key.usable(world.now_ms())
@@ -103,7 +94,7 @@ def _revoke_lost(found: Opened, world: World, organization: int, name: str) -> N
 
 
 def _allow(found: Opened, world: World, public: str, added: tuple[str, ...]) -> None:
-    key = _key(found, public)
+    key = key_of_secret(found, public)
     assert key is not None, "it was made or checked just now"
     origins = tuple(dict.fromkeys((*key.allowed_origins, *added)))
     if origins == key.allowed_origins:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import msgspec
 
-from svc.cli import health_checks
 from svc.cli.colors import has_colors
 from svc.cli.examples import examples
-from svc.cli.health_checks import Examined, Finding, Status
+from svc.cli.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
 from svc.world import World
 
@@ -33,15 +33,16 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
     Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
     """
-    found: list[Finding] = []
-    for finding in findings(directory, file, url):
-        found.append(finding)
+    found: dict[str, Finding] = {}
+    for check, finding in findings(directory, file, url):
+        found[check] = finding
         if not as_json:
-            click.echo(_line(finding))
-    counts = {status: sum(finding.status == status for finding in found) for status in COLORS}
+            click.echo(_line(check, finding))
+    counts = {status: sum(finding.status == status for finding in found.values()) for status in COLORS}
     worst = next((status for status in reversed(COLORS) if counts[status]), "ok")
     if as_json:
-        show({"status": worst, "checks": found}, as_json=True)
+        checks = [{"check": check, **msgspec.to_builtins(finding)} for check, finding in found.items()]
+        show({"status": worst, "checks": checks}, as_json=True)
     if counts["problem"]:
         raise CommandError("1 problem" if counts["problem"] == 1 else f"{counts['problem']} problems")
     if not as_json:
@@ -49,17 +50,18 @@ def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -
         click.echo(f"\nno problems, {warnings} warning{'s' * (warnings != 1)}")
 
 
-def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[Finding]:
-    """What each check found. Only the settings, where they have mistakes: the other checks depend on them."""
-    first = health_checks.settings_file(file)
-    yield first
+def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tuple[str, Finding]]:
+    """Each check and what it found. Only the settings, where they have mistakes: the other checks depend on them."""
+    first = settings_file(file)
+    yield "settings", first
     if first.status == "ok":
-        yield from health_checks.all_checks(Examined(directory, file, settings(file), url, World.real()))
+        examined = Examined(directory, file, settings(file), url, World.real())
+        yield from ((name, check(examined)) for name, check in CHECKS.items())
 
 
-def _line(finding: Finding) -> str:
+def _line(check: str, finding: Finding) -> str:
     status = finding.status.ljust(WIDTH)
     if has_colors(sys.stdout):
         status = click.style(status, fg=COLORS[finding.status])
     do = f"\n{' ' * WIDTH}                  -> {readable(finding.do)}" if finding.do else ""
-    return f"{status}  {finding.check:<14}  {readable(finding.says)}{do}"
+    return f"{status}  {check:<14}  {readable(finding.says)}{do}"

@@ -31,9 +31,9 @@ class EarlyIntegrityCheck:
     same.
     """
 
-    def __init__(self, process: int, said: int) -> None:
+    def __init__(self, process: int, problem: int) -> None:
         self._process = process
-        self._said = said
+        self._problem = problem
 
     @classmethod
     def begin(cls, directory: Path) -> EarlyIntegrityCheck | None:
@@ -43,23 +43,23 @@ class EarlyIntegrityCheck:
         """
         if _is_older(directory / "store"):
             return None
-        said, tell = os.pipe()
+        problem, problem_writer = os.pipe()
         process = os.fork()
         if process == 0:
             status = _Status.UNKNOWN
             try:
-                status = _check(directory / "store", tell)
+                status = _check(directory / "store", problem_writer)
             finally:
                 os._exit(status)  # nothing that the parent has begun is ended here
-        os.close(tell)
-        return cls(process, said)
+        os.close(problem_writer)
+        return cls(process, problem)
 
     def finish(self, store: Store) -> None:
         """Wait for the end of the check, which is made on `store` where the process could not. Raises
         `CorruptionError`.
         """
-        with os.fdopen(self._said, "rb") as said:
-            problem = said.read().decode()
+        with os.fdopen(self._problem, "rb") as reader:
+            problem = reader.read().decode()
         _, status = os.waitpid(self._process, 0)
         match os.waitstatus_to_exitcode(status):
             case _Status.WHOLE:
@@ -79,12 +79,12 @@ def _is_older(store: Path) -> bool:
         return False
 
 
-def _check(store: Path, tell: int) -> _Status:
+def _check(store: Path, problem_writer: int) -> _Status:
     try:
         engine = LmdbEngine.open_read_only(store, live=True)
         engine.check(CheckDepth.BRANCHES)
     except CorruptionError as error:
-        os.write(tell, str(error).encode())
+        os.write(problem_writer, str(error).encode())
         return _Status.CORRUPT
     except Exception:  # noqa: BLE001  the parent makes the check itself, and says what is wrong
         return _Status.UNKNOWN

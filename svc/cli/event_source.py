@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.cli.data_directory import reading_directory
-from svc.cli.output import Readable, account, settings
+from svc.cli.data_directory import Readable, account, reading_directory
+from svc.cli.output import settings
 from svc.cli.times import TimestampType
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id
@@ -119,30 +119,29 @@ def events_wanted(environment: Environment, since_ms: int, until_ms: int | None,
     return Wanted(environment, since_ms, until_ms, filters)
 
 
-def _visitor(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not is_visitor_id(value):
-        raise click.BadParameter(f"{value!r} is no visitor id, which is 20 letters and digits")
-    return value
+def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:
+    """A callback of `click.option`: the value as `read` gives it. Where that is `None`, the value cannot be used: the
+    message is the value and `problem`.
+    """
+
+    def callback(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        known = None if value is None else read(value)
+        if value is not None and known is None:
+            raise click.BadParameter(f"{value!r} {problem}")
+        return known
+
+    return callback
 
 
-def _address(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    address = None if value is None else parse_ip(value)
-    if value is not None and address is None:
-        raise click.BadParameter(f"{value!r} is not an IPv4 or IPv6 address")
-    return address
-
-
-def _country(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not (len(value) == 2 and value.isascii() and value.isalpha()):
-        raise click.BadParameter(f"{value!r} is no country code of two letters, such as DE")
-    return None if value is None else value.upper()
-
-
-def _signal(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and value not in CATALOGUE:
-        raise click.BadParameter(f"{value!r} is no signal; `svc signals` lists them")
-    return value
-
+_visitor = _read_by(
+    lambda text: text if is_visitor_id(text) else None, "is no visitor id, which is 20 letters and digits"
+)
+_address = _read_by(parse_ip, "is not an IPv4 or IPv6 address")
+_country = _read_by(
+    lambda text: text.upper() if len(text) == 2 and text.isascii() and text.isalpha() else None,
+    "is no country code of two letters, such as DE",
+)
+_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is no signal; `svc signals` lists them")
 
 tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
 address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")
@@ -159,7 +158,7 @@ _FILTERS = (
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
-    """At most so many of the events, newest first."""
+    """At most `limit` of the wanted events of organization `number`, newest first; page by page, each in a snapshot."""
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
     found: list[EventMatch] = []
     while True:

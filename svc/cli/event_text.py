@@ -19,7 +19,7 @@ WITH_ID = {**COLUMNS, "tag": 20, "signals": 60, "request": 36}
 
 
 def head(*, ids: bool) -> str:
-    """The line above events."""
+    """The line of column names above those of `line`; `ids` as there."""
     columns = WITH_ID if ids else COLUMNS
     return _line(columns, {name: name for name in columns})
 
@@ -57,7 +57,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def explained(event: Event, request_id: UUID, document: Document | None, *, deferred: bool) -> Iterator[str]:
-    """The event in lines: what was decided, and why."""
+    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out."""
     verdict = event.verdict
     facts: list[tuple[str, Any]] = [
         ("request", request_id),

@@ -12,10 +12,11 @@ import click
 import msgspec
 
 from svc.cli import event_text
+from svc.cli.data_directory import Readable
 from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, Readable, data_option, json_option, show_json
+from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
 from svc.domain.archive import inflate
 from svc.domain.event_row import event_row
 from svc.domain.listing import Filters
@@ -112,7 +113,7 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 @filter_options(since="0s")
 @click.option("--ids", is_flag=True, help="With request ids, in wider lines.")
 @data_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+@json_lines_option
 def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool) -> None:
     """Follow an organization's events until Ctrl-C, or until --until: each once, in the order of arrival.
 
@@ -200,7 +201,9 @@ class Archives:
         return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
 
     def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:
-        """The archive of an event; one that is corrupt counts as none."""
+        """An event of organization `number` with its archived report, the weights that scored it and its deferred
+        report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred report.
+        """
         request_id, event = match
         deferred = views.deferred_report(snapshot, number, request_id)
         try:

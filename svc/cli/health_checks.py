@@ -12,12 +12,12 @@ import os
 import shutil
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,23 +49,27 @@ from svc.world import World, elapsed_s
 
 Status = Literal["ok", "warning", "problem"]
 
-LITTLE_BYTES = 1 << 30
-LEAST_BYTES = 128 << 20
+LOW_BYTES = 1 << 30
+CRITICAL_BYTES = 128 << 20
 """Free space at which a disk is short, and at which nothing can be relied on."""
 EXPIRES_SOON = timedelta(days=14)
 FULL_SHARE = 0.8
+BEGIN = "run `svc dev`, or create an organization with `svc org create NAME`"
+"""What to do where there is nothing yet."""
 UNSYNCHRONIZED = 5
 """TIME_ERROR of adjtimex(2)."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of the result."""
+    """What a check found: one line of the result."""
 
-    check: str
     status: Status
     says: str
     do: str = ""
     """What to do next; empty where nothing is to be done."""
+
+
+_ok, _warning, _problem = (partial(Finding, status) for status in get_args(Status))
 
 
 class Examined(NamedTuple):
@@ -81,38 +85,35 @@ class Examined(NamedTuple):
 
 
 def settings_file(file: Path | None) -> Finding:
-    """Whether a service would start with the settings."""
+    """Whether a service would start with the settings of the file and the variables; a problem names the first."""
     found = list(mistakes(file, os.environ))
     if found:
         says = f"{len(found)} mistakes, the first: {found[0].where}: {found[0].problem}"
-        return Finding("settings", "problem", says, "run `svc config check`, which lists all of them")
-    return Finding("settings", "ok", f"valid ({file or 'no file'}, and SVC_* variables)")
+        return _problem(says, "run `svc config check`, which lists all of them")
+    return _ok(f"valid ({file or 'no file'}, and SVC_* variables)")
 
 
 def permissions(examined: Examined) -> Finding:
-    """Whether this user can use the data directory, and nobody else."""
+    """Whether this user can use the data directory, and nobody else: a problem where files are not readable and
+    writable, a warning where there is no directory yet or others may read the pepper.
+    """
     directory = examined.directory
     if not directory.exists():
         parent = next(folder for folder in directory.absolute().parents if folder.exists())
         if not os.access(parent, os.W_OK | os.X_OK):
-            return Finding("permissions", "problem", f"{directory} cannot be made", f"make {parent} writable")
-        return Finding(
-            "permissions",
-            "warning",
-            f"{directory} is not there yet",
-            "run `svc dev`, or create an organization with `svc org create NAME`",
-        )
+            return _problem(f"{directory} cannot be made", f"make {parent} writable")
+        return _warning(f"{directory} is not there yet", BEGIN)
     for path in (directory, directory / "store", directory / "store" / "data.mdb"):
         needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
         if path.exists() and not os.access(path, needed):
             owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
             do = "run this command and the service as its owner, or change the owner with chown -R"
-            return Finding("permissions", "problem", f"{path} cannot be read and written: {owner}", do)
+            return _problem(f"{path} cannot be read and written: {owner}", do)
     risks = risky_modes(directory, examined.config.pepper_path())
     if risks:
         says, _, do = risks[0].partition(": ")
-        return Finding("permissions", "warning", says, do)
-    return Finding("permissions", "ok", f"{directory} is readable and writable, and the pepper is private")
+        return _warning(says, do)
+    return _ok(f"{directory} is readable and writable, and the pepper is private")
 
 
 def store(examined: Examined) -> Finding:
@@ -120,28 +121,24 @@ def store(examined: Examined) -> Finding:
     directory, config, began_at = examined.directory, examined.config, elapsed_s()
     in_database = config.store is not None
     if not in_database and not has_store(directory):
-        do = "run `svc dev`, or create an organization with `svc org create NAME`"
-        return Finding("store", "warning", f"{directory} has no store yet", do)
+        return _warning(f"{directory} has no store yet", BEGIN)
     try:
         pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
-        do = "`svc check` examines it; docs/runbook.md has the way back"
-        return Finding(
-            "store", "problem", str(error), "docs/postgresql.md says what a database needs" if in_database else do
-        )
+        in_file = "`svc check` examines it; docs/runbook.md has the way back"
+        return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
     if mark not in (None, pepper_mark(pepper.read_bytes())):
-        return Finding("store", "problem", f"{pepper} is the pepper of another store", "put the right pepper there")
+        return _problem(f"{pepper} is the pepper of another store", "put the right pepper there")
     if in_database:
         took_ms = 1000 * (elapsed_s() - began_at)
-        says = f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use"
-        return Finding("store", "ok", says)
+        return _ok(f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use")
     share = used / config.map_bytes()
     says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
     if share > FULL_SHARE:
-        return Finding("store", "warning", says, "raise map_gib, or delete archives with `svc org drop-documents`")
-    return Finding("store", "ok", says)
+        return _warning(says, "raise map_gib, or delete archives with `svc org drop-documents`")
+    return _ok(says)
 
 
 def lock_and_service(examined: Examined) -> Finding:
@@ -155,10 +152,10 @@ def lock_and_service(examined: Examined) -> Finding:
         status, response = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
         says = f"{holder} holds the directory, and {url} does not respond: {error}"
-        return Finding("service", "warning", says, "name where it listens with --url")
+        return _warning(says, "name where it listens with --url")
     if status != http.HTTPStatus.OK:
-        return Finding("service", "problem", f"{holder} runs and is not ready: {response}", "read its log")
-    return Finding("service", "ok", f"{holder} is ready at {url}")
+        return _problem(f"{holder} runs and is not ready: {response}", "read its log")
+    return _ok(f"{holder} is ready at {url}")
 
 
 def _could_listen(bind: str) -> Finding:
@@ -167,8 +164,8 @@ def _could_listen(bind: str) -> Finding:
             opened.close()
     except OSError as error:
         says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
-        return Finding("service", "problem", says, "end the program that listens there, or choose another with --bind")
-    return Finding("service", "ok", f"no service runs on the directory; one could listen on {bind}")
+        return _problem(says, "end the program that listens there, or choose another with --bind")
+    return _ok(f"no service runs on the directory; one could listen on {bind}")
 
 
 def _get(url: str, path: str) -> tuple[int, str]:
@@ -188,30 +185,30 @@ def _get(url: str, path: str) -> tuple[int, str]:
 
 
 def network_data(examined: Examined) -> Finding:
-    """Whether addresses can be looked up, in data that is not old."""
+    """Whether addresses can be looked up: a problem without data or with a broken file, a warning for old data."""
     config = examined.config
     try:
         built_in, folder, reading, found = network_in_use(config, examined.directory)
     except CommandError as error:
-        return Finding("network data", "problem", str(error), "make the folder readable")
+        return _problem(str(error), "make the folder readable")
     broken = [name for name, entry in reading.items() if entry.problem is not None]
     if broken:
         says = f"{', '.join(sorted(broken))} in {folder} cannot be used"
-        return Finding("network data", "problem", says, "`svc data status` says why; replace or remove it")
+        return _problem(says, "`svc data status` says why; replace or remove it")
     today = utc(examined.world.now_ms()).date()
     sources = f"{len(reading)} files, built-in ranges {'off' if built_in is None else 'on'}"
     match found.state(today, config.network_stale_days):
         case "missing":
             says = "there is none: every identification is unavailable, and free"
-            return Finding("network data", "problem", says, "run `svc data update`, or set network_builtin")
+            return _problem(says, "run `svc data update`, or set network_builtin")
         case "stale":
             says = f"older than {config.network_stale_days} days ({sources})"
-            return Finding("network data", "warning", says, "run `svc data update`; `svc data status` shows which")
+            return _warning(says, "run `svc data update`; `svc data status` shows which")
         case "ok":
             if not reading:
                 says = "built-in ranges only: countries and networks are unknown"
-                return Finding("network data", "warning", says, "run `svc data update`")
-            return Finding("network data", "ok", sources)
+                return _warning(says, "run `svc data update`")
+            return _ok(sources)
 
 
 def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
@@ -223,14 +220,14 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
         behind_s = file.stat().st_mtime - now_ms / 1000
         if behind_s > 5:
             says += f", which is {behind_s:.0f} s before the last write to the store"
-            return Finding("clock", "problem", says, "set the clock; ids, retention and webhooks depend on it")
+            return _problem(says, "set the clock; ids, retention and webhooks depend on it")
     if (offset_s := _offset_from_database(examined)) and abs(offset_s) >= FAR_S:
         says += f", {abs(offset_s):.0f} s {'ahead of' if offset_s > 0 else 'behind'} the database's clock"
-        return Finding("clock", "problem", says, NEXT_STEP)
+        return _problem(says, NEXT_STEP)
     if not synchronized():
         do = "start an NTP client (chrony, systemd-timesyncd) here, or on the host of this container"
-        return Finding("clock", "warning", f"{says}; the kernel says that nothing synchronizes it", do)
-    return Finding("clock", "ok", f"{says}, synchronized")
+        return _warning(f"{says}; the kernel says that nothing synchronizes it", do)
+    return _ok(f"{says}, synchronized")
 
 
 def _offset_from_database(examined: Examined) -> float | None:
@@ -251,75 +248,63 @@ def kernel_clock_is_synchronized() -> bool:
 
 
 def disk(examined: Examined) -> Finding:
-    """Whether the disk has room to grow."""
+    """Free space of the disk: a warning below `LOW_BYTES`, a problem below `CRITICAL_BYTES`."""
     folder = next(
         path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
     )
     usage = shutil.disk_usage(folder)
     says = f"{_size(usage.free)} of {_size(usage.total)} free"
     do = "free some space, or move the data directory to a larger disk"
-    if usage.free < LEAST_BYTES:
-        return Finding("disk", "problem", says, do)
-    return Finding("disk", "warning", says, do) if usage.free < LITTLE_BYTES else Finding("disk", "ok", says)
+    if usage.free < CRITICAL_BYTES:
+        return _problem(says, do)
+    return _warning(says, do) if usage.free < LOW_BYTES else _ok(says)
 
 
 def tls(examined: Examined) -> Finding:
-    """Whether the certificate can be used, now and in two weeks."""
+    """Whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`, and
+    for plain HTTP that other machines reach.
+    """
     config = examined.config
     try:
         certificate = read_tls(config)
     except ConfigError as error:
-        return Finding("tls", "problem", error.line, "correct the files, then start the service or send it SIGHUP")
+        return _problem(error.line, "correct the files, then start the service or send it SIGHUP")
     if certificate is None:
         host, _ = read_bind(config.bind)
         if host in ("127.0.0.1", "::1", "localhost"):
-            return Finding("tls", "ok", f"plain HTTP on {config.bind}, which only this machine reaches")
+            return _ok(f"plain HTTP on {config.bind}, which only this machine reaches")
         do = "end TLS in a reverse proxy before it, or set tls_certfile and tls_keyfile (docs/tls.md)"
-        return Finding("tls", "warning", f"plain HTTP on {config.bind}, which other machines may reach", do)
+        return _warning(f"plain HTTP on {config.bind}, which other machines may reach", do)
     now = utc(examined.world.now_ms())
     says = f"{config.tls_certfile} is valid until {certificate.not_after:%Y-%m-%d}"
     if not certificate.is_valid(now):
         valid = f"from {certificate.not_before:%Y-%m-%d} to {certificate.not_after:%Y-%m-%d}"
         says = f"{config.tls_certfile} is not valid now, but {valid}"
-        return Finding("tls", "problem", says, "renew it, then send the service SIGHUP")
+        return _problem(says, "renew it, then send the service SIGHUP")
     soon = certificate.not_after - now < EXPIRES_SOON
-    return (
-        Finding("tls", "warning", says, "renew it, then send the service SIGHUP")
-        if soon
-        else Finding("tls", "ok", says)
-    )
+    return _warning(says, "renew it, then send the service SIGHUP") if soon else _ok(says)
 
 
 def identification(examined: Examined) -> Finding:
     """A sample report through the whole service, with these settings and network data, on a store that is thrown
     away.
     """
-    config = msgspec.structs.replace(
-        examined.config,
-        network_directory=None if (folder := config_folder(examined)) is None else str(folder),
-        log_requests="none",
-        try_key=None,
-    )
+    config = msgspec.structs.replace(examined.config, log_requests="none", try_key=None)
+    world = examined.world
     with tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
-        world = examined.world
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
-            response, took_ms = _identified(found, config, world)
+            response, took_ms = _identified(found, examined._replace(config=config))
         except (CommandError, OperatorError, OSError) as error:
-            return Finding("identification", "problem", str(error), "read the log lines above")
+            return _problem(str(error), "read the log lines above")
         finally:
             found.store.close()
     visitor, score = response["visitor_id"], response["suspect_score"]
-    return Finding("identification", "ok", f"a sample report gave visitor {visitor}, score {score}, in {took_ms} ms")
+    return _ok(f"a sample report gave visitor {visitor}, score {score}, in {took_ms} ms")
 
 
-def config_folder(examined: Examined) -> Path | None:
-    """The folder of network files of the data directory, where there is one."""
-    folder = examined.config.network_files(examined.directory)
-    return folder if folder is not None and folder.is_dir() else None
-
-
-def _identified(found: Opened, config: Config, world: World) -> tuple[dict[str, Any], int]:
+def _identified(found: Opened, examined: Examined) -> tuple[dict[str, Any], int]:
+    config, world = examined.config, examined.world
     organization = create_organization(found, world, "svc doctor", credit=1)
     _, secret = issue_key(
         found,
@@ -330,7 +315,7 @@ def _identified(found: Opened, config: Config, world: World) -> tuple[dict[str, 
         name="svc doctor",
         environment="development",
     )
-    service = Service(config, world, found)
+    service = Service(config, world, found, examined.directory)  # whose network files it reads
 
     async def identify() -> tuple[dict[str, Any], int]:
         shutdown = trio.Event()
@@ -356,10 +341,14 @@ def _size(count: float) -> str:
     return f"{count:.1f} GiB"
 
 
-def all_checks(examined: Examined) -> Iterator[Finding]:
-    """Every check in the order in which it makes sense to read them. Those behind the settings need valid ones."""
-    for check in (permissions, lock_and_service, store, network_data):
-        yield check(examined)
-    yield clock(examined, kernel_clock_is_synchronized)
-    for check in (disk, tls, identification):
-        yield check(examined)
+CHECKS: dict[str, Callable[[Examined], Finding]] = {
+    "permissions": permissions,
+    "service": lock_and_service,
+    "store": store,
+    "network data": network_data,
+    "clock": partial(clock, synchronized=kernel_clock_is_synchronized),
+    "disk": disk,
+    "tls": tls,
+    "identification": identification,
+}
+"""Every check in the order in which it makes sense to read them; they need valid settings."""

@@ -13,20 +13,21 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.data_directory import database_of, reading_snapshot
+from svc.cli.data_directory import reading_directory, reading_snapshot
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     ShownTable,
     directory_option,
+    json_lines_option,
     json_option,
     no_directory,
     readable,
     settings,
+    show,
+    show_json,
     show_table,
-    show_with,
-    still_json,
     store_option,
 )
 from svc.domain.bodies import named
@@ -37,7 +38,7 @@ from svc.store.backup import snapshots
 from svc.store.inspection import Row, find_organization, of_request, of_visitor
 from svc.store.inspection import rows as rows_of
 from svc.store.naming import read_key, read_prefix
-from svc.store.reading import ReadOnlyFile, ReadOnlyStore, read_only, read_only_database
+from svc.store.reading import ReadOnlyFile, ReadOnlyStore
 from svc.store.showing import shown
 from svc.store.tables import TABLES, Table
 
@@ -58,16 +59,12 @@ def source_options(command: F) -> F:
     @click.pass_context
     @wraps(command)
     def given(context: click.Context, directory: Path | None, snapshot: Path | None, **rest: Any) -> Any:
-        database = database_of(settings())
-        if snapshot is None and directory is None and database is None:
+        config = settings()
+        if snapshot is None and directory is None and config.store is None:
             raise no_directory(", or a --snapshot")
         if snapshot is not None and context.get_parameter_source("directory") is ParameterSource.COMMANDLINE:
             raise click.UsageError("name --snapshot or --data, not both")
-        if snapshot is not None:
-            opened = reading_snapshot(snapshot)
-        else:
-            opened = read_only(_store_of(directory), live=True) if database is None else read_only_database(database)
-        with opened as store:
+        with reading_directory(directory, config) if snapshot is None else reading_snapshot(snapshot) as store:
             return command(store=store, **rest)
 
     return given  # pyright: ignore[reportReturnType]  click calls it with the options above
@@ -75,19 +72,8 @@ def source_options(command: F) -> F:
 
 def row_options(command: F) -> F:
     """`--payload` and `--json`, passed on as `payload` and `as_json`."""
-    for option in (
-        click.option(
-            "--payload", is_flag=True, help="With reports, webhook bodies, tags and addresses: personal data."
-        ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text."),
-    ):
-        command = option(command)
-    return command
-
-
-def _store_of(directory: Path | None) -> Path:
-    assert directory is not None
-    return directory / "store"
+    payload = "With reports, webhook bodies, tags and addresses: personal data."
+    return json_lines_option(click.option("--payload", is_flag=True, help=payload)(command))
 
 
 @click.group(cls=CommandGroup)
@@ -120,7 +106,7 @@ def tables(older: Path | None, store: ReadOnlyStore, as_json: bool) -> None:
     if page_bytes is None:
         columns = tuple(name for name in columns if name != "pages")
     listed = [row if page_bytes is None else {**row, "pages": row["bytes"] // page_bytes} for row in sizes.values()]
-    show_with(summary, ShownTable("tables", listed, columns), as_json=as_json)
+    show(summary, ShownTable("tables", listed, columns), as_json=as_json)
 
 
 def _summary(store: ReadOnlyStore) -> dict[str, Any]:
@@ -268,7 +254,10 @@ def _print(found: Iterable[Row], *, payload: bool, as_json: bool, more: Iterable
     for count, row in enumerate(found, start=1):
         corrupt += row.problem is not None
         words = shown(row, payload=payload)
-        click.echo(still_json(msgspec.json.encode(words).decode()) if as_json else _text(words, is_first=count == 1))
+        if as_json:
+            show_json(words)
+        else:
+            click.echo(_text(words, is_first=count == 1))
     if any(True for _ in more):
         click.echo("There are more: raise --limit, or name more of the key.", err=True)
     if corrupt:

@@ -9,20 +9,10 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import (
-    CommandError,
-    account,
-    confirmed,
-    data_option,
-    json_option,
-    opened,
-    settings,
-    show,
-    show_table,
-    yes_option,
-)
+from svc.cli.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.domain.bodies import named
 from svc.domain.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
@@ -103,6 +93,12 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
     issued, secret = fresh_key(world, **fields)
     job = partial(store_issued, key=issued, key_digest=digest(found.pepper, secret))
     return commit(found, world, job, issued_change), secret
+
+
+def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
+    """The key with this secret, also a revoked one; `None` where the store has none."""
+    with found.store.read() as snapshot:
+        return views.find_key(snapshot, digest(found.pepper, secret))
 
 
 def fresh_key(world: World, **fields: Any) -> tuple[ApiKey, str]:

@@ -31,11 +31,11 @@ log = structlog.get_logger()
 
 _FAST = msgspec.json.Encoder(enc_hook=repr)
 _LENIENT = json.JSONEncoder(default=repr, skipkeys=True)
-MOST_WAITING = 4096
+QUEUE_CAPACITY = 4096
 """Lines that may wait to be written: some seconds of a busy service."""
-GATHER_S = 0.01
+BATCH_INTERVAL_S = 0.01
 """How long lines gather for one write."""
-FLUSH_S = 1.0
+FLUSH_TIMEOUT_S = 1.0
 """At the end of the process, for what waits to be written."""
 
 
@@ -58,7 +58,7 @@ def set_up_logging(log_format: LogFormat = "console", worker: int | None = None)
         logger_factory=structlog.WriteLoggerFactory(cast("TextIO", lines)),
     )
     logging.lastResort = _Forward(logging.WARNING)
-    sys.excepthook = _tell_the_end
+    sys.excepthook = _log_unhandled
 
 
 @cache
@@ -71,7 +71,7 @@ def _standard_error() -> AsyncLogWriter:
 
     lines = AsyncLogWriter(sys.stderr, lost_line)
     atexit.register(lines.close)
-    os.register_at_fork(after_in_child=lines.begin_again)
+    os.register_at_fork(after_in_child=lines.restart)
     return lines
 
 
@@ -119,17 +119,19 @@ class AsyncLogWriter:
     `lost_line` makes the line that says how many were lost. One thread at a time may write, as structlog sees to.
     """
 
-    def __init__(self, stream: TextIO, lost_line: Callable[[int], str], most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, stream: TextIO, lost_line: Callable[[int], str], capacity: int = QUEUE_CAPACITY) -> None:
         self._stream = stream
         self._lost_line = lost_line
-        self._most_waiting = most_waiting
-        self.begin_again()
+        self._capacity = capacity
+        self.restart()
 
-    def begin_again(self) -> None:
-        """With nothing queued, and a thread: in a process that was forked, whose parent writes what it had queued."""
-        self._waiting: deque[str] = deque()
+    def restart(self) -> None:
+        """Begin with an empty queue and a thread: at the start, and in a forked process, whose parent writes what was
+        queued before. Without a thread, and so without a queue, where the stream has no file descriptor.
+        """
+        self._queue: deque[str] = deque()
         self._lost = 0
-        self._told = 0
+        self._reported = 0
         """How many of the lost ones were reported; the thread's, as `_lost` is the writer's."""
         self._something, self._closing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -138,17 +140,17 @@ class AsyncLogWriter:
             self._descriptor = os.dup(self._stream.fileno())
         except OSError:  # not a file, such as what stands in for one in a test
             return
-        self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+        self._thread = threading.Thread(target=self._write_until_closed, name="log", daemon=True)
         self._thread.start()
 
     def write(self, line: str) -> int:
-        """Queue one line and return its length. Never blocks; where `most_waiting` lines are queued, the line is lost
+        """Queue one line and return its length. Never blocks; where `capacity` lines are queued, the line is lost
         and counted. A stream without a file descriptor is written to directly.
         """
         if self._thread is None:
             self._stream.write(line)
-        elif len(self._waiting) < self._most_waiting:
-            self._waiting.append(line)
+        elif len(self._queue) < self._capacity:
+            self._queue.append(line)
             if not self._something.is_set():
                 self._something.set()
         else:
@@ -159,16 +161,16 @@ class AsyncLogWriter:
         """Does nothing: the thread writes what is queued."""
 
     def close(self) -> None:
-        """Write what is queued, waiting at most `FLUSH_S` for a reader that is slow."""
+        """Write what is queued, waiting at most `FLUSH_TIMEOUT_S` for a reader that is slow."""
         self._closing.set()
         self._something.set()
         if self._thread is not None:
-            self._thread.join(FLUSH_S)
+            self._thread.join(FLUSH_TIMEOUT_S)
 
-    def _write_on(self) -> None:
+    def _write_until_closed(self) -> None:
         while not self._closing.is_set():
             self._something.wait()
-            self._closing.wait(GATHER_S)
+            self._closing.wait(BATCH_INTERVAL_S)
             self._something.clear()  # before they are taken: what comes later sets it again
             self._write_all()
         self._write_all()
@@ -176,8 +178,8 @@ class AsyncLogWriter:
 
     def _write_all(self) -> None:
         """What waits now, and how many found no place behind it."""
-        taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        lost = self._lost - self._told
+        taken = [self._queue.popleft() for _ in range(len(self._queue))]
+        lost = self._lost - self._reported
         if lost:
             taken.append(self._lost_line(lost))
         data = "".join(taken).encode(errors="backslashreplace")
@@ -186,7 +188,7 @@ class AsyncLogWriter:
                 data = data[os.write(self._descriptor, data) :]
         except OSError:  # the reader has gone, or the disk is full
             return
-        self._told += lost
+        self._reported += lost
 
 
 class _Forward(logging.Handler):
@@ -196,5 +198,5 @@ class _Forward(logging.Handler):
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
 
 
-def _tell_the_end(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    log.critical("the process ends", exc_info=(kind, error, traceback))
+def _log_unhandled(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    log.critical("unhandled exception", exc_info=(kind, error, traceback))

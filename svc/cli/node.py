@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,7 @@ import trio
 from svc.actors.keeper import Keeping
 from svc.cli.data_directory import opened_directory
 from svc.cli.initialize import initialize
-from svc.cli.logs import set_up_logging
-from svc.cli.reload import Reload
+from svc.cli.reload import ReadConfig, Reload
 from svc.cli.upgrade import keep_settings
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
@@ -61,9 +59,7 @@ class NoStoreError(DirectoryError):
     exit_status = 2
 
 
-def serve_node(
-    directory: Path, config: Config, url: StoreUrl, read: Callable[[], Config], *, init: bool, as_json: bool
-) -> int:
+def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig, *, init: bool, as_json: bool) -> int:
     """Serve a database as one of its nodes until SIGTERM; returns the exit status. The data directory has the pepper
     and the network data of this node. Raises `OperatorError`.
     """
@@ -105,7 +101,7 @@ async def _serve(
     directory: Path,
     config: Config,
     url: StoreUrl,
-    read: Callable[[], Config],
+    read: ReadConfig,
     world: World,
     pepper: bytes,
     sockets: ListeningSockets,
@@ -115,11 +111,13 @@ async def _serve(
     connect = partial(Wire.connect, url)
     lease, shares = Lease(KEEPER, name), ShareLeases(name)
 
-    def luck() -> float:
+    def jitter() -> float:
         return world.entropy(1)[0] / 255
 
-    node = Node(connect, name, [lease], luck, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms))
-    notices = Notices(connect, luck, lambda: node.living > 1)
+    node = Node(
+        connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms)
+    )
+    notices = Notices(connect, jitter, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
         sources = NodeSources(node.statistics, notices.statistics, store.exchanges)
@@ -133,7 +131,7 @@ async def _serve(
             keeping=Keeping(lease.is_held, lease.lost),
             node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
         )
-        reload = Reload(service, config, read, lambda changed: set_up_logging(changed.log_format))
+        reload = Reload(service, config, read)
         log.info("node", name=name, nodes=node.living, database=str(url))
         problems: list[OperatorError] = []
         async with trio.open_nursery() as nursery:

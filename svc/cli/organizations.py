@@ -15,20 +15,18 @@ from typing import Any, cast
 import click
 
 from svc.cli.changes import Change, commit, operator
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
     ShownTable,
-    account,
     confirmed,
     data_option,
     json_option,
-    opened,
     settings,
     show,
     show_table,
-    show_with,
     yes_option,
 )
 from svc.cli.removal import drop_documents, remove
@@ -330,20 +328,20 @@ def statement(organization_id: str, month: datetime, directory: Path, as_json: b
     with opened(directory) as found:
         known = account(found.store, organization_id, removed_too=True)
         with found.store.read() as snapshot:
-            told = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
-    total = sum((row.usage for row in told.days), Usage())
+            ledger = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
+    total = sum((row.usage for row in ledger.days), Usage())
     shown: dict[str, Any] = {
         "organization_id": organization_id,
         "month": month.strftime("%Y-%m"),
-        "opening_balance_usd": _usd(told.opening_micros),
+        "opening_balance_usd": _usd(ledger.opening_micros),
         **_usage(total),
-        "closing_balance_usd": _usd(told.opening_micros + total.change_micros),
+        "closing_balance_usd": _usd(ledger.opening_micros + total.change_micros),
     }
-    changes = [_billing_change(change) for change in told.changes]
-    show_with(
+    changes = [_billing_change(change) for change in ledger.changes]
+    show(
         shown,
-        ShownTable("days", [_statement_day(row) for row in told.days], _DAY_COLUMNS),
-        ShownTable("credits", [_credit(entry) for entry in told.credits], ("at", "credit_usd", "by")),
+        ShownTable("days", [_statement_day(row) for row in ledger.days], _DAY_COLUMNS),
+        ShownTable("credits", [_credit(entry) for entry in ledger.credits], ("at", "credit_usd", "by")),
         ShownTable("billing_status_changes", changes, ("at", "previous", "current", "by")),
         as_json=as_json,
     )

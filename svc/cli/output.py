@@ -5,23 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import msgspec
 
-from svc.cli.data_directory import opened_directory
 from svc.config import Config, load
 from svc.domain.errors import OperatorError
-from svc.domain.timestamps import timestamp
-from svc.store import views
-from svc.store.directory import Opened
-from svc.store.store import ReadTransaction
-from svc.store.views import Account
-from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,7 +48,7 @@ def no_directory(or_else: str = "") -> click.UsageError:
 
 
 def config_option(about: str) -> Callable[[F], F]:
-    """`--config FILE`, passed on as `file`."""
+    """`--config FILE`, else the variable SVC_CONFIG, passed on as `file`; `None` without either. `about` is help."""
     return click.option(
         "--config",
         "file",
@@ -84,7 +76,9 @@ store_option = click.option(
 
 
 def data_option(command: F) -> F:
-    """`--data DIR`, passed on as `directory`, and `--store URL`."""
+    """`--data DIR`, else the variable SVC_DATA, passed on as `directory`: a usage error without either. And `--store
+    URL`, which takes the place of the setting `store`.
+    """
     return directory_option("The data directory.", required=True)(store_option(command))
 
 
@@ -101,9 +95,10 @@ def file_option(instead: str) -> Callable[[F], F]:
     return directory_option("The data directory.", required=True, callback=refuse)
 
 
-def json_option(command: F) -> F:
-    """`--json`, passed on as `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+"""`--json`, passed on as `as_json`."""
+json_lines_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+"""The same for a command that prints one after another."""
 
 
 def settings(file: Path | None = None) -> Config:
@@ -117,18 +112,8 @@ def settings(file: Path | None = None) -> Config:
     return config if url is None else msgspec.structs.replace(config, store=url)
 
 
-@contextmanager
-def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
-    """Open a data directory, also while a service runs on it; closed at the end of the block. `create`: where there is
-    none yet.
-    """
-    with opened_directory(directory, settings(), World.real(), create=create) as found:
-        yield found
-
-
-def yes_option(command: F) -> F:
-    """`--yes`, passed on as `sure`: skips the question of `confirmed`."""
-    return click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")(command)
+yes_option = click.option("--yes", "sure", is_flag=True, help="Do not ask for confirmation.")
+"""`--yes`, passed on as `sure`: skips the question of `confirmed`."""
 
 
 def confirmed(consequence: str, *, sure: bool) -> None:
@@ -143,42 +128,28 @@ def confirmed(consequence: str, *, sure: bool) -> None:
         raise CommandError("nothing was changed")
 
 
-class Readable(Protocol):
-    """A store to read: that of a service, or one that is open for reading only."""
+class ShownTable(NamedTuple):
+    """Records that belong to another one: their name, the records, and the columns that people read of them."""
 
-    def read(self) -> ReadTransaction:
-        """A snapshot of the last commit, for a `with` block."""
-        ...
+    name: str
+    rows: list[dict[str, Any]]
+    columns: tuple[str, ...]
 
 
-def account(
-    store: Readable,
-    organization_id: str,
-    *,
-    removed_too: bool = False,
-    after_removal: str = "; `svc org show` has what is left",
-) -> Account:
-    """An organization by its id. Raises `CommandError` where there is none, or, without `removed_too`, where it was
-    removed: `after_removal` ends the message.
+def show(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
+    """Print one record: aligned `name value` lines for people, and below them a table of the records that belong to it,
+    where there are any; one JSON object with `as_json`, where those are further fields.
     """
-    with store.read() as snapshot:
-        known = views.find_account(snapshot, organization_id)
-    if known is None:
-        raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
-    removed_at_ms = known.organization.removed_at_ms
-    if removed_at_ms is not None and not removed_too:
-        raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
-    return known
-
-
-def show(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print one record: aligned `name value` lines for people, one JSON object with `as_json`."""
     if as_json:
-        show_json(values)
+        show_json({**values, **{table.name: table.rows for table in tables}})
         return
     width = max(len(name) for name in values)
     for name, value in values.items():
         click.echo(f"{name:<{width}}  {readable(value)}")
+    for name, rows, columns in tables:
+        if rows:
+            click.echo()
+            show_table(rows, columns, name, as_json=False)
 
 
 def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, *, as_json: bool) -> None:
@@ -197,45 +168,23 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
-class ShownTable(NamedTuple):
-    """Records that belong to another one: their name, the records, and the columns that people read of them."""
-
-    name: str
-    rows: list[dict[str, Any]]
-    columns: tuple[str, ...]
-
-
-def show_with(values: Mapping[str, Any], *tables: ShownTable, as_json: bool) -> None:
-    """Print one record as `show` does, and those that belong to it: as tables below it, where there are any, or as
-    further fields of the one JSON object.
-    """
-    if as_json:
-        show_json({**values, **{table.name: table.rows for table in tables}})
-        return
-    show(values, as_json=False)
-    for name, rows, columns in tables:
-        if rows:
-            click.echo()
-            show_table(rows, columns, name, as_json=False)
-
-
 def show_json(value: Any) -> None:
     """Print a value, or JSON that is encoded already, as one line of JSON that moves no cursor."""
     encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
-    click.echo(still_json(encoded.decode()))
+    click.echo(terminal_safe_json(encoded.decode()))
 
 
-def still_json(text: str) -> str:
+def terminal_safe_json(text: str) -> str:
     """The same JSON with every character escaped that could move the cursor of a terminal, or turn its text around."""
     return _UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def standard_output() -> Callable[[bytes], Any]:
-    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `still_json`."""
+    """Writes lines of JSON or CSV to standard output: as they are, but to a terminal as `terminal_safe_json`."""
     out = sys.stdout.buffer
     if not sys.stdout.isatty():
         return out.write
-    return lambda content: out.write(still_json(content.decode()).encode())
+    return lambda content: out.write(terminal_safe_json(content.decode()).encode())
 
 
 def readable(value: Any) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +19,8 @@ from svc.cli.data_directory import opened_directory
 from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.initialize import initialize
 from svc.cli.logs import set_up_logging
-from svc.cli.reload import Reload
-from svc.cli.upgrade import alone_in, keep_settings, opened_to_serve
+from svc.cli.reload import ReadConfig, Reload
+from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config
 from svc.domain.errors import OperatorError
 from svc.domain.useragent import load_patterns
@@ -46,9 +45,6 @@ are handled together hold more than that, and nothing of it is garbage."""
 GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
-ReadConfig = Callable[[], Config]
-"""Reads the settings again. Raises `ConfigError`."""
-
 
 def serve_directory(
     directory: Path,
@@ -67,7 +63,7 @@ def serve_directory(
     load_patterns()
     world = World.real()
     wait_s = config.takeover_wait_s
-    with alone_in(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
+    with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
         with (
             opened_to_serve(directory, config, world, create=init) as found,
@@ -84,7 +80,7 @@ def serve_directory(
             if workers == 1:
                 sockets = sockets_for(config.bind, config.metrics_bind)
                 _tune_garbage_collection()
-                reload = _reload(service, config, read)
+                reload = Reload(service, config, read)
                 trio.run(run_until_signalled, service, sockets, None, partial(read_tls, config), reload)
                 return 0
         del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
@@ -147,12 +143,8 @@ def _work(
         async def mark(_: list[str]) -> None:
             parent.board.mark_serving(seat.index)
 
-        tls, reload = partial(read_tls, config), _reload(service, config, read, seat.index)
+        tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
         trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)
-
-
-def _reload(service: Service, config: Config, read: ReadConfig, worker: int | None = None) -> Reload:
-    return Reload(service, config, read, lambda changed: set_up_logging(changed.log_format, worker))
 
 
 def _tune_garbage_collection() -> None:

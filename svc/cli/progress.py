@@ -36,7 +36,7 @@ class _Bars(Steps):
 
 @contextmanager
 def progress() -> Generator[Steps]:
-    """Progress bars where standard error is a terminal, else `QUIET`."""
+    """Progress bars on standard error, which end with the block; `QUIET` where that is no terminal."""
     if not sys.stderr.isatty():
         yield QUIET
         return

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import opened
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, data_option, json_option, opened, show
+from svc.cli.output import CommandError, data_option, json_option, show
 from svc.cli.times import TimestampType
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
@@ -69,18 +70,16 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
     recovered, place, start = 0, window.start, first_id(window.start)
     asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
     change = Change(registered.queue.organization, registered.endpoint.id, asked)
-
-    def recorded(count: int) -> Change | None:
-        """With the first step that recovers anything."""
-        return change if count else None
-
     with click.progressbar(length=now_ms - place, label="recovering", file=sys.stderr) as bar:
         while start is not None:
             with found.store.read() as snapshot:
                 failed = failed_in(snapshot, registered.queue, window, start, ROWS_A_STEP)
             if failed.event_ids:
                 job = partial(recover_deliveries, queue=registered.queue, event_ids=failed.event_ids, now_ms=now_ms)
-                recovered += apply(found, job) if recovered else commit(found, world, job, recorded)
+                if recovered:
+                    recovered += apply(found, job)
+                else:  # the record goes with the first step that recovers anything
+                    recovered = commit(found, world, job, lambda count: change if count else None)
             start = failed.resume
             reached = now_ms if start is None else min(made_at_ms(start), now_ms)
             bar.update(reached - place)

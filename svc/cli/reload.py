@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
+from svc.cli.logs import set_up_logging
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.tls import TlsListener
@@ -19,6 +20,8 @@ from svc.serving import read_tls, warn_of_dates
 
 log = structlog.get_logger()
 
+ReadConfig = Callable[[], Config]
+"""Reads the settings again. Raises `ConfigError`."""
 WHILE_RUNNING = (
     "log_format",
     "log_requests",
@@ -35,17 +38,15 @@ WHILE_RUNNING = (
 class Reload:
     """Takes over settings, network files and the certificate of a running service, each time it is called.
 
-    `read` reads the settings as at the start and raises `ConfigError`; `on_change` is called with new ones, for what is
-    outside the service, such as the format of the log.
+    `read` reads the settings as at the start and raises `ConfigError`. `worker` is the number of this one of several,
+    which its log lines have.
     """
 
-    def __init__(
-        self, service: Service, config: Config, read: Callable[[], Config], on_change: Callable[[Config], None]
-    ) -> None:
+    def __init__(self, service: Service, config: Config, read: ReadConfig, worker: int | None = None) -> None:
         self._service = service
         self._config = config
         self._read = read
-        self._on_change = on_change
+        self._worker = worker
 
     def __call__(self, listeners: Listeners) -> None:
         """Take over what can be taken over, for these listeners; everything that cannot is logged."""
@@ -56,7 +57,7 @@ class Reload:
             log.error("settings reload failed, keeping the old ones", because=str(error))  # noqa: TRY400  said in full
             read = before
         self._config = _taken_over(before, read)
-        self._on_change(self._config)
+        set_up_logging(self._config.log_format, self._worker)
         self._service.use(self._config)
         changed, waiting = _different(before, self._config), _different(self._config, read)
         log.info("settings reloaded", changed=changed)

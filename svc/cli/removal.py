@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import account, opened
 from svc.cli.examples import examples
-from svc.cli.output import account, confirmed, data_option, json_option, opened, show, yes_option
+from svc.cli.output import confirmed, data_option, json_option, show, yes_option
 from svc.cli.progress import progress
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
@@ -64,13 +65,9 @@ def remove(organization_id: str, sure: bool, directory: Path, as_json: bool) -> 
     world = World.real()
     with opened(directory) as found:
         known = account(found.store, organization_id, removed_too=True).organization
-        now_ms = world.now_ms()
         if known.removed_at_ms is None:
             confirmed(f"This removes {organization_id} ({known.name}) and erases all it has, for good.", sure=sure)
-
-        def begin(transaction: Transaction) -> bool:
-            return removal.remove_organization(transaction, known.number, now_ms)
-
+        begin = partial(removal.remove_organization, number=known.number, now_ms=world.now_ms())
         commit(found, world, begin, lambda is_new: Change(known.number, organization_id) if is_new else None)
         with found.store.read() as snapshot:
             events = holding(snapshot, known.number).events

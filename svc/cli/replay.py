@@ -22,10 +22,10 @@ import msgspec
 import trio
 
 from svc.cli.changes import apply
-from svc.cli.data_directory import opened_directory
+from svc.cli.data_directory import account, opened_directory
 from svc.cli.examples import examples
 from svc.cli.organizations import create_organization
-from svc.cli.output import CommandError, account, directory_option, json_option, settings, show_json, standard_output
+from svc.cli.output import CommandError, directory_option, json_option, settings, show_json, standard_output
 from svc.cli.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
 from svc.cli.replay_weights import profiles, read_weights
@@ -53,7 +53,7 @@ from svc.world import World
 
 T = TypeVar("T")
 
-FIRST_MOMENT_MS = 1_767_225_600_000
+FIRST_TIME_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when a file without times begins."""
 STEP_MS = 1000
 """A report without a time arrives this long after the one before it."""
@@ -212,15 +212,19 @@ def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[P
         try:
             trio.run(partial(_replay, service, config.region, clock, organization, source, run))
         except BaseExceptionGroup as errors:
-            raise _sole(errors) from None
+            raise _single_error(errors) from None
 
 
-def _sole(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def _single_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error within groups of one, as nurseries make them: a file that cannot be read on, a closed pipe."""
     if len(errors.exceptions) != 1:
         return errors
     error = errors.exceptions[0]
-    return _sole(cast("BaseExceptionGroup[BaseException]", error)) if isinstance(error, BaseExceptionGroup) else error
+    return (
+        _single_error(cast("BaseExceptionGroup[BaseException]", error))
+        if isinstance(error, BaseExceptionGroup)
+        else error
+    )
 
 
 def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:
@@ -249,7 +253,7 @@ class VirtualClock:
     """The clock of a replay: it shows the time of the present line."""
 
     def __init__(self) -> None:
-        self.now_ms = FIRST_MOMENT_MS - STEP_MS
+        self.now_ms = FIRST_TIME_MS - STEP_MS
 
 
 class Replayed(NamedTuple):

@@ -9,7 +9,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -29,7 +29,6 @@ from svc.http.schema import IdentifyBody, Name64, Sdk, Tag
 
 LOCAL = "127.0.0.1"
 """The address of a report that came without one."""
-_NOT_GZIP = "{} is named .gz and cannot be read as such: {}"
 
 
 class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +110,7 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def _report(report: ReplayedReport) -> Replayable | Refusal:
-    at_ms = None if report.at is UNSET else _moment(report.at)
+    at_ms = None if report.at is UNSET else _unix_ms(report.at)
     if at_ms is None and report.at is not UNSET:
         return invalid("at", "invalid_value")
     ip = LOCAL if report.ip is UNSET else parse_ip(report.ip)
@@ -130,7 +129,7 @@ def _report(report: ReplayedReport) -> Replayable | Refusal:
 def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     if not isinstance(event.document, ExportedDocument):
         return Unarchived(event.request_id)
-    at_ms = _moment(event.occurred_at)
+    at_ms = _unix_ms(event.occurred_at)
     if at_ms is None:
         return invalid("occurred_at", "invalid_value")
     ip = parse_ip(event.ip_address)
@@ -147,7 +146,7 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     )
 
 
-def _moment(at: str | int) -> int | None:
+def _unix_ms(at: str | int) -> int | None:
     if isinstance(at, int):
         return at if 0 <= at < 1 << 47 else None
     try:
@@ -164,27 +163,26 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
         yield iter(sys.stdin.buffer)
         return
     path = Path(name)
-    with ExitStack() as stack:
-        file = stack.enter_context(path.open("rb"))
-        source = stack.enter_context(gzip.open(file)) if path.suffix == ".gz" else file
-        bar = stack.enter_context(click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr))
-        try:
-            yield _watched(source, file, bar.update)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise CommandError(_NOT_GZIP.format(path, error)) from error
+    with (
+        path.open("rb") as file,
+        plain_lines(path, file) as source,
+        click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr) as bar,
+    ):
+        yield _with_progress(source, file, bar.update)
 
 
 @contextmanager
-def plain_lines(path: Path) -> Generator[Iterator[bytes]]:
-    """The lines of a file, without a progress bar."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        try:
-            yield iter(file)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise CommandError(_NOT_GZIP.format(path, error)) from error
+def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
+    """The lines of an open file, decompressed where its name ends in `.gz`, without a progress bar. Raises
+    `CommandError` where that cannot be done.
+    """
+    try:
+        yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CommandError(f"{path} is named .gz and cannot be read as such: {error}") from error
 
 
-def _watched(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
+def _with_progress(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
     seen = 0
     for count, line in enumerate(source, start=1):
         yield line

@@ -67,7 +67,7 @@ class Summary:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The same counts as a JSON object, and the numbers of refused lines, from 1."""
         return {
             "reports": self.reports,
             "refused_lines": self.refused,
@@ -88,7 +88,7 @@ class _Fired(msgspec.Struct, frozen=True):
     weight: int
 
 
-class _Moment(msgspec.Struct, frozen=True):
+class _StoredEvent(msgspec.Struct, frozen=True):
     occurred_at: str = ""
 
 
@@ -100,7 +100,7 @@ class _RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """In the replay of an export: the event that it is about."""
     occurred_at: str | UnsetType = UNSET
     """Of an export."""
-    event: _Moment = _Moment()
+    event: _StoredEvent = _StoredEvent()
     """Of a replay, where it stands in `event`."""
     visitor_id: str = ""
     visitor_is_new: bool = False
@@ -125,7 +125,7 @@ class Backtest:
         self._only_after = self._lines = 0
 
     def note(self, response: dict[str, Any]) -> None:
-        """Compare the response to the next line with that of the earlier run."""
+        """Compare the response to the next line, with its event or its error, with that of the earlier run."""
         self._lines += 1
         key = response.get("source_request_id") or _key_of_line(self._lines)
         before = self._earlier.pop(key, None)
@@ -151,7 +151,7 @@ class Backtest:
 
 def _load(path: Path) -> dict[str, RunVerdict]:
     verdicts: dict[str, RunVerdict] = {}
-    with plain_lines(path) as lines:
+    with path.open("rb") as file, plain_lines(path, file) as lines:
         for number, line in enumerate((line for line in lines if line.strip()), start=1):
             try:
                 row = _read(line)
@@ -199,13 +199,13 @@ class Previews:
         }
 
     def summaries(self) -> dict[Platform, WeightsPreview]:
-        """Of the platforms that had any identification."""
+        """Platform -> what the weights change, of the platforms that had any identification."""
         found: dict[Platform, WeightsPreview] = {platform: one.summary() for platform, one in self.of.items()}
         return {platform: summary for platform, summary in found.items() if summary.events}
 
 
 def comparison_lines(found: RunComparison) -> list[str]:
-    """The comparison for people."""
+    """The comparison in lines for people: counts, moves between levels, signals, and examples of changed verdicts."""
     visitors = found.visitors
     return [
         (
@@ -230,7 +230,7 @@ def comparison_lines(found: RunComparison) -> list[str]:
 
 
 def preview_lines(found: dict[Platform, WeightsPreview], most_examples: int) -> list[str]:
-    """What the weights change, for people."""
+    """What the weights change in lines for people, platform by platform, with `most_examples` of each."""
     lines: list[str] = []
     for platform, summary in found.items():
         lines += [

@@ -49,7 +49,7 @@ def read_weights(path: Path) -> dict[Platform, StoredWeights]:
 
 
 def profiles(stored: dict[Platform, StoredWeights]) -> dict[Platform, Weights]:
-    """What is in force on every platform with these configurations."""
+    """Platform -> weights in force with these configurations; the defaults where a platform has none."""
     return {platform: resolve(None, stored.get(platform), platform) for platform in PLATFORMS}
 
 

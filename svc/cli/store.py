@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from svc.cli.data_directory import opened
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import data_option, file_option, json_option, opened, settings, show
+from svc.cli.output import data_option, file_option, json_option, settings, show
 from svc.cli.progress import progress
 from svc.cli.store_move import move
 from svc.store import upgrade

@@ -55,7 +55,7 @@ def move(source: str, target: str, as_json: bool) -> None:
         moved = move_rows(reading, writing, steps)
     show(_shown(moved, elapsed_s() - began_at), as_json=as_json)
     if not as_json:
-        _say_what_is_next(target, config)
+        _show_next_step(target, config)
 
 
 def _place(text: str, config: Config) -> Path | StoreUrl:
@@ -102,7 +102,7 @@ def _shown(moved: Moved, seconds: float) -> dict[str, int | float]:
     }
 
 
-def _say_what_is_next(target: str, config: Config) -> None:
+def _show_next_step(target: str, config: Config) -> None:
     click.echo("\nboth sides have the same rows, by count and checksum of every table")
     if is_store_url(target):
         click.echo(f"start the service with SVC_STORE={target}, and with the same pepper on every node")

@@ -1,4 +1,4 @@
-"""Moments as people type them: RFC 3339, or how long ago."""
+"""Times as people type them: RFC 3339, or how long ago."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class TimestampType(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Unix milliseconds; an integer is returned as it is. Fails with a usage error."""
-        at_ms = value if isinstance(value, int) else read_moment(value, World.real().now_ms())
+        at_ms = value if isinstance(value, int) else read_time(value, World.real().now_ms())
         if at_ms is None:
             self.fail(f"{value!r} is neither a time such as 2026-01-05T10:00:00Z nor an age such as 7d", param, ctx)
         return at_ms
 
 
-def read_moment(text: str, now_ms: int) -> int | None:
+def read_time(text: str, now_ms: int) -> int | None:
     """Unix milliseconds of RFC 3339 text, or of an age such as `7d` (units s, m, h, d, w); `None` for other text and
     for what lies before 1970.
     """

@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 @contextmanager
-def alone_in(
+def locked_directory(
     directory: Path,
     config: Config,
     world: World,

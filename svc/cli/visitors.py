@@ -10,6 +10,7 @@ import msgspec
 
 from svc.cli import event_text, output
 from svc.cli.changes import Change, apply, commit
+from svc.cli.data_directory import account, opened
 from svc.cli.event_source import (
     Wanted,
     address_option,
@@ -22,7 +23,7 @@ from svc.cli.event_source import (
 from svc.cli.examples import examples
 from svc.cli.export import export_visitor
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, account, confirmed, data_option, json_option, opened, show_table, yes_option
+from svc.cli.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
 from svc.domain.bodies import named
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id

@@ -46,7 +46,9 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
     server: WebhookReceiver  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
 
     def do_POST(self) -> None:
-        """Read one delivery and respond to it."""
+        """Read one delivery, hand it to `receive`, and respond with the status that this returns; with 413, and the end
+        of the connection, where no length of at most `MAX_BODY_BYTES` is stated.
+        """
         length = self.headers.get("content-length", "")
         if not is_count(length) or int(length) > MAX_BODY_BYTES:
             self.close_connection = True
@@ -62,7 +64,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Whether the delivery is signed with one of the server's secrets."""
+        """Whether the delivery, arrived at `now_ms`, is signed with one of the server's secrets (`verify_delivery`)."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 

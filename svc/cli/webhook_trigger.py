@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from svc.cli.changes import Change, commit
+from svc.cli.data_directory import opened
 from svc.cli.dev_service import DevService, dev_data_option, service_option
 from svc.cli.examples import examples
-from svc.cli.output import CommandError, json_option, opened, show
+from svc.cli.output import CommandError, json_option, show
 from svc.cli.samples import identify_sample, post
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
@@ -85,7 +86,7 @@ def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:
     return {"event_ids": queued, "endpoints": endpoints}
 
 
-def _made_up(
+def _sample_event(
     event_type: EventType, data: Callable[[int], Any], dev: DevService, directory: Path, ids: list[str]
 ) -> Done:
     world = World.real()
@@ -132,7 +133,7 @@ _TRIGGERS: dict[EventType, Callable[[DevService, Path, list[str]], Done]] = {
     "identification.completed": partial(_identified, automated=False),
     "visitor.suspect": partial(_identified, automated=True),
     "identification.refused": _refused,
-    "billing.status_changed": partial(_made_up, "billing.status_changed", _billing),
-    "usage.daily_settled": partial(_made_up, "usage.daily_settled", _settled),
+    "billing.status_changed": partial(_sample_event, "billing.status_changed", _billing),
+    "usage.daily_settled": partial(_sample_event, "usage.daily_settled", _settled),
     "webhook.test": _test,
 }

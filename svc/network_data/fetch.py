@@ -114,7 +114,7 @@ async def _get(url: str, tls: ssl.SSLContext, most_bytes: int) -> Fetched | str:
                     reading.cancel()
         if len(content) > most_bytes:
             raise FetchError(url, f"is larger than {most_bytes:,} bytes")
-        return Fetched(bytes(content), _moment(fields.get(b"last-modified")))
+        return Fetched(bytes(content), _last_modified(fields.get(b"last-modified")))
 
 
 def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:
@@ -137,7 +137,7 @@ def _cause(error: BaseException) -> str:
     return said
 
 
-def _moment(header: str | None) -> datetime | None:
+def _last_modified(header: str | None) -> datetime | None:
     if header is None:
         return None
     try:

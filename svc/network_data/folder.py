@@ -85,7 +85,7 @@ class AsList(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Networks."""
+        """AS numbers, which are distinct."""
         return len(self.numbers)
 
 

@@ -28,7 +28,7 @@ MAX_CHECKSUMS_BYTES = 1 << 16
 
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._-]{0,99})", re.ASCII)
 _BEFORE_CHECKSUMS = ("country.mmdb", "asn.mmdb")
-"""What `svc data install free` put there before it wrote checksums."""
+"""What version 0.1.0 put there, which wrote credits and no checksums."""
 
 
 class FolderError(OperatorError):
@@ -36,7 +36,7 @@ class FolderError(OperatorError):
 
 
 @contextmanager
-def sole_writer(folder: Path) -> Generator[None]:
+def locked_folder(folder: Path) -> Generator[None]:
     """Hold the folder, which is made where it is missing. Raises `FolderError` where it cannot be written to, or
     another command is changing it.
     """

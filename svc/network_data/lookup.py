@@ -60,7 +60,7 @@ class NetworkData:
         return bool(self._dates)
 
     def publishes(self, operator: str, /) -> bool:
-        """See `Ranges.publishes`."""
+        """Whether the data in use say which addresses a crawler's operator has (`Ranges.publishes`)."""
         return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> FilesState:

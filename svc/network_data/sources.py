@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -46,18 +46,20 @@ class Source(NamedTuple):
 
 
 def whole(_: Source, parts: Sequence[bytes]) -> bytes:
-    """A database, as it is."""
+    """The only part, unchanged: a database, which is checked by the reader of the service afterwards."""
     (content,) = parts
     return content
 
 
 def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Plain lists, joined: each line once, without comments."""
+    """Plain lists of one address or network (CIDR) a line, joined and sorted: each once, without comments (`#`). Raises
+    `NetworkFileError` where there is none, and `ValueError` for what is not UTF-8. What an entry says is not looked at.
+    """
     return _list(source, (line.split("#", 1)[0].strip() for line in _lines(parts)))
 
 
 def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """CSV with a header: `fingerprint, ipaddr, port`."""
+    """The addresses of CSV with a header, `fingerprint, ipaddr, port`. Raises `ValueError` for another header."""
     rows = [[cell.strip() for cell in line.split(",")] for line in _lines(parts)]
     if not rows or rows[0][:2] != ["fingerprint", "ipaddr"]:
         raise ValueError("does not begin with the header `fingerprint, ipaddr, port`")
@@ -137,12 +139,10 @@ def _text(source: Source, lines: Iterable[str]) -> bytes:
     return "\n".join([*head, *lines, ""]).encode()
 
 
-_GITHUB = "https://raw.githubusercontent.com"
 _IP_LOCATION_DB = "https://github.com/sapics/ip-location-db/releases/download"
-_CRAWLERS = f"{_GITHUB}/sefinek/known-bots-ip-whitelist/main/lists"
 
 
-def _database(name: str, published: str, at_least: int) -> Source:
+def _database(name: str, published: str) -> Source:
     """Of ip-location-db's releases, which replaced its npm packages."""
     return Source(
         name,
@@ -151,38 +151,56 @@ def _database(name: str, published: str, at_least: int) -> Source:
         whole,
         "PDDL 1.0",
         f"{published} of ip-location-db (https://github.com/sapics/ip-location-db), PDDL 1.0",
-        at_least,
+        at_least=10_000,
         most_bytes=256 << 20,
         checksum_url=f"{_IP_LOCATION_DB}/checksum/{published}.mmdb.sha256",
     )
 
 
-def _servers(name: str, repository: str, stem: str, *, entries: bool = True) -> Source:
-    """Of one VPN service: exits, and `entries` where they are published."""
-    stems = [f"{stem}_ips", f"{stem}_entry_ips"] if entries else [f"{stem}_ips"]
-    return Source(
+def _repository(
+    name: str,
+    repository: str,
+    branch: str,
+    files: Iterable[str],
+    convert: Converter = addresses,
+    *,
+    licence: str = "MIT",
+    note: str = "joined and sorted",
+    part: str = "",
+    **bounds: Any,
+) -> Source:
+    """A list that is made of files of a repository. The credit says which `part` of it, and in `note` what is done with
+    them; `bounds` are further fields of `Source`.
+    """
+    urls = tuple(f"https://raw.githubusercontent.com/{repository}/{branch}/{file}" for file in files)
+    credit = f"{part}{repository} (https://github.com/{repository}), {licence}; {note}"
+    return Source(name, f"{name}.txt", urls, convert, licence, credit, **bounds)
+
+
+def _servers(name: str, repository: str, *files: str) -> Source:
+    """Of one VPN service: exits, and entries where they are published."""
+    texts = [f"{file}.txt" for file in files]
+    return _repository(
         f"vpn-{name}",
-        f"vpn-{name}.txt",
-        tuple(f"{_GITHUB}/tn3w/{repository}/master/{one}.txt" for one in stems),
-        addresses,
-        "Apache-2.0",
-        f"tn3w/{repository} (https://github.com/tn3w/{repository}), Apache-2.0; joined and sorted",
-        200,
+        f"tn3w/{repository}",
+        "master",
+        texts,
+        licence="Apache-2.0",
+        at_least=200,
         most_addresses=1 << 18,
     )
 
 
 def _crawler(operator: str, *lists: str) -> Source:
     """What an operator publishes; the name is the one that the service knows the operator by."""
-    return Source(
+    files, part = [f"lists/{one}/ips.txt" for one in lists], f"{', '.join(lists)} of "
+    return _repository(
         f"crawler-{operator}",
-        f"crawler-{operator}.txt",
-        tuple(f"{_CRAWLERS}/{one}/ips.txt" for one in lists),
-        addresses,
-        "MIT",
-        f"{', '.join(lists)} of sefinek/known-bots-ip-whitelist "
-        "(https://github.com/sefinek/known-bots-ip-whitelist), MIT; joined and sorted",
-        2,
+        "sefinek/known-bots-ip-whitelist",
+        "main",
+        files,
+        part=part,
+        at_least=2,
         slow=True,
     )
 
@@ -203,11 +221,16 @@ def _published(operator: str, *urls: str) -> Source:
 
 
 def _x4bnet(name: str, folder: str, at_least: int, most_addresses: int) -> Source:
-    repository = f"{_GITHUB}/X4BNet/lists_vpn/main/output/{folder}"
-    credit = f"output/{folder} of X4BNet/lists_vpn (https://github.com/X4BNet/lists_vpn), MIT; joined and sorted"
-    urls = (f"{repository}/ipv4.txt", f"{repository}/ipv6.txt")
-    return Source(
-        name, f"{name}.txt", urls, addresses, "MIT", credit, at_least, most_addresses=most_addresses, recommended=False
+    place = f"output/{folder}"
+    return _repository(
+        name,
+        "X4BNet/lists_vpn",
+        "main",
+        (f"{place}/ipv4.txt", f"{place}/ipv6.txt"),
+        part=f"{place} of ",
+        at_least=at_least,
+        most_addresses=most_addresses,
+        recommended=False,
     )
 
 
@@ -216,52 +239,26 @@ _FIRST_PARTY = (
 )  # fmt: skip
 
 SOURCES: tuple[Source, ...] = (
-    _database("country", "user-country", 10_000),
-    _database("asn", "origin-asn", 10_000),
-    Source(
-        "tor-exits",
-        "tor-exits.txt",
-        (f"{_GITHUB}/alireza-rezaee/tor-nodes/main/latest.exits.csv",),
-        tor_nodes,
-        "MIT",
-        "alireza-rezaee/tor-nodes (https://github.com/alireza-rezaee/tor-nodes), MIT; its addresses only",
-        300,
-        most_addresses=1 << 16,
+    _database("country", "user-country"),
+    _database("asn", "origin-asn"),
+    _repository(
+        "tor-exits", "alireza-rezaee/tor-nodes", "main", ["latest.exits.csv"], tor_nodes, note="its addresses only",
+        at_least=300, most_addresses=1 << 16,
     ),
-    Source(
-        "vpn-firstparty",
-        "vpn-firstparty.txt",
-        tuple(f"{_GITHUB}/Joe12387/open-source-vpn-ip-lists/master/{one}.txt" for one in _FIRST_PARTY),
-        addresses,
-        "CC0-1.0",
-        "Joe12387/open-source-vpn-ip-lists (https://github.com/Joe12387/open-source-vpn-ip-lists), CC0-1.0; joined",
-        3_000,
-        most_addresses=1 << 20,
+    _repository(
+        "vpn-firstparty", "Joe12387/open-source-vpn-ip-lists", "master", [f"{one}.txt" for one in _FIRST_PARTY],
+        licence="CC0-1.0", note="joined", at_least=3_000, most_addresses=1 << 20,
     ),
-    _servers("protonvpn", "ProtonVPN-IPs", "protonvpn"),
-    _servers("windscribe", "Windscribe-IPs", "windscribe"),
-    _servers("tunnelbear", "TunnelBear-IPs", "tunnelbear", entries=False),
-    Source(
-        "relay-icloud",
-        "relay-icloud.txt",
-        (f"{_GITHUB}/hroost/icloud-private-relay-iplist/main/ip-ranges.txt",),
-        addresses,
-        "MIT",
-        "Apple's egress ranges by hroost/icloud-private-relay-iplist "
-        "(https://github.com/hroost/icloud-private-relay-iplist), MIT; sorted",
-        300,
-        most_addresses=1 << 22,
-        slow=True,
+    _servers("protonvpn", "ProtonVPN-IPs", "protonvpn_ips", "protonvpn_entry_ips"),
+    _servers("windscribe", "Windscribe-IPs", "windscribe_ips", "windscribe_entry_ips"),
+    _servers("tunnelbear", "TunnelBear-IPs", "tunnelbear_ips"),
+    _repository(
+        "relay-icloud", "hroost/icloud-private-relay-iplist", "main", ["ip-ranges.txt"],
+        part="Apple's egress ranges by ", note="sorted", at_least=300, most_addresses=1 << 22, slow=True,
     ),
-    Source(
-        "asn-hosting",
-        "asn-hosting.txt",
-        (f"{_GITHUB}/brianhama/bad-asn-list/master/bad-asn-list.csv",),
-        hosting_networks,
-        "MIT",
-        "brianhama/bad-asn-list (https://github.com/brianhama/bad-asn-list), MIT; without networks that connect people",
-        300,
-        slow=True,
+    _repository(
+        "asn-hosting", "brianhama/bad-asn-list", "master", ["bad-asn-list.csv"], hosting_networks,
+        note="without networks that connect people", at_least=300, slow=True,
     ),
     _crawler("Googlebot", "googlebot"),
     _crawler("Bingbot", "bingbot"),
@@ -283,19 +280,12 @@ SOURCES: tuple[Source, ...] = (
     _published("Parallel", "https://docs.parallel.ai/resources/shapbot.json"),
     _x4bnet("vpn-x4bnet", "vpn", 2_000, 1 << 24),
     _x4bnet("hosting-x4bnet", "datacenter", 10_000, 1 << 29),
-    Source(
-        "residential-proxy-avastel",
-        "residential-proxy-avastel.txt",
-        (f"{_GITHUB}/antoinevastel/avastel-bot-ips-lists/master/avastel-proxy-bot-ips-blocklist-8days.txt",),
-        proxy_networks,
-        "MIT",
-        "antoinevastel/avastel-bot-ips-lists (https://github.com/antoinevastel/avastel-bot-ips-lists), MIT; networks "
-        "of the highest confidence",
-        20,
-        most_addresses=1 << 20,
-        recommended=False,
+    _repository(
+        "residential-proxy-avastel", "antoinevastel/avastel-bot-ips-lists", "master",
+        ["avastel-proxy-bot-ips-blocklist-8days.txt"], proxy_networks, note="networks of the highest confidence",
+        at_least=20, most_addresses=1 << 20, recommended=False,
     ),
-)
+)  # fmt: skip
 """In the order in which they are fetched."""
 
 BY_NAME = {source.name: source for source in SOURCES}

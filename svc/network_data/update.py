@@ -120,7 +120,7 @@ class Mirror:
         return source.file in self._checksums
 
     def deliver(self, source: Source) -> Delivered:
-        """The file, if it is the one that the checksum is of."""
+        """The file. Raises `UpdateError` where its SHA-256 is not the one of SHA256SUMS, `FetchError` and `OSError`."""
         expected = self._checksums.get(source.file)
         if expected is None:
             raise UpdateError(f"{self._where} has no {source.file} in its {CHECKSUMS_FILE}")
@@ -161,7 +161,7 @@ def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
 
 
 def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetime) -> Iterator[UpdateOutcome]:
-    """Update one source after another; hold the folder meanwhile (`kept.sole_writer`)."""
+    """Update one source after another; hold the folder meanwhile (`kept.locked_folder`)."""
     for source in sources:
         try:
             yield _updated(folder, source, origin, now)

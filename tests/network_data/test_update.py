@@ -15,12 +15,12 @@ import pytest
 from svc.network_data import fetch as fetching
 from svc.network_data.fetch import FetchError, check_url, fetch
 from svc.network_data.folder import read_folder, read_source
-from svc.network_data.kept import FolderError, kept_files, put, sole_writer
+from svc.network_data.kept import FolderError, kept_files, locked_folder, put
 from svc.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
 from svc.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
-from svc.network_data.writer import Tree
 from svc.webhook_transport.connections import tls_context
 from tests.network_data.servers import Page, Publisher, connect_proxy
+from tests.support.mmdb import Tree
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 LATER = datetime(2026, 8, 9, 12, tzinfo=UTC)
@@ -312,9 +312,9 @@ kept.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "credit
 
 
 def test_two_commands_never_change_one_folder_at_the_same_time(folder: Path):
-    with sole_writer(folder), pytest.raises(FolderError, match="another command"), sole_writer(folder):
+    with locked_folder(folder), pytest.raises(FolderError, match="another command"), locked_folder(folder):
         pass
-    with sole_writer(folder):
+    with locked_folder(folder):
         pass
 
 

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from svc.config import Config
 from svc.domain.histogram import HistogramStatistics
-from svc.figures import FigureTable, LeftFigures, added, pack_figures, read_figures
+from svc.metric_samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
 from svc.seat import Seat
 from svc.service import Service
 from svc.siblings.counts import HALF_BYTES, Counts
@@ -25,18 +25,18 @@ VALUES = st.one_of(
 )
 
 
-def tables(value: st.SearchStrategy[object]) -> st.SearchStrategy[FigureTable]:
+def tables(value: st.SearchStrategy[object]) -> st.SearchStrategy[SampleTable]:
     return st.dictionaries(st.sampled_from(["a", "b"]), st.dictionaries(st.tuples(st.sampled_from(["x", "y"])), value))  # type: ignore[return-value]
 
 
 @given(tables(VALUES), st.integers(0, 1 << 50))
-def test_packing_and_unpacking_are_inverse(values: FigureTable, at_ms: int):
-    assert read_figures(pack_figures(LeftFigures(at_ms, values))) == LeftFigures(at_ms, values)
-    assert read_figures(b"") is None
+def test_packing_and_unpacking_are_inverse(values: SampleTable, at_ms: int):
+    assert read_samples(pack_samples(PublishedSamples(at_ms, values))) == PublishedSamples(at_ms, values)
+    assert read_samples(b"") is None
 
 
 @given(tables(st.integers(0, 1 << 40).map(float)), tables(st.integers(0, 1 << 40).map(float)))
-def test_sums_are_by_name_and_labels(one: FigureTable, other: FigureTable):
+def test_sums_are_by_name_and_labels(one: SampleTable, other: SampleTable):
     total = added(one, other)
     for name in {*one, *other}:
         for labels in {*one.get(name, {}), *other.get(name, {})}:
@@ -113,13 +113,13 @@ async def test_the_sum_of_two_workers_outlives_them_both(tmp_path: Path):
                 context.operation_id = "identify"
                 service.traffic.ended(context, 200)
             service.traffic.began(world.request_id(0), 0)
-            service.metrics.leave()
+            service.metrics.publish()
         seen = await shown(one)
         assert seen["svc_http_requests_total"] == seen["svc_http_request_duration_seconds_count"] == 7
         assert seen["svc_http_requests_in_flight"] == 2
         assert seen["svc_workers_silent"] == 0
         again = worker(1)
-        again.metrics.leave()
+        again.metrics.publish()
         seen = await shown(worker(0))
         assert seen["svc_http_requests_total"] == 7, "also of those who are gone"
         assert seen["svc_http_requests_in_flight"] == 0, "which had no end"

@@ -284,7 +284,7 @@ async def test_restart_counters_start_at_0_for_every_peripheral_actor(live: Live
         "relay",
         "counts",
         "full flag",
-        "upkeep",
+        "maintenance",
         "network watch",
         "retention",
         "settler",

@@ -1,4 +1,4 @@
-"""What a metric is, and the values of metrics as tables that can be packed and added: those of one worker, and the sum
+"""What a metric is, and the samples of metrics as tables that can be packed and added: those of one worker, and the sum
 of several.
 
 What may live here: plain additions. Which metrics there are is said in `svc.metrics`.
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 Value = float | HistogramStatistics
 Labels = tuple[str, ...]
-FigureTable = dict[str, dict[Labels, Value]]
+SampleTable = dict[str, dict[Labels, Value]]
 """Metric by name -> its values by labels."""
 
 
@@ -33,15 +33,15 @@ class Metric(NamedTuple):
     """Of a gauge: whether those of all workers are added, as all counters are; else the keeper's is shown."""
 
 
-Figures = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
+Samples = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]
 """Metrics with their values by labels."""
 
 
-class LeftFigures(msgspec.Struct, frozen=True):
-    """What a worker has left: when, in Unix milliseconds, and its values."""
+class PublishedSamples(msgspec.Struct, frozen=True):
+    """What a worker has published: when, in Unix milliseconds, and its values."""
 
     at_ms: int
-    values: FigureTable
+    values: SampleTable
 
 
 class _Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -52,31 +52,33 @@ class _Packed(msgspec.Struct, frozen=True, array_like=True):
 _decoder = msgspec.msgpack.Decoder(_Packed)
 
 
-def pack_figures(left: LeftFigures) -> bytes:
-    """As MessagePack."""
-    return msgspec.msgpack.encode(_Packed(left.at_ms, {name: list(by.items()) for name, by in left.values.items()}))
+def pack_samples(published: PublishedSamples) -> bytes:
+    """The samples as MessagePack, which `read_samples` reads in workers of the same version."""
+    return msgspec.msgpack.encode(
+        _Packed(published.at_ms, {name: list(by.items()) for name, by in published.values.items()})
+    )
 
 
-def read_figures(content: bytes) -> LeftFigures | None:
-    """What `pack_figures` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
+def read_samples(content: bytes) -> PublishedSamples | None:
+    """What `pack_samples` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
     if not content:
         return None
     packed = _decoder.decode(content)
-    return LeftFigures(packed.at_ms, {name: dict(values) for name, values in packed.values.items()})
+    return PublishedSamples(packed.at_ms, {name: dict(values) for name, values in packed.values.items()})
 
 
 def one(value: Value) -> list[tuple[Labels, Value]]:
-    """Without labels."""
+    """The samples of a metric without labels."""
     return [((), value)]
 
 
 def by(values: Mapping[T, V]) -> list[tuple[tuple[T], V]]:
-    """By one label."""
+    """The samples of a metric with one label, by its values."""
     return [((name,), value) for name, value in values.items()]
 
 
-def added(one: FigureTable, other: FigureTable) -> FigureTable:
-    """The sums, name by name and labels by labels."""
+def added(one: SampleTable, other: SampleTable) -> SampleTable:
+    """The sums of two tables, name by name and labels by labels; what one of them lacks counts as 0."""
     total = {name: dict(values) for name, values in one.items()}
     for name, values in other.items():
         into = total.setdefault(name, {})

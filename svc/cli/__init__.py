@@ -41,7 +41,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Run the service": {
         "serve": CommandLocation("serve", "Run the service."),
         "config": CommandLocation("config_check", "Check the settings."),
-        "data": CommandLocation("data", "Show and update network databases and lists."),
+        "data": CommandLocation("data", "Show, install and update network databases and lists."),
     },
     "Read and export": {
         "events": CommandLocation("events", "List, explain and follow identifications."),

@@ -33,7 +33,6 @@ COMMANDS: dict[str, str] = {
     "logs": "events tail",
     "identify": "dev",
     "init": "org create",
-    "install": "data update",
     "upgrade": "serve",
 }
 """What commands of other programs are called here."""

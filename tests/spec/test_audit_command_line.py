@@ -36,7 +36,7 @@ NOBODY = "org_AAAAAAAAAAAAAAAAAAAA"
 ME = pwd.getpwuid(os.getuid()).pw_name
 READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
-    "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
+    "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",

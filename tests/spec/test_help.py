@@ -72,7 +72,6 @@ def test_the_help_of_a_group_cuts_no_summary(run: Run, group: str):
         ("serve --nothing", "No such option '--nothing'."),
         ("org list --port 8080", "No such option '--port'."),
         ("start", "No such command 'start'. Here it is `svc serve`."),
-        ("data install free", "No such command 'install'. Here it is `svc data update`."),
         ("serv", "Did you mean 'serve'?"),
         ("serve --workers many", "'many' is neither a number of processes nor `auto`."),
         ("serve --workers 0", "0 is not in the range"),

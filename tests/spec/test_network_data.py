@@ -11,10 +11,10 @@ import pytest
 import trio
 
 from svc.network_data.kept import put
+from svc.network_data.writer import Tree
 from tests.network_data.servers import Page, Publisher
 from tests.spec.commands import Run, run_beside, runner
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
-from tests.support.mmdb import Tree
 
 pytestmark = pytest.mark.any_store
 

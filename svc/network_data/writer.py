@@ -1,7 +1,7 @@
 """Writes databases of MaxMind's format (MaxMind DB File Format Specification 2.0).
 
-What may live here: the search tree and the encoding of records. For small databases of tests, and for the table that
-the published figures were measured with; the service only reads such files.
+What may live here: the search tree and the encoding of records. For tables that come in another form, so that the
+service reads one form only.
 """
 
 from __future__ import annotations

@@ -42,16 +42,16 @@ from svc.store.views import organization as find_organization
 
 log = structlog.get_logger()
 
-LESSONS_BETWEEN_WRITES = 256
-"""Lessons that the tables of a class may be ahead of the store. A crash forgets at most so many of each class."""
+UPDATES_BETWEEN_WRITES = 256
+"""Updates that the tables of a class may be ahead of the store. A crash forgets at most so many of each class."""
 
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are
 full, so 80 MB at most. Loading one again takes less than a millisecond."""
 
 
-LESSONS_HELD = 8_192
-"""Lessons of all classes together that are not stored yet: each takes some two kilobytes of memory."""
+UPDATES_HELD = 8_192
+"""Updates of all classes together that are not stored yet: each takes some two kilobytes of memory."""
 
 NOT_WRITTEN = (StoreFullError, UnavailableError)
 """Outcomes of a job that say nothing of it: the store takes no writes now."""
@@ -93,7 +93,7 @@ async def run(
             await _record_at_once(inbox, batch_limit, store.groups_at_once, record, frequencies)
         while True:
             await record(await inbox.batch(batch_limit))
-            await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
+            await frequencies.write_behind(UPDATES_BETWEEN_WRITES)
     except trio.EndOfChannel:
         await frequencies.write_behind(1)
 
@@ -127,10 +127,10 @@ async def _record_at_once(
             for part in _by_organization(batch):
                 await free.acquire()
                 nursery.start_soon(recorded, part)
-            if frequencies.is_due(LESSONS_BETWEEN_WRITES):
+            if frequencies.is_due(UPDATES_BETWEEN_WRITES):
                 for _ in range(most):
                     await free.acquire()
-                await frequencies.write_behind(LESSONS_BETWEEN_WRITES)
+                await frequencies.write_behind(UPDATES_BETWEEN_WRITES)
                 for _ in range(most):
                     free.release()
     raise trio.EndOfChannel
@@ -158,7 +158,7 @@ class _Scope:
         self.statistics = statistics
         self.stored: dict[int, bytes | None] = {}
         """Digest of each row, the shared one included, as this process last read or wrote it; `None` = no row."""
-        self.lessons: list[tuple[int, StatisticsUpdate]] = []
+        self.updates: list[tuple[int, StatisticsUpdate]] = []
         """The class of each, since the last write."""
         self.given_up: set[int] = set()
 
@@ -188,7 +188,7 @@ class Frequencies:
         """The least recently used first."""
         self._loading = trio.Lock()
         self._ahead: dict[ClassKey, int] = {}
-        """Lessons that are not stored yet; each of these classes is held."""
+        """Updates that are not stored yet; each of these classes is held."""
 
     async def of(self, key: ClassKey) -> Statistics:
         """The statistics of a scope with this class loaded, from the store where needed. Only to be read; `learn`
@@ -216,11 +216,11 @@ class Frequencies:
         """Apply what a committed identification teaches. Only after the commit: a transaction that is undone teaches
         nothing.
         """
-        if recorded.lesson is None:
+        if recorded.statistics_update is None:
             return
-        given_up = (await self.of(key)).learn(recorded.lesson)
+        given_up = (await self.of(key)).learn(recorded.statistics_update)
         scope = self._scopes[key[:2]]
-        scope.lessons.append((key.family, recorded.lesson))
+        scope.updates.append((key.family, recorded.statistics_update))
         scope.given_up.discard(key.family)
         self._ahead[key] = self._ahead.get(key, 0) + 1
         if given_up is not None:
@@ -229,11 +229,11 @@ class Frequencies:
             self._ahead.pop(gone, None)
             self._held.pop(gone, None)
 
-    async def write_behind(self, lessons: int) -> None:
-        """Write the scopes with a class that is at least `lessons` updates ahead of the store, and evict the least
+    async def write_behind(self, updates: int) -> None:
+        """Write the scopes with a class that is at least `updates` updates ahead of the store, and evict the least
         recently used classes. A full store is logged, and what could not be written stays in memory.
         """
-        due, surplus = self._due(lessons)
+        due, surplus = self._due(updates)
         if due:
             jobs = [partial(self._put, place) for place in due]
             try:
@@ -252,18 +252,18 @@ class Frequencies:
             if key in self._held:
                 self._let_go(key)
 
-    def is_due(self, lessons: int) -> bool:
+    def is_due(self, updates: int) -> bool:
         """Whether `write_behind` has something to do."""
-        return any(self._due(lessons))
+        return any(self._due(updates))
 
-    def _due(self, lessons: int) -> tuple[list[ScopeKey], list[ClassKey]]:
+    def _due(self, updates: int) -> tuple[list[ScopeKey], list[ClassKey]]:
         """(scopes to write, classes to evict)."""
         # Many at once: else each batch would have a second commit.
         crowded = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if crowded else []
-        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= lessons}
+        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= updates}
         due.update(key[:2] for key in surplus if key in self._ahead)
-        if sum(len(scope.lessons) for scope in self._scopes.values()) > LESSONS_HELD:
+        if sum(len(scope.updates) for scope in self._scopes.values()) > UPDATES_HELD:
             due.update(key[:2] for key in self._ahead)
         return sorted(due), surplus
 
@@ -276,7 +276,7 @@ class Frequencies:
         given_up, statistics = scope.given_up, scope.statistics
         rebased = any(_stored(transaction, *place, row) != scope.stored.get(row) for row in (SHARED, *changed))
         if rebased:
-            statistics, taught, given_up = _learned_again(transaction, place, scope.lessons)
+            statistics, taught, given_up = _learned_again(transaction, place, scope.updates)
             changed = sorted(taught)
         store_statistics(transaction, *place, statistics, changed, sorted(given_up))
         return _Written(statistics, {row: _stored(transaction, *place, row) for row in (SHARED, *changed)}, rebased)
@@ -284,7 +284,7 @@ class Frequencies:
     def _keep(self, place: ScopeKey, written: _Written | None) -> None:
         """Take over what was committed; `None` where the organization is removed, and nothing was written."""
         scope = self._scopes[place]
-        scope.lessons.clear()
+        scope.updates.clear()
         scope.given_up.clear()
         self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != place}
         if written is None:
@@ -329,16 +329,16 @@ def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> byte
 
 
 def _learned_again(
-    snapshot: Snapshot, place: ScopeKey, lessons: list[tuple[int, StatisticsUpdate]]
+    snapshot: Snapshot, place: ScopeKey, updates: list[tuple[int, StatisticsUpdate]]
 ) -> tuple[Statistics, set[int], set[int]]:
-    """What is stored of a scope with these lessons on top; the classes that they taught, and those given up."""
+    """What is stored of a scope with these updates on top; the classes that they taught, and those given up."""
     statistics = load_statistics(snapshot, *place)
     taught: set[int] = set()
     given_up: set[int] = set()
-    for family, lesson in lessons:
+    for family, update in updates:
         if family not in taught and family not in given_up:
             load_class(snapshot, *place, family, into=statistics)
-        gone = statistics.learn(lesson)
+        gone = statistics.learn(update)
         taught.add(family)
         given_up.discard(family)
         if gone is not None:
@@ -390,7 +390,7 @@ async def _record(
         if isinstance(outcome, Recorded):
             numbers.give_back(_organization(message), next_number, outcome.new_number)
             counters.note(outcome)
-            with suppress(UnavailableError):  # it is committed, and a lesson is worth less than its answer
+            with suppress(UnavailableError):  # it is committed, and an update is worth less than its answer
                 await frequencies.learn(_class_of(message), outcome)
                 if outcome.quota == "store_share" and counters.is_news(_organization(message), trio.current_time()):
                     await _say_who_is_full(store, _organization(message))

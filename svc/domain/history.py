@@ -62,10 +62,10 @@ RARE_TOGETHER: Final = 2
 """Parts that must be rare, each by itself. One rare part is common: in a simulated year of 3,329 browsers 8 % of the
 visits show one, 0.5 % show two; and the combination of all parts is unique for every third desktop."""
 
-VISITOR_LESSONS: Final = 8
+VISITOR_UPDATES: Final = 8
 """Visits of one visitor that matching learns from in a UTC day; a client token always stands for the same visitor. In
 the simulated streams of `docs/internals/accuracy.md` 1 visit of 10,000 comes after the eighth of its browser's day."""
-ADDRESS_LESSONS: Final = 16
+ADDRESS_UPDATES: Final = 16
 """Visits from one address (an IPv6 /64) that matching learns from in a UTC day. In the streams no address has more than
 9; behind a large one, an office or a carrier, the first visitors of the day are a sample of the others."""
 LOOKALIKES: Final = 32
@@ -86,7 +86,7 @@ class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
     countries: tuple[tuple[str, int], ...] = ()
     """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
     lessons: int = 0
-    """Visits of this UTC day that matching learned from, up to `VISITOR_LESSONS`."""
+    """Visits of this UTC day that matching learned from, up to `VISITOR_UPDATES`."""
 
 
 class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +97,7 @@ class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
     homelands: tuple[str, ...] = ()
     """The country that each one's clock is set to, in the same order."""
     lessons: int = 0
-    """Visits of this day that matching learned from, up to `ADDRESS_LESSONS`."""
+    """Visits of this day that matching learned from, up to `ADDRESS_UPDATES`."""
     lookalikes: int = 0
     """New visitors of this day whose very report others sent before, up to `LOOKALIKES`."""
 
@@ -251,7 +251,7 @@ def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
     """Whether matching may learn from one more visit of this visitor and this address today. The limit keeps a few
     thousand reports from one place from making it doubt everybody.
     """
-    return visitor.lessons < VISITOR_LESSONS and address.lessons < ADDRESS_LESSONS
+    return visitor.lessons < VISITOR_UPDATES and address.lessons < ADDRESS_UPDATES
 
 
 def is_crossroads(history: AddressHistory) -> bool:

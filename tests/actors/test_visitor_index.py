@@ -41,7 +41,7 @@ from tests.support.postgresql import Cluster
 from tests.support.serving_postgresql import open_served, url_of
 from tests.support.worlds import HeldThreads, inline
 
-LESSONS_BETWEEN_WRITES = 256
+UPDATES_BETWEEN_WRITES = 256
 """What a crash may forget of them, as is promised."""
 NOTHING_ELSE = Refused(Refusal("no_credit"), 0)
 
@@ -67,42 +67,42 @@ def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Stati
     return Statistics.of_rows(StatisticsRows(rows.pop(SHARED), rows)) if rows else None
 
 
-async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:
+async def learn(frequencies: Frequencies, updates: int, key: ClassKey | None = None) -> Statistics:
     key = key or key_of()
     features = msgspec.structs.replace(features_of(), family=key.family)
     statistics = await frequencies.of(key)
-    for _ in range(lessons):
+    for _ in range(updates):
         await frequencies.learn(key, Recorded(NOTHING_ELSE, StatisticsUpdate(features=features, new_devices=1.0)))
     return statistics
 
 
 async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_restart(found: Opened):
     frequencies = Frequencies(found.store)
-    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
+    await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
     await learn(frequencies, 1, key_of(organization=2))
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert kept(found) is None
     learned = await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
-    assert written.devices(FAMILY) == learned.devices(FAMILY) == LESSONS_BETWEEN_WRITES
-    assert kept(found, 2) is None, "each by its own lessons"
+    assert written.devices(FAMILY) == learned.devices(FAMILY) == UPDATES_BETWEEN_WRITES
+    assert kept(found, 2) is None, "each by its own updates"
     assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
 
 
 async def test_only_changed_classes_are_written_after_enough_further_updates(found: Opened):
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):
-        await learn(frequencies, LESSONS_BETWEEN_WRITES, key_of(family=family))
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+        await learn(frequencies, UPDATES_BETWEEN_WRITES, key_of(family=family))
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     found.store.change_log(partial(operations.begin, following=Following(b"t" * 16, 0, "/backup", 1 << 20)))
     before = found.store.statistics().commits
-    await learn(frequencies, LESSONS_BETWEEN_WRITES - 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before
     await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before + 1
     with found.store.read() as snapshot:
         written = dict(operations.batches(snapshot, 1))
@@ -143,7 +143,7 @@ async def test_memory_holds_the_most_recently_used_classes_and_nothing_is_lost(f
     for organization in range(1, 6):
         for family in (7, 8):
             await learn(frequencies, organization, key_of(organization, family=family))
-            await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+            await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
             assert sum(len(scope.statistics.rows().classes) for scope in frequencies._scopes.values()) <= 3
     assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
     await frequencies.write_behind(1)
@@ -227,8 +227,8 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
 
     async def write(worker: int) -> None:
         await workers[worker].write_behind(1)
-        for lesson in pending[worker]:
-            one.learn(lesson)
+        for update in pending[worker]:
+            one.learn(update)
         pending[worker].clear()
 
     for step in [*learned, 0, 1, 2]:
@@ -237,9 +237,9 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
             continue
         worker, family, device, returned = step
         features = msgspec.structs.replace(features_of(), family=family, hardware=device)
-        lesson = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
-        await workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, lesson))
-        pending[worker].append(lesson)
+        update = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
+        await workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, update))
+        pending[worker].append(update)
     written = kept(opened, scope=scope)
     assert (Statistics() if written is None else written).rows() == one.rows()
     families = {step[1] for step in learned if not isinstance(step, int)}
@@ -269,11 +269,11 @@ async def test_a_class_evicted_by_another_worker_starts_again_and_the_store_keep
 async def test_updates_of_very_many_classes_are_written_before_they_fill_the_memory(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(visitor_index, "LESSONS_HELD", 20)
+    monkeypatch.setattr(visitor_index, "UPDATES_HELD", 20)
     frequencies = Frequencies(found.store)
     for family in range(1, 12):
         await learn(frequencies, 2, key_of(family=family))
-        await frequencies.write_behind(visitor_index.LESSONS_BETWEEN_WRITES)
+        await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
     assert sum(written.devices(family) for family in range(1, 12)) == 22

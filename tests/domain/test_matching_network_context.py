@@ -8,7 +8,7 @@ import pytest
 from svc.domain.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
 from svc.domain.matching.blocks import NETWORK
 from svc.domain.matching.decision import decide
-from svc.domain.matching.parameters import TRIAL_SHARES
+from svc.domain.matching.parameters import SAMPLE_SHARES
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -54,7 +54,7 @@ def test_a_known_device_behind_a_vpn_is_more_likely_a_return_than_one_from_far_a
     organization.visit(features_of(ip=HOME))
     organization.visit(features_of(ip=HOME), START_MS + DAY_MS)
     behind_a_vpn, far_away = (
-        match_visitor(organization, organization.statistics, features, START_MS + 3 * DAY_MS).lesson.returned
+        match_visitor(organization, organization.statistics, features, START_MS + 3 * DAY_MS).statistics_update.returned
         for features in (hidden, moved)
     )
     assert behind_a_vpn is not None
@@ -70,8 +70,8 @@ def test_a_visitor_that_hid_before_is_more_likely_to_hide_again() -> None:
         organization.visit(features_of(ip=before), START_MS + DAY_MS)
         changed = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "c", Attribute.REST: "a=2"}, ip="")
         judged = match_visitor(organization, organization.statistics, changed, START_MS + 3 * DAY_MS)
-        assert judged.lesson.returned is not None
-        returned.append(judged.lesson.returned)
+        assert judged.statistics_update.returned is not None
+        returned.append(judged.statistics_update.returned)
     assert returned[0] > 3 * returned[1]
 
 
@@ -118,8 +118,8 @@ def test_a_visitor_with_frequent_canvas_changes_is_recognized_with_another_canva
             organization.visit(features_of(report, ip=HOME), START_MS + visit * DAY_MS)
         seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "one more"}, ip=ELSEWHERE)
         judged = match_visitor(organization, organization.statistics, seen, START_MS + 6 * DAY_MS)
-        assert judged.lesson.returned is not None
-        returned.append(judged.lesson.returned)
+        assert judged.statistics_update.returned is not None
+        returned.append(judged.statistics_update.returned)
     assert returned[1] > 1.5 * returned[0]
 
 
@@ -142,16 +142,16 @@ def test_a_visit_proven_by_its_own_network_is_sampled_as_if_from_elsewhere() -> 
     organization.visit(features_of())
     organization.visit(features_of(), START_MS + DAY_MS)
     tried = []
-    for second in range(TRIAL_SHARES[0]):
+    for second in range(SAMPLE_SHARES[0]):
         recognition = match_visitor(
             organization, organization.statistics, features_of(), START_MS + 2 * DAY_MS + second * 1000
         )
         assert recognition.number is not None
-        tried.append(recognition.lesson.trials)
-    assert sum(bool(trials) for trials in tried) == 1
-    (trials,) = filter(None, tried)
-    assert trials[0].right
-    assert sum(trial.weight for trial in trials) <= 1.0
+        tried.append(recognition.statistics_update.samples)
+    assert sum(bool(samples) for samples in tried) == 1
+    (samples,) = filter(None, tried)
+    assert samples[0].right
+    assert sum(sample.weight for sample in samples) <= 1.0
 
 
 def test_a_doubtful_visit_does_not_update_the_template_or_its_time() -> None:

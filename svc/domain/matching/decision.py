@@ -1,9 +1,9 @@
 """The decision: given a report and the visitors that it might belong to, which one is it, and how sure is that?
 
-What may live here: pure judgement over features, records, block counts and statistics. What to read, and what to
+What may live here: pure decisions over features, records, block counts and statistics. What to read, and what to
 write afterwards, is the business of `recognition`.
 
-The judgement is record linkage after Fellegi and Sunter (JASA 1969): for every candidate, the likelihood of the
+A link decision is record linkage after Fellegi and Sunter (JASA 1969): for every candidate, the likelihood of the
 differences between its record and the report if it is the same device, against the expected number of other devices
 that would agree as much by chance. Bayes' rule over "this candidate", "a known visitor that was not read" and "a new
 one" gives a posterior that sums to one.
@@ -59,7 +59,7 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probability_new: float = 1.0
     kind: int = 0
     raw: float = 0.0
-    """What kind of judgement it is, and its probability before calibration (`calibration`)."""
+    """What kind of link decision it is, and its probability before calibration (`calibration`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
     near: bool = False
@@ -174,12 +174,12 @@ def by_doubted_token(number: int) -> LinkDecision:
     )
 
 
-def proven_by_network(judgement: LinkDecision) -> bool:
+def proven_by_network(decision: LinkDecision) -> bool:
     """Whether a link from the visitor's own network counts as proven: its probability is at least
     `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
     """
-    near = judgement.kind % SURROUNDINGS == NEAR
-    return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
+    near = decision.kind % SURROUNDINGS == NEAR
+    return decision.linked and near and decision.probability >= parameters.PROVEN_PROBABILITY
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
@@ -201,8 +201,8 @@ def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[
     return close[: parameters.RECORDS_SCORED]
 
 
-class _Judge:
-    """The parts of a judgement that are the same for every candidate."""
+class _Weighing:
+    """The parts of a link decision that are the same for every candidate."""
 
     def __init__(self, features: Features, now_s: int, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.features = features
@@ -312,17 +312,17 @@ def decide(
     `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this
     very report before.
     """
-    the_judge = _Judge(features, now_ms // 1000, counts, statistics)
-    distinct = the_judge.chance.distinct()
+    weighing = _Weighing(features, now_ms // 1000, counts, statistics)
+    distinct = weighing.chance.distinct()
     ranked = rank(features, candidates)
     if not ranked:
         return LinkDecision(distinct=distinct)
     exact_report = features.exact
     weighed = [
-        the_judge.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
+        weighing.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
         for number, visitor in ranked
     ]
-    rate = the_judge.return_rate
+    rate = weighing.return_rate
     likeliest = max(weighed, key=lambda candidate: candidate.odds)
     total = 1.0 - rate + rate * parameters.MISSED_BY_BLOCKS + sum(candidate.odds for candidate in weighed)
     # Known devices that agree as much but were not read, or that hide behind an id into which they were merged.

@@ -309,30 +309,30 @@ CALIBRATION: Final = (
     (0.4, 0.28),
     (0.3, 0.4),
 )
-"""Per kind of judgement (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
+"""Per kind of link decision (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
 odds that it was given, both less those of the prior. Fitted by `bench/linkage/curves` on four simulated populations,
 one of them three quarters factory copies, with and without tokens, and on the devices that are not held out there.
 Crowded surroundings were too rare: set between near and far. Elsewhere with a token that is not known (18th and 24th),
 a little below the fit: among factory copies that is where the merges are."""
 CAUTION: Final = 0.7
-CAUTION_TRIALS: Final = 100.0
-"""Log odds taken off a judgement of a visitor that is not where it was, in an organization without trials of its own,
-and the number of trials that halves this."""
+CAUTION_SAMPLES: Final = 100.0
+"""Log odds taken off a link to a visitor that is not where it was, in an organization without samples of its own, and
+the number of samples that halves this."""
 PROVEN_PROBABILITY: Final = 0.995
 RETURNS_FROM_ELSEWHERE: Final = 0.07
 """From which probability on a known network proves its visitor, and the share of returns that come from another one."""
 BAND_EDGES: Final = (0.8, 0.97, 0.995)
-"""Raw probabilities between which trials are counted apart."""
-TRIALS_REMEMBERED: Final = 2000.0
+"""Raw probabilities between which samples are counted apart."""
+SAMPLES_REMEMBERED: Final = 2000.0
 CALIBRATION_SHRINK: Final = 1.0
 CALIBRATION_BOUNDS: Final = (1.0, 10.0)
-"""Wrong answers that the built-in belief is worth, and how far the trials may correct its share of wrong answers. Not
-below one: trials come from visitors that are known well, and flatter."""
-TRIAL_SHARES: Final = (8, 64)
-YOUNG_TRIALS: Final = 300
-"""One in so many visits with a proven token is tried without it, at first and once there were so many trials."""
-TRIAL_PROBABILITY: Final = 0.5
-"""Trials whose raw probability is below would be no link whatever the calibration, and teach nothing."""
+"""Wrong answers that the built-in belief is worth, and how far the samples may correct its share of wrong answers. Not
+below one: samples come from visitors that are known well, and flatter."""
+SAMPLE_SHARES: Final = (8, 64)
+YOUNG_SAMPLES: Final = 300
+"""One in so many visits with a proven token is tried without it, at first and once there were so many samples."""
+SAMPLE_PROBABILITY: Final = 0.5
+"""Samples whose raw probability is below would be no link whatever the calibration, and teach nothing."""
 CROWDED_DEVICES: Final = 1.5
 """Other devices of a class on a network from where on it says little."""
 

@@ -421,21 +421,21 @@ def added_up(rows: Any) -> float:
 
 
 FIGURES = {
-    "probability": 2844.756203049177,
-    "probability_new": 1086.8414671307455,
-    "raw": 2955.91238613155,
-    "kinds": 56611.0,
-    "confidence": 206890.0,
-    "new_devices": 585.9144086032046,
-    "returned": 666.0609601288957,
-    "links": 72663.0,
-    "samples": 2405.6170865580743,
-    "postings": 10726.315464134697,
-    "parents": 273119.0,
-    "classes": 217392.39922154008,
-    "returns": 4521.3597646606495,
-    "changes": 8535.46921614707,
-    "calibration": 258.5465632194035,
+    "probability": 2820.538491709704,
+    "probability_new": 1087.4911776059382,
+    "raw": 2945.9032123061534,
+    "kinds": 56493.0,
+    "confidence": 205938.0,
+    "new_devices": 579.7835454593957,
+    "returned": 670.2967581231505,
+    "links": 77192.0,
+    "samples": 2491.1155542705333,
+    "postings": 10555.14652378562,
+    "parents": 273132.0,
+    "classes": 217295.30949660277,
+    "returns": 4523.31959291421,
+    "changes": 8517.436889506971,
+    "calibration": 253.97109273126543,
 }
 
 

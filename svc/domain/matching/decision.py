@@ -210,6 +210,7 @@ class _Weighing:
         self.statistics = statistics
         self.chance = Chance(features, counts, statistics)
         self.return_rate = statistics.return_rate(features)
+        self.latest_recency = 1.0
         self.change_table = statistics.change_tables[features.mobile]
         devices = self.chance.devices
         unseen = min((devices + parameters.UNSEEN_DEVICES) / devices, parameters.UNSEEN_AT_MOST)
@@ -224,6 +225,16 @@ class _Weighing:
         self.log_far = parameters.LOG_FAR_NETWORK_MOBILE if mobile else parameters.LOG_FAR_NETWORK_DESKTOP
         seen_here = counts.get(blocks.NETWORK, 0.0)
         self.log_far += parameters.LOG_FAR_UNVISITED if seen_here < 0.5 else parameters.LOG_FAR_SHARED[seen_here >= 2.0]
+
+    def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
+        """Take absence on a crowded network for what it is beside that of the others there: none is away longer than
+        usual where nobody came lately.
+        """
+        near = self.features.near_network
+        last_seen_s = max(
+            (visitor.last_seen_s for _, visitor in candidates if visitor.has_near_network(near)), default=0
+        )
+        self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
         """The odds of this candidate, on a scale that all candidates and "new" share."""
@@ -245,12 +256,16 @@ class _Weighing:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
                 likelihood += other_version(features, visitor)
+            elif network_context == CROWDED:
+                likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
         if network_context in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
         recency = self.statistics.recency(gap_days)
+        if network_context == CROWDED:
+            recency /= self.latest_recency
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
@@ -318,6 +333,8 @@ def decide(
     if not ranked:
         return LinkDecision(distinct=distinct)
     exact_report = features.exact
+    if weighing.others_here > parameters.CROWDED_DEVICES:
+        weighing.look_around(candidates)
     weighed = [
         weighing.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
         for number, visitor in ranked
@@ -373,6 +390,8 @@ def _link_probability(features: Features, best: _Candidate, counts: Mapping[int,
         return parameters.LINK_WITH_TOKEN_NEARBY if nearby and not alike else parameters.LINK_WITH_TOKEN[alike]
     if best.visitor.keeps_tokens:
         return parameters.LINK_PRIVATE[alike]
+    if best.network_context == CROWDED:
+        return parameters.LINK_CROWDED
     return parameters.LINK_AT_HOME if at_home else parameters.LINK_ELSEWHERE
 
 

@@ -141,6 +141,9 @@ LOG_PRIVATE_CANVAS: Final = 3.5
 noise to what is read from a canvas."""
 LOG_CHANGED_AT_ONCE: Final = -1.2
 """Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
+LOG_NEIGHBOUR: Final = (-1.5, -3.0)
+"""Of a report that differs on one version, from a crowded network: rather another device there. After more than a day,
+and sooner (ADR 78)."""
 LOG_MOVED_AT_HOME: Final = -1.2
 """Of another time zone on a network that the visitor used before, or near it: who travels is elsewhere."""
 EXACT_KEEPS_DAYS: Final = 12.0
@@ -339,16 +342,19 @@ CROWDED_DEVICES: Final = 1.5
 # ---- the decision
 
 LINK_AT_HOME: Final = 0.87
+LINK_CROWDED: Final = 0.7
 LINK_ELSEWHERE: Final = 0.93
 LINK_WITH_TOKEN: Final = (0.8, 0.97)
 LINK_WITH_TOKEN_NEARBY: Final = 0.5
 LINK_PRIVATE: Final = (0.75, 0.8)
 """Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
-token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; and
-anywhere else, where nothing but likeness speaks, and where equal devices stand that nobody has seen yet. With a token
-that is not known, and without one for a visitor whose tokens come back: where no other device is known to report what
-this one does, and where one is. With an unknown token and without such another device, there or in the same wide
-network: what is likelier than not, since a token that joined in doubt is given back when the older one returns."""
+token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; on a
+crowded network of its own, where a device that gets a new id at each upgrade is taken for its neighbour in the end, and
+where every link updates the template for the same reason (ADR 78); and anywhere else, where nothing but likeness
+speaks, and where equal devices stand that nobody has seen yet. With a token that is not known, and without one for a
+visitor whose tokens come back: where no other device is known to report what this one does, and where one is. With an
+unknown token and without such another device, there or in the same wide network: what is likelier than not, since a
+token that joined in doubt is given back when the older one returns."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""

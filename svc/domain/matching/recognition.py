@@ -20,7 +20,7 @@ import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
-from svc.domain.matching.calibration import CalibrationSample
+from svc.domain.matching.calibration import CROWDED, SURROUNDINGS, CalibrationSample
 from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
 from svc.domain.matching.decision import (
     DAY_S,
@@ -310,7 +310,7 @@ def _linked(
     unchanged = flooding and not proven_by_network(decision)
     if unchanged:
         after = visitor
-    elif proven or decision.probability >= parameters.TEMPLATE_PROBABILITIES[private]:
+    elif proven or decision.probability >= _template_probability(features, decision, private=private):
         before = visitor
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
@@ -343,6 +343,13 @@ def _linked(
         dropped=dropped,
         statistics_update=update,
     )
+
+
+def _template_probability(features: Features, decision: LinkDecision, *, private: bool) -> float:
+    """The probability from which on a link without proof updates the template."""
+    if decision.kind % SURROUNDINGS == CROWDED and not features.token and not private:
+        return parameters.LINK_CROWDED
+    return parameters.TEMPLATE_PROBABILITIES[private]
 
 
 def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> bool:

@@ -22,6 +22,7 @@ from bench.linkage.shared_address import (
 
 CAPTURES = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
 TWINS = [("office", "office-twin")]
+INTERLEAVED = [order for order in ORDERS if order != "device after device"]
 
 
 @cache
@@ -62,8 +63,8 @@ def test_devices_of_the_sdk_keep_their_ids_over_thirteen_versions(pace: str, ord
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("pace", ["1 hour", "1 day", "7 days"])
+@pytest.mark.parametrize("order", INTERLEAVED)
+@pytest.mark.parametrize("pace", ["1 minute", "1 hour", "1 day", "7 days"])
 def test_real_upgrades_are_recognized_behind_one_address(shared_data: Path, pace: str, order: str):
     """Upgrades, and the two steps to another build of the browser."""
     found = climb_together(fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz"), PACES[pace], order)
@@ -75,6 +76,13 @@ def test_real_upgrades_are_recognized_behind_one_address(shared_data: Path, pace
 def test_devices_that_differ_in_canvas_and_font_preferences_alone_stay_apart(shared_data: Path, pace: str):
     ladder = imitated(fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz"), sdk())
     assert sorted(ladder) == ["p0", "p1", "p2", "p3", "p4", "p5"]
-    for order in ("in turn", "in reverse"):
+    for order in ("in turn", "in reverse", "device after device"):
         found = climb_together(ladder, PACES[pace], order)
         assert (found.kept, found.steps, found.merged) == (72, 72, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pace", PACES.values(), ids=PACES)
+def test_devices_that_come_one_after_the_other_are_not_merged(shared_data: Path, pace: timedelta):
+    ladder = fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz")
+    assert climb_together(ladder, pace, "device after device").merged == []

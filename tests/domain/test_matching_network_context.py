@@ -171,3 +171,80 @@ def test_without_tokens_doubtful_splits_do_not_lower_the_return_rate() -> None:
         organization.visit(features_of(other_device(str(number)), ip=f"91.{number}.7.1"), START_MS + number * MINUTE_MS)
     assert organization.statistics.return_rate(features_of()) >= 0.5
     assert organization.statistics.return_rate(features_of(token=TOKEN, token_is_new=True)) < 0.5
+
+
+# ---- a crowded network (ADR 78)
+
+
+def odds_of_link(
+    report: dict[Attribute, str], *, version: int, days: float, others: float, others_away_days: float = 0.0
+) -> float:
+    """The raw odds that a device with this report is the visitor of `features_of`, beside whom `others` devices of the
+    class are on its network, of which one came so long ago.
+    """
+    agent = msgspec.structs.replace(CHROME, browser_version=version)
+    visitor = first_record(features_of(ip=HOME), START_MS)
+    now_ms = START_MS + int(days * DAY_MS)
+    neighbour = first_record(
+        features_of(other_device("the neighbour"), ip=HOME), now_ms - int(others_away_days * DAY_MS)
+    )
+    candidates = [(1, visitor), (2, neighbour)]
+    decision = decide(
+        features_of(report, agent=agent, ip=HOME), now_ms, {NETWORK: 1.0 + others}, candidates, (), Statistics()
+    )
+    assert decision.number == 1
+    return decision.raw / (1.0 - decision.raw)
+
+
+OTHER_CANVAS = DESKTOP_VALUES | {Attribute.CANVAS: "another", Attribute.FONTS: "other fonts"}
+SAME, NEWER, OLDER = CHROME.browser_version, CHROME.browser_version + 10, CHROME.browser_version - 10
+
+
+@pytest.mark.parametrize("version", [SAME, OLDER])
+@pytest.mark.parametrize("days", [0.1, 2.0])
+def test_another_report_on_no_newer_version_is_rather_a_neighbours(
+    version: int, days: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (0.0, 0.0))
+    unweighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
+    assert weighed[0] == unweighed[0], "with one other device a network is not crowded"
+    assert weighed[1] < unweighed[1]
+
+
+def test_an_upgrade_on_a_crowded_network_is_weighed_as_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed = odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0)
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (-9.0, -9.0))
+    assert odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0) == weighed
+
+
+def test_nobody_of_a_crowded_network_is_late_where_all_were_away() -> None:
+    alone_away, all_away = (
+        odds_of_link(OTHER_CANVAS, version=NEWER, days=60.0, others=3.0, others_away_days=away) for away in (0.0, 60.0)
+    )
+    assert all_away > 3 * alone_away
+    at_home = [
+        odds_of_link(OTHER_CANVAS, version=NEWER, days=60.0, others=1.0, others_away_days=away) for away in (0.0, 60.0)
+    ]
+    assert at_home[0] == pytest.approx(at_home[1])
+
+
+def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated(*_: object) -> float:
+        return 0.75
+
+    for neighbours, number in ((0, 2), (4, 1)):
+        organization = Organization()
+        organization.visit(features_of(ip=HOME))
+        for neighbour in range(neighbours):
+            organization.visit(features_of(other_device(str(neighbour)), ip=HOME), START_MS + neighbour * MINUTE_MS)
+        upgraded = msgspec.structs.replace(CHROME, browser_version=NEWER)
+        report = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}, agent=upgraded, ip=HOME)
+        with monkeypatch.context() as patched:
+            patched.setattr(Statistics, "calibrated", calibrated)
+            seen = organization.visit(report, START_MS + 2 * DAY_MS)
+        assert seen.is_new == (number == 2)
+        if number == 1:
+            record = organization.visitor(1)
+            assert record is not None
+            assert (seen.number, record.values, record.browser_version) == (1, report.values, NEWER)

@@ -256,7 +256,7 @@ class _Weighing:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
                 likelihood += other_version(features, visitor)
-            elif network_context == CROWDED:
+            if network_context == CROWDED and (same_version or features.browser_version < visitor.browser_version):
                 likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS

@@ -397,7 +397,8 @@ def _log_frequencies(devices: float, rows: Iterable[tuple[int, dict[int, float],
         count = table.get(value)
         if count is None:
             count = table.get(_DROPPED, 0.0) * 0.5
-        logs.append(log(min(1.0, (max(count - 1.0, 0.0) + prior) * scale)))
+        share = (count - 1.0 + prior if count > 1.0 else prior) * scale
+        logs.append(log(share) if share < 1.0 else 0.0)
     return logs
 
 

@@ -122,8 +122,8 @@ class Growth:
         followed: list[Callable[[Transaction], Any]] = []
         for submission, recorded in zip(batch, self.found.store.write_now(jobs), strict=True):
             assert isinstance(recorded, Recorded), recorded
-            if recorded.lesson is not None:
-                self._statistics.learn(recorded.lesson)
+            if recorded.statistics_update is not None:
+                self._statistics.learn(recorded.statistics_update)
             self.counts["identification"] += 1
             if self._chance.random() < DEFERRED_SHARE:
                 report = self._deferred(submission.at_ms)

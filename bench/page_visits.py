@@ -157,8 +157,8 @@ class Visits:
         """As the pipeline does: one group, and then what was learned from it."""
         for recorded in self.found.store.write_now(jobs):
             assert isinstance(recorded, Recorded), recorded
-            if recorded.lesson is not None:
-                self._statistics.learn(recorded.lesson)
+            if recorded.statistics_update is not None:
+                self._statistics.learn(recorded.statistics_update)
 
     def index(self) -> int:
         """As the indexer does, without its waiting for late events; how many steps there were."""

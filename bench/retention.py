@@ -114,8 +114,8 @@ class Months:
             [partial(identify, assessment=assessment, statistics=self._statistics)]
         )
         assert isinstance(recorded, Recorded), recorded
-        if recorded.lesson is not None:
-            self._statistics.learn(recorded.lesson)
+        if recorded.statistics_update is not None:
+            self._statistics.learn(recorded.statistics_update)
         jobs: list[Callable[[Transaction], Any]] = []
         if self._visits % 4 == 0:
             jobs.append(partial(supplement, number=1, request_id=submission.request_id, report=self._deferred()))

@@ -24,7 +24,7 @@ from svc.domain.matching import parameters
 STREAMS = ("small", "every-7-days", "small-hard")
 EVIDENCE: dict[str, dict[str, Any]] = {
     "nothing left out": {},
-    "calibration by the organization's trials": {"CALIBRATION_BOUNDS": (1.0, 1.0)},
+    "calibration by the organization's own samples": {"CALIBRATION_BOUNDS": (1.0, 1.0)},
     "built-in calibration": {"CALIBRATION": ((0.0, 1.0),) * len(parameters.CALIBRATION)},
     "the rhythm of returns": {"RHYTHM_BOUNDS": (1.0, 1.0)},
     "former values come back": {"LOG_HABIT": -4.0, "LOG_HABIT_FOLLOWED": -4.0},

@@ -1,9 +1,9 @@
-"""Fits the curves of calibration (`parameters.CALIBRATION`): how often judgements of each kind turn out right.
+"""Fits the curves of calibration (`parameters.CALIBRATION`): how often link decisions of each kind turn out right.
 
     python -m bench.linkage.curves [--streams small every-7-days]
 
 Puts the streams to the service's matching, with and without client tokens, with the devices that may be fitted on and
-no others. Every visit that no token proves gives one sample: what kind of judgement it was, the probability before
+no others. Every visit that no token proves gives one sample: what kind of link decision it was, the probability before
 calibration, and whether this browser had the visitor's id before. The fit is logistic (Newton's method, with a pull
 towards the present curve that is worth `PULL` samples). Prints the tuple to put into `parameters`.
 """
@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.linkage.inprocess import Judgement, answers
+from bench.linkage.inprocess import UncalibratedDecision, answers
 from bench.linkage.streams import Stream, read_stream
 from svc.domain.matching import parameters
 from svc.domain.matching.calibration import KINDS, logit
@@ -27,7 +27,7 @@ STREAMS = ("small", "every-7-days")
 PULL = 20.0
 STEPS = 30
 FEWEST_WRONG = 1
-"""A kind with fewer wrong judgements keeps the curve that it has."""
+"""A kind with fewer wrong link decisions keeps the curve that it has."""
 
 
 class Sample(NamedTuple):
@@ -49,15 +49,15 @@ def fitted_part(stream: Stream) -> Stream:
 
 
 def samples(stream: Stream, *, with_tokens: bool) -> Iterator[tuple[int, Sample]]:
-    """The kind of each judgement that named a visitor, and how it turned out."""
-    judged: list[Judgement] = []
+    """The kind of each link decision that named a visitor, and how it turned out."""
+    judged: list[UncalibratedDecision] = []
     held: set[tuple[str, object]] = set()
     for visit, answer in zip(stream.visits, answers(stream, with_tokens=with_tokens, watch=judged.append), strict=True):
-        for judgement in judged:
-            if judgement.number is not None and judgement.raw >= 0.02:
-                prior = logit(judgement.prior)
-                right = (visit.browser, judgement.number) in held
-                yield judgement.kind, Sample(logit(judgement.raw) - prior, prior, right)
+        for decision in judged:
+            if decision.number is not None and decision.raw >= 0.02:
+                prior = logit(decision.prior)
+                right = (visit.browser, decision.number) in held
+                yield decision.kind, Sample(logit(decision.raw) - prior, prior, right)
         judged.clear()
         held.add((visit.browser, answer.visitor))
 

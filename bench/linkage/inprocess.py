@@ -29,7 +29,7 @@ from tests.domain.matching_world import DAY_MS, Organization
 _NOT_JUDGED = ("token", "doubted_token", "unidentifiable")
 
 
-class Judgement(NamedTuple):
+class UncalibratedDecision(NamedTuple):
     """What matching made of a visit that no token proved, before calibration."""
 
     number: int | None
@@ -68,15 +68,15 @@ def answers(
     *,
     with_tokens: bool,
     extraction: Extraction | None = None,
-    watch: Callable[[Judgement], None] | None = None,
+    watch: Callable[[UncalibratedDecision], None] | None = None,
 ) -> Iterator[Answer]:
-    """`extraction`: one that read this stream before, to save its time. `watch` gets each judgement that was made
+    """`extraction`: one that read this stream before, to save its time. `watch` gets each link decision that was made
     without a proof by token.
     """
     extraction = extraction or Extraction()
     organization = Organization()
     tokens: set[str] = set()
-    lessons: Counter[tuple[int, int | str]] = Counter()
+    updates: Counter[tuple[int, int | str]] = Counter()
     lookalikes: Counter[tuple[int, str]] = Counter()
     for request, visit in zip(stream.requests, stream.visits, strict=True):
         features = extraction.features(request)
@@ -88,9 +88,9 @@ def answers(
         recognition = match_visitor(organization, organization.statistics, features, at_ms, flooding=flooding)
         if watch is not None and recognition.outcome not in _NOT_JUDGED:
             unproven = features.without_token() if recognition.token_conflict else features
-            judgement = likeliest_visitor(organization, organization.statistics, unproven, at_ms).judgement
+            decision = likeliest_visitor(organization, organization.statistics, unproven, at_ms).decision
             prior = organization.statistics.return_rate(unproven)
-            watch(Judgement(judgement.number, judgement.kind, judgement.raw, prior))
+            watch(UncalibratedDecision(decision.number, decision.kind, decision.raw, prior))
         if not features.identifiable:
             organization.last_number += 1
             yield Answer(organization.last_number)
@@ -98,10 +98,10 @@ def answers(
         lookalikes[day, request.ip] += recognition.lookalike
         number = organization.apply(recognition)
         of_visitor, of_address = (day, number), (day, request.ip)
-        if lessons[of_visitor] < VISITOR_UPDATES and lessons[of_address] < ADDRESS_UPDATES:
-            lessons[of_visitor] += 1
-            lessons[of_address] += 1
-            organization.statistics.learn(recognition.lesson)
+        if updates[of_visitor] < VISITOR_UPDATES and updates[of_address] < ADDRESS_UPDATES:
+            updates[of_visitor] += 1
+            updates[of_address] += 1
+            organization.statistics.learn(recognition.statistics_update)
         yield Answer(number, recognition.confidence)
 
 

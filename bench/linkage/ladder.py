@@ -4,7 +4,7 @@
 
 A profile is a device. Its steps of one kind are upgrades, some ten releases at a time; the last two steps start another
 build of the browser on the same device (new headless mode with another screen, then with a window). The judge is given
-which is which; matching is not.
+which is which; matching is not. `bench.linkage.shared_address` climbs at other paces and in other orders.
 """
 
 from __future__ import annotations

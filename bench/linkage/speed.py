@@ -3,7 +3,7 @@
 Made-up devices visit a real store (LMDB in a temporary directory, without fsync) for the first time until it holds so
 many visitors. Then known and unknown ones come, one after the other, each in a transaction of its own that is undone
 afterwards: every match finds exactly that many visitors. A match is hashing what the report says, reading what might
-fit, the judgement, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the
+fit, the link decision, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the
 report's shape, which all sizes have in common, and the commit are not in it.
 """
 
@@ -101,7 +101,7 @@ class _Town:
                 index = VisitorIndex(transaction, ORGANIZATION)
                 recognition = match_visitor(index, self._statistics, features, START_MS + number * 1000)
                 index.apply(recognition, twenty_characters(self._entropy.randbytes))
-                self._statistics.learn(recognition.lesson)
+                self._statistics.learn(recognition.statistics_update)
 
         outcome = self._store.write_now([job])[0]
         if isinstance(outcome, Exception):

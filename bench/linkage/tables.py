@@ -242,7 +242,7 @@ def cost_table(costs: Sequence[Cost]) -> Table:
         f"no token, p50, times that of {costs[0].visitors:,}" if costs else "", "bytes a visitor",
     )  # fmt: skip
     note = (
-        "CPU of one match in a real store: hashing the report's values, reading candidates, judgement, writes. "
+        "CPU of one match in a real store: hashing the report's values, reading candidates, link decision, writes. "
         "Made-up devices, all sizes in turn. Bytes: pages of the tables of visitors, blocks and visitor ids."
     )
     return Table("Performance and storage", header, rows, left=0, note=note)

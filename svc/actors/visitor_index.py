@@ -269,11 +269,11 @@ class Frequencies:
         """Apply what a committed identification adds. Only after the commit: a transaction that is undone teaches
         nothing.
         """
-        if recorded.lesson is None:
+        if recorded.statistics_update is None:
             return
-        given_up = (await self.of(key)).learn(recorded.lesson)
+        given_up = (await self.of(key)).learn(recorded.statistics_update)
         scope = self._scopes[key[:2]]
-        scope.updates.append((key.family, recorded.lesson))
+        scope.updates.append((key.family, recorded.statistics_update))
         scope.given_up.discard(key.family)
         self._ahead[key] = self._ahead.get(key, 0) + 1
         if given_up is not None:

@@ -67,11 +67,11 @@ def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Stati
     return Statistics.of_rows(StatisticsRows(rows.pop(SHARED), rows)) if rows else None
 
 
-async def learn(frequencies: Frequencies, lessons: int, key: ClassKey | None = None) -> Statistics:
+async def learn(frequencies: Frequencies, updates: int, key: ClassKey | None = None) -> Statistics:
     key = key or key_of()
     features = msgspec.structs.replace(features_of(), family=key.family)
     statistics = await frequencies.of(key)
-    for _ in range(lessons):
+    for _ in range(updates):
         await frequencies.learn(key, Recorded(NOTHING_ELSE, StatisticsUpdate(features=features, new_devices=1.0)))
     return statistics
 
@@ -87,7 +87,7 @@ async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_re
     written = kept(found)
     assert written is not None
     assert written.devices(FAMILY) == learned.devices(FAMILY) == UPDATES_BETWEEN_WRITES
-    assert kept(found, 2) is None, "each by its own lessons"
+    assert kept(found, 2) is None, "each by its own updates"
     assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
 
 
@@ -227,8 +227,8 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
 
     async def write(worker: int) -> None:
         await workers[worker].write_behind(1)
-        for lesson in pending[worker]:
-            one.learn(lesson)
+        for update in pending[worker]:
+            one.learn(update)
         pending[worker].clear()
 
     for step in [*learned, 0, 1, 2]:
@@ -237,9 +237,9 @@ async def _compare(opened: Opened, learned: list[Learned | int], scope: int) -> 
             continue
         worker, family, device, returned = step
         features = msgspec.structs.replace(features_of(), family=family, hardware=device)
-        lesson = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
-        await workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, lesson))
-        pending[worker].append(lesson)
+        update = StatisticsUpdate(features=features, new_devices=0.5, returned=returned)
+        await workers[worker].learn(key_of(scope=scope, family=family), Recorded(NOTHING_ELSE, update))
+        pending[worker].append(update)
     written = kept(opened, scope=scope)
     assert (Statistics() if written is None else written).rows() == one.rows()
     families = {step[1] for step in learned if not isinstance(step, int)}

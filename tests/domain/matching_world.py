@@ -100,7 +100,7 @@ class Organization:
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))
         number = self.apply(recognition)
-        self.statistics.learn(recognition.lesson)
+        self.statistics.learn(recognition.statistics_update)
         return Seen(
             number,
             recognition.number is None,

@@ -346,13 +346,13 @@ def test_a_link_below_92_percent_does_not_update_the_template() -> None:
     rng = random.Random(5)
     for _ in range(200):
         names = rng.sample([attribute.name for attribute in DESKTOP_VALUES], rng.randint(1, 4))
-        trial = Organization()
-        trial.visit(features_of())
+        organization = Organization()
+        organization.visit(features_of())
         report = features_of(changed(**dict.fromkeys(names, "changed")), ip="81.2.99.3", token=TOKEN, token_is_new=True)
-        counts = {key[0]: trial.block(key).count for key in block_keys(report)}
-        decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), trial.statistics)
-        seen = trial.visit(report, START_MS + 2 * DAY_MS)
-        record = trial.visitor(1)
+        counts = {key[0]: organization.block(key).count for key in block_keys(report)}
+        decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, template)], (), organization.statistics)
+        seen = organization.visit(report, START_MS + 2 * DAY_MS)
+        record = organization.visitor(1)
         assert record is not None
         if seen.number == 1 and decision.probability < 0.92:
             weak += 1
@@ -441,7 +441,7 @@ def test_an_unidentifiable_report_reads_and_writes_nothing_even_with_a_known_tok
     organization.forget_reads()
     recognition = match_visitor(organization, organization.statistics, poor, START_MS)
     before = organization.statistics.rows()
-    organization.statistics.learn(recognition.lesson)
+    organization.statistics.learn(recognition.statistics_update)
     assert not poor.identifiable
     assert (recognition.number, recognition.confidence, recognition.outcome) == (None, 0, "unidentifiable")
     assert (recognition.visitor, recognition.postings, recognition.dropped) == (None, (), ())

@@ -1,9 +1,10 @@
-"""Calibration: beliefs about judgements, and how the trials of an organization correct them."""
+"""Calibration: beliefs about link decisions, and how the samples of an organization correct them."""
 
 from __future__ import annotations
 
 import itertools
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,23 +21,23 @@ from svc.domain.matching.calibration import (
     CalibrationSample,
     kind_of,
 )
-from svc.domain.matching.parameters import TRIAL_SHARES, TRIALS_REMEMBERED
+from svc.domain.matching.parameters import SAMPLE_SHARES, SAMPLES_REMEMBERED
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of
 
 kinds = st.integers(0, KINDS - 1)
 probabilities = st.floats(0, 1)
-trials = st.lists(
+samples = st.lists(
     st.builds(CalibrationSample, kinds, probabilities, probabilities, st.booleans(), probabilities), max_size=4
 )
 
 
-@given(kinds, probabilities, probabilities, st.lists(trials, max_size=20))
+@given(kinds, probabilities, probabilities, st.lists(samples, max_size=20))
 def test_a_calibrated_probability_is_between_zero_and_one(
-    kind: int, raw: float, prior: float, lessons: list[list[CalibrationSample]]
+    kind: int, raw: float, prior: float, updates: list[list[CalibrationSample]]
 ) -> None:
     calibration = Calibration()
-    for lesson in lessons:
-        calibration.learn(lesson)
+    for update in updates:
+        calibration.learn(update)
     assert 0.0 <= calibration.probability(kind, raw, prior) <= 1.0
 
 
@@ -81,22 +82,27 @@ def test_counts_are_bounded() -> None:
     calibration = Calibration()
     for _ in range(10_000):
         calibration.learn([CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)])
-    assert max(calibration.trials) <= TRIALS_REMEMBERED + 1
-    assert len(calibration.trials) == len(calibration.wrong) == KINDS * BANDS
+    assert max(calibration.samples) <= SAMPLES_REMEMBERED + 1
+    assert len(calibration.samples) == len(calibration.wrong) == KINDS * BANDS
 
 
 def test_calibration_survives_serialization() -> None:
     statistics = Statistics()
-    trial = CalibrationSample(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
+    sample = CalibrationSample(kind_of(NEAR, exact=False, token=True), 0.9, 0.5, right=False, weight=1.0)
     for _ in range(20):
-        statistics.learn(StatisticsUpdate(features=features_of(), trials=(trial,)))
+        statistics.learn(StatisticsUpdate(features=features_of(), samples=(sample,)))
     copy = Statistics.of_rows(statistics.rows())
     kind = kind_of(NEAR, exact=False, token=True)
     assert copy.calibrated(kind, 0.9, 0.5) == statistics.calibrated(kind, 0.9, 0.5)
     assert copy.calibrated(kind, 0.9, 0.5) < Statistics().calibrated(kind, 0.9, 0.5)
 
 
-@pytest.mark.parametrize("second", range(TRIAL_SHARES[0]))
+def test_the_stored_names_of_the_counts_stay() -> None:
+    stored = msgspec.msgpack.decode(Statistics().rows().shared)
+    assert list(stored["calibration"]) == ["taken", "trials", "wrong", "expected_wrong"]
+
+
+@pytest.mark.parametrize("second", range(SAMPLE_SHARES[0]))
 def test_a_calibration_sample_changes_no_result(second: int) -> None:
     organization = Organization()
     first = organization.visit(features_of(token="token-of-the-browser", token_is_new=True))
@@ -104,11 +110,11 @@ def test_a_calibration_sample_changes_no_result(second: int) -> None:
     features = features_of(token="token-of-the-browser")
     recognition = match_visitor(organization, organization.statistics, features, now_ms)
     assert (recognition.number, recognition.confidence) == (first.number, 100)
-    assert bool(recognition.lesson.trials) == organization.statistics.wants_trial(features, now_ms)
-    assert all(trial.right for trial in recognition.lesson.trials)
+    assert bool(recognition.statistics_update.samples) == organization.statistics.wants_sample(features, now_ms)
+    assert all(sample.right for sample in recognition.statistics_update.samples)
 
 
 def test_one_in_eight_proven_visits_is_a_calibration_sample_at_first() -> None:
     statistics, features = Statistics(), features_of(token="token-of-the-browser")
-    tried = sum(statistics.wants_trial(features, START_MS + second * 1000) for second in range(800))
-    assert tried == 800 // TRIAL_SHARES[0]
+    tried = sum(statistics.wants_sample(features, START_MS + second * 1000) for second in range(800))
+    assert tried == 800 // SAMPLE_SHARES[0]

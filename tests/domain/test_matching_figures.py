@@ -1,4 +1,4 @@
-"""The figures of matching: what the tables of an organization answer, and what judgements rest on, to nine digits.
+"""The figures of matching: what the tables of an organization answer, and what link decisions rest on, to nine digits.
 
 The formulas are those of `statistics`, `chance`, `decision` and `calibration`. Small cases are worked out here by hand.
 The large one adds up every figure of a year of visits, each with its own weight, so that none can change unseen; it is
@@ -34,8 +34,8 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_VISITS,
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
-    TRIAL_SHARES,
-    YOUNG_TRIALS,
+    SAMPLE_SHARES,
+    YOUNG_SAMPLES,
 )
 from svc.domain.matching.statistics import HARDWARE, LOCALE
 from svc.domain.matching.visitor import STRANGERS, Visitor, first_record
@@ -55,15 +55,15 @@ from tests.domain.test_matching_pinned import visited
 TOKEN_OF_ONE = "t0ken-of-the-first-browser"
 
 
-def taught(*lessons: StatisticsUpdate) -> Statistics:
+def taught(*updates: StatisticsUpdate) -> Statistics:
     statistics = Statistics()
-    for lesson in lessons:
-        statistics.learn(lesson)
+    for update in updates:
+        statistics.learn(update)
     return statistics
 
 
 def device(**fields: Any) -> StatisticsUpdate:
-    """The lesson of one new device."""
+    """The update of one new device."""
     return StatisticsUpdate(features=features_of(**fields), new_devices=1.0)
 
 
@@ -160,7 +160,7 @@ def test_the_least_visited_class_is_evicted_for_a_new_one() -> None:
     assert there == [*range(1, 7), *range(8, 49), 999]
 
 
-# ---- versions, returns, trials
+# ---- versions, returns, calibration samples
 
 
 def test_a_version_is_weighted_by_its_share_of_the_latest_visits() -> None:
@@ -179,8 +179,8 @@ def test_version_counts_decay_and_versions_seen_once_are_forgotten() -> None:
     older = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1390))
     rare = features_of(agent=msgspec.structs.replace(CHROME, browser_version=1380))
     many = 600
-    lessons = [StatisticsUpdate(features=rare), *[StatisticsUpdate(features=older)] * 3]
-    statistics = taught(*lessons, *[StatisticsUpdate(features=features_of())] * (many - 4))
+    updates = [StatisticsUpdate(features=rare), *[StatisticsUpdate(features=older)] * 3]
+    statistics = taught(*updates, *[StatisticsUpdate(features=features_of())] * (many - 4))
     assert statistics.version_share(rare) == pytest.approx(1.5 / (many + 2))
     statistics.learn(StatisticsUpdate(features=features_of()))
     left = (many + 1) / 2
@@ -229,12 +229,12 @@ def test_a_return_rate_remembers_a_limited_number_of_visits() -> None:
 
 
 def test_fewer_visits_are_sampled_after_enough_calibration_samples() -> None:
-    trial = CalibrationSample(0, 0.9, 0.5, right=True, weight=1.0)
-    young = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * (YOUNG_TRIALS - 1))
-    old = taught(*[StatisticsUpdate(features=features_of(), trials=(trial,))] * YOUNG_TRIALS)
-    seconds = TRIAL_SHARES[0] * TRIAL_SHARES[1]
-    for statistics, share in ((young, TRIAL_SHARES[0]), (old, TRIAL_SHARES[1])):
-        tried = [second for second in range(seconds) if statistics.wants_trial(features_of(), second * 1000 + 999)]
+    sample = CalibrationSample(0, 0.9, 0.5, right=True, weight=1.0)
+    young = taught(*[StatisticsUpdate(features=features_of(), samples=(sample,))] * (YOUNG_SAMPLES - 1))
+    old = taught(*[StatisticsUpdate(features=features_of(), samples=(sample,))] * YOUNG_SAMPLES)
+    seconds = SAMPLE_SHARES[0] * SAMPLE_SHARES[1]
+    for statistics, share in ((young, SAMPLE_SHARES[0]), (old, SAMPLE_SHARES[1])):
+        tried = [second for second in range(seconds) if statistics.wants_sample(features_of(), second * 1000 + 999)]
         assert len(tried) == seconds // share
         assert tried[0] == -features_of().exact % share
 
@@ -286,8 +286,8 @@ def test_unproven_links_raise_a_change_rate_and_never_lower_it() -> None:
 
 @pytest.mark.parametrize(("attribute", "bound"), [(Attribute.TOUCH, 30.0), (Attribute.CANVAS, 0.3)])
 def test_a_change_rate_is_corrected_within_bounds(attribute: Attribute, bound: float) -> None:
-    lesson = link({attribute: "another"}, proven=True) if bound > 1 else link(proven=True, days=400)
-    statistics = taught(*[lesson] * 1000)
+    update = link({attribute: "another"}, proven=True) if bound > 1 else link(proven=True, days=400)
+    statistics = taught(*[update] * 1000)
     scales = msgspec.msgpack.decode(statistics.rows().shared, strict=False)["changes"][0]["scale"]
     assert min(scales) >= 0.3
     assert max(scales) <= 30.0
@@ -360,7 +360,7 @@ def test_a_known_token_with_a_recent_report_reads_one_block_and_one_visitor() ->
 
     def read(seen: Features) -> tuple[int, int, int]:
         now_ms = START_MS + 9 * DAY_MS
-        while organization.statistics.wants_trial(seen, now_ms):
+        while organization.statistics.wants_sample(seen, now_ms):
             now_ms += 1000
         organization.forget_reads()
         confidence = match_visitor(organization, organization.statistics, seen, now_ms).confidence
@@ -380,7 +380,7 @@ class Noted(Organization):
     def __init__(self) -> None:
         super().__init__()
         self.recognitions: list[Recognition] = []
-        self.judgements: list[Any] = []
+        self.decisions: list[Any] = []
 
     def visit(self, features: Features, now_ms: int = START_MS) -> Seen:
         read = {key[0]: self.block(key) for key in block_keys(features) if key[0] != TOKEN}
@@ -390,7 +390,7 @@ class Noted(Organization):
         ]
         counts = {kind: block.count for kind, block in read.items()}
         exact = read[EXACT].numbers
-        self.judgements.append(decide(features, now_ms, counts, candidates, exact, self.statistics))
+        self.decisions.append(decide(features, now_ms, counts, candidates, exact, self.statistics))
         return super().visit(features, now_ms)
 
     def apply(self, recognition: Recognition) -> int:
@@ -421,41 +421,41 @@ def added_up(rows: Any) -> float:
 
 
 FIGURES = {
-    "probability": 2844.756203049177,
-    "probability_new": 1086.8414671307455,
-    "raw": 2955.91238613155,
-    "kinds": 56611.0,
-    "confidence": 206890.0,
-    "new_devices": 585.9144086032046,
-    "returned": 666.0609601288957,
-    "links": 72663.0,
-    "trials": 2405.6170865580743,
-    "postings": 10726.315464134697,
-    "parents": 273119.0,
-    "classes": 217392.39922154008,
-    "returns": 4521.3597646606495,
-    "changes": 8535.46921614707,
-    "calibration": 258.5465632194035,
+    "probability": 2820.5384961574173,
+    "probability_new": 1087.4911783861342,
+    "raw": 2945.9032168774606,
+    "kinds": 56493.0,
+    "confidence": 205938.0,
+    "new_devices": 579.7835463483933,
+    "returned": 670.2967572084934,
+    "links": 77192.0,
+    "samples": 2491.115554253843,
+    "postings": 10555.14652540632,
+    "parents": 273132.0,
+    "classes": 217295.30957688787,
+    "returns": 4523.319589457663,
+    "changes": 8517.436889506971,
+    "calibration": 253.9710927293396,
 }
 
 
 def test_a_year_of_visits_has_pinned_figures() -> None:
     noted = Noted()
     visited(noted, seed=21, persons=45, visits=700)
-    lessons = [recognition.lesson for recognition in noted.recognitions]
+    updates = [recognition.statistics_update for recognition in noted.recognitions]
     rows = noted.statistics.rows()
     decode = partial(msgspec.msgpack.decode, strict=False)
     state = decode(rows.shared) | {"classes": {family: decode(raw) for family, raw in rows.classes.items()}}
     figures = {
-        "probability": added_up([judged.probability for judged in noted.judgements]),
-        "probability_new": added_up([judged.probability_new for judged in noted.judgements]),
-        "raw": added_up([judged.raw for judged in noted.judgements]),
-        "kinds": added_up([(judged.kind, judged.distinct, judged.near) for judged in noted.judgements]),
-        "confidence": added_up([judged.confidence for judged in noted.judgements]),
-        "new_devices": added_up([lesson.new_devices for lesson in lessons]),
-        "returned": added_up([lesson.returned for lesson in lessons]),
-        "links": added_up([(lesson.days, lesson.proven, lesson.before is None) for lesson in lessons]),
-        "trials": added_up([msgspec.structs.astuple(trial) for lesson in lessons for trial in lesson.trials]),
+        "probability": added_up([judged.probability for judged in noted.decisions]),
+        "probability_new": added_up([judged.probability_new for judged in noted.decisions]),
+        "raw": added_up([judged.raw for judged in noted.decisions]),
+        "kinds": added_up([(judged.kind, judged.distinct, judged.near) for judged in noted.decisions]),
+        "confidence": added_up([judged.confidence for judged in noted.decisions]),
+        "new_devices": added_up([update.new_devices for update in updates]),
+        "returned": added_up([update.returned for update in updates]),
+        "links": added_up([(update.days, update.proven, update.before is None) for update in updates]),
+        "samples": added_up([msgspec.structs.astuple(sample) for update in updates for sample in update.samples]),
         "postings": added_up([[w for _, w in recognition.postings] for recognition in noted.recognitions]),
         "parents": added_up([r.visitor.parent_probability for r in noted.recognitions if r.visitor is not None]),
         **{name: added_up(state[name]) for name in ("classes", "returns", "changes", "calibration")},
@@ -469,7 +469,7 @@ def test_most_returns_read_two_blocks_and_one_visitor() -> None:
     first = organization.visit(features_of())
     organization.visit(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}))
     second_ms = START_MS + DAY_MS
-    while organization.statistics.wants_trial(features_of(), second_ms):
+    while organization.statistics.wants_sample(features_of(), second_ms):
         second_ms += 1000
     organization.forget_reads()
     recognition = match_visitor(organization, organization.statistics, features_of(), second_ms)
@@ -533,11 +533,11 @@ def test_nineteen_look_alikes_and_the_visitor_of_the_token_are_read() -> None:
     assert organization.visitors_read == set(range(1, 20))
     organization.visitors[31] = organization.visitors[30]
     organization.blocks[token_key(seen.token)] = Block(1.0, (31,)).pack()
-    for second in range(TRIAL_SHARES[0]):
+    for second in range(SAMPLE_SHARES[0]):
         organization.forget_reads()
         recognition = match_visitor(organization, organization.statistics, seen, START_MS + second * 1000)
         assert recognition.number == 31
-        tried = organization.statistics.wants_trial(seen, START_MS + second * 1000)
+        tried = organization.statistics.wants_sample(seen, START_MS + second * 1000)
         assert organization.visitors_read == ({*range(1, 20), 31} if tried else {31})
 
 
@@ -588,7 +588,7 @@ def test_two_tokens_are_two_devices_when_network_or_report_alternates_with_them(
 def test_the_probabilities_of_known_and_new_add_up_to_at_most_one() -> None:
     noted = Noted()
     visited(noted, seed=22, persons=30, visits=150)
-    for judged in noted.judgements:
+    for judged in noted.decisions:
         assert 0.0 <= judged.probability_new <= 1.0
         assert judged.probability + judged.probability_new <= 1.0 + 1e-12
         assert judged.linked is (judged.confidence > 0)

@@ -8,7 +8,7 @@ import pytest
 from svc.domain.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
 from svc.domain.matching.blocks import NETWORK
 from svc.domain.matching.decision import decide
-from svc.domain.matching.parameters import TRIAL_SHARES
+from svc.domain.matching.parameters import SAMPLE_SHARES
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -54,7 +54,7 @@ def test_a_known_device_behind_a_vpn_is_more_likely_a_return_than_one_from_far_a
     organization.visit(features_of(ip=HOME))
     organization.visit(features_of(ip=HOME), START_MS + DAY_MS)
     behind_a_vpn, far_away = (
-        match_visitor(organization, organization.statistics, features, START_MS + 3 * DAY_MS).lesson.returned
+        match_visitor(organization, organization.statistics, features, START_MS + 3 * DAY_MS).statistics_update.returned
         for features in (hidden, moved)
     )
     assert behind_a_vpn is not None
@@ -70,8 +70,8 @@ def test_a_visitor_that_hid_before_is_more_likely_to_hide_again() -> None:
         organization.visit(features_of(ip=before), START_MS + DAY_MS)
         changed = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "c", Attribute.REST: "a=2"}, ip="")
         judged = match_visitor(organization, organization.statistics, changed, START_MS + 3 * DAY_MS)
-        assert judged.lesson.returned is not None
-        returned.append(judged.lesson.returned)
+        assert judged.statistics_update.returned is not None
+        returned.append(judged.statistics_update.returned)
     assert returned[0] > 3 * returned[1]
 
 
@@ -118,8 +118,8 @@ def test_a_visitor_with_frequent_canvas_changes_is_recognized_with_another_canva
             organization.visit(features_of(report, ip=HOME), START_MS + visit * DAY_MS)
         seen = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "one more"}, ip=ELSEWHERE)
         judged = match_visitor(organization, organization.statistics, seen, START_MS + 6 * DAY_MS)
-        assert judged.lesson.returned is not None
-        returned.append(judged.lesson.returned)
+        assert judged.statistics_update.returned is not None
+        returned.append(judged.statistics_update.returned)
     assert returned[1] > 1.5 * returned[0]
 
 
@@ -142,16 +142,16 @@ def test_a_visit_proven_by_its_own_network_is_sampled_as_if_from_elsewhere() -> 
     organization.visit(features_of())
     organization.visit(features_of(), START_MS + DAY_MS)
     tried = []
-    for second in range(TRIAL_SHARES[0]):
+    for second in range(SAMPLE_SHARES[0]):
         recognition = match_visitor(
             organization, organization.statistics, features_of(), START_MS + 2 * DAY_MS + second * 1000
         )
         assert recognition.number is not None
-        tried.append(recognition.lesson.trials)
-    assert sum(bool(trials) for trials in tried) == 1
-    (trials,) = filter(None, tried)
-    assert trials[0].right
-    assert sum(trial.weight for trial in trials) <= 1.0
+        tried.append(recognition.statistics_update.samples)
+    assert sum(bool(samples) for samples in tried) == 1
+    (samples,) = filter(None, tried)
+    assert samples[0].right
+    assert sum(sample.weight for sample in samples) <= 1.0
 
 
 def test_a_doubtful_visit_does_not_update_the_template_or_its_time() -> None:
@@ -171,3 +171,80 @@ def test_without_tokens_doubtful_splits_do_not_lower_the_return_rate() -> None:
         organization.visit(features_of(other_device(str(number)), ip=f"91.{number}.7.1"), START_MS + number * MINUTE_MS)
     assert organization.statistics.return_rate(features_of()) >= 0.5
     assert organization.statistics.return_rate(features_of(token=TOKEN, token_is_new=True)) < 0.5
+
+
+# ---- a crowded network (ADR 78)
+
+
+def odds_of_link(
+    report: dict[Attribute, str], *, version: int, days: float, others: float, others_away_days: float = 0.0
+) -> float:
+    """The raw odds that a device with this report is the visitor of `features_of`, beside whom `others` devices of the
+    class are on its network, of which one came so long ago.
+    """
+    agent = msgspec.structs.replace(CHROME, browser_version=version)
+    visitor = first_record(features_of(ip=HOME), START_MS)
+    now_ms = START_MS + int(days * DAY_MS)
+    neighbour = first_record(
+        features_of(other_device("the neighbour"), ip=HOME), now_ms - int(others_away_days * DAY_MS)
+    )
+    candidates = [(1, visitor), (2, neighbour)]
+    decision = decide(
+        features_of(report, agent=agent, ip=HOME), now_ms, {NETWORK: 1.0 + others}, candidates, (), Statistics()
+    )
+    assert decision.number == 1
+    return decision.raw / (1.0 - decision.raw)
+
+
+OTHER_CANVAS = DESKTOP_VALUES | {Attribute.CANVAS: "another", Attribute.FONTS: "other fonts"}
+SAME, NEWER, OLDER = CHROME.browser_version, CHROME.browser_version + 10, CHROME.browser_version - 10
+
+
+@pytest.mark.parametrize("version", [SAME, OLDER])
+@pytest.mark.parametrize("days", [0.1, 2.0])
+def test_another_report_on_no_newer_version_is_rather_a_neighbours(
+    version: int, days: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (0.0, 0.0))
+    unweighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
+    assert weighed[0] == unweighed[0], "with one other device a network is not crowded"
+    assert weighed[1] < unweighed[1]
+
+
+def test_an_upgrade_on_a_crowded_network_is_weighed_as_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed = odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0)
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (-9.0, -9.0))
+    assert odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0) == weighed
+
+
+def test_nobody_of_a_crowded_network_is_late_where_all_were_away() -> None:
+    alone_away, all_away = (
+        odds_of_link(OTHER_CANVAS, version=NEWER, days=60.0, others=3.0, others_away_days=away) for away in (0.0, 60.0)
+    )
+    assert all_away > 3 * alone_away
+    at_home = [
+        odds_of_link(OTHER_CANVAS, version=NEWER, days=60.0, others=1.0, others_away_days=away) for away in (0.0, 60.0)
+    ]
+    assert at_home[0] == pytest.approx(at_home[1])
+
+
+def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated(*_: object) -> float:
+        return 0.75
+
+    for neighbours, number in ((0, 2), (4, 1)):
+        organization = Organization()
+        organization.visit(features_of(ip=HOME))
+        for neighbour in range(neighbours):
+            organization.visit(features_of(other_device(str(neighbour)), ip=HOME), START_MS + neighbour * MINUTE_MS)
+        upgraded = msgspec.structs.replace(CHROME, browser_version=NEWER)
+        report = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}, agent=upgraded, ip=HOME)
+        with monkeypatch.context() as patched:
+            patched.setattr(Statistics, "calibrated", calibrated)
+            seen = organization.visit(report, START_MS + 2 * DAY_MS)
+        assert seen.is_new == (number == 2)
+        if number == 1:
+            record = organization.visitor(1)
+            assert record is not None
+            assert (seen.number, record.values, record.browser_version) == (1, report.values, NEWER)

@@ -72,12 +72,12 @@ def test_a_calibration_sample_that_finds_another_visitor_instead_of_its_owner_is
         organization.blocks[key] = Block(1.0, (1,)).pack()
     organization.blocks[token_key(seen.token)] = Block(1.0, (2,)).pack()
     now_ms = START_MS + DAY_MS
-    while not organization.statistics.wants_trial(seen, now_ms):
+    while not organization.statistics.wants_sample(seen, now_ms):
         now_ms += 1000
     recognition = match_visitor(organization, organization.statistics, seen, now_ms)
     assert recognition.number == 2
-    assert len(recognition.lesson.trials) == 2
-    assert not any(trial.right for trial in recognition.lesson.trials)
+    assert len(recognition.statistics_update.samples) == 2
+    assert not any(sample.right for sample in recognition.statistics_update.samples)
 
 
 def test_a_calibration_sample_is_right_if_a_return_finds_its_owner_and_a_new_device_none() -> None:
@@ -86,13 +86,13 @@ def test_a_calibration_sample_is_right_if_a_return_finds_its_owner_and_a_new_dev
     organization.visit(seen)
     organization.visit(features_of(other_device("another"), ip="1.2.3.4"))
     now_ms = START_MS + DAY_MS
-    while not organization.statistics.wants_trial(seen, now_ms):
+    while not organization.statistics.wants_sample(seen, now_ms):
         now_ms += 1000
     recognition = match_visitor(organization, organization.statistics, seen, now_ms)
-    (trial,) = recognition.lesson.trials
-    assert trial.right
+    (sample,) = recognition.statistics_update.samples
+    assert sample.right
     as_if_lost = msgspec.structs.replace(seen, token_is_new=True)
-    assert trial.weight == trial.prior == organization.statistics.return_rate(as_if_lost)
+    assert sample.weight == sample.prior == organization.statistics.return_rate(as_if_lost)
 
 
 @pytest.mark.parametrize("days", [399, 400, 401, 4000])

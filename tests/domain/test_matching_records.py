@@ -1,4 +1,4 @@
-"""What matching keeps, at its bounds: records of visitors, blocks, sketches, and what an organization's trials say."""
+"""What matching keeps, at its bounds: records of visitors, blocks, sketches, and what an organization's samples say."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from svc.domain.matching.parameters import (
     CALIBRATION,
     CALIBRATION_SHRINK,
     CAUTION,
-    CAUTION_TRIALS,
+    CAUTION_SAMPLES,
     LIKENESS_WITHIN,
     RARE_TOGETHER,
     RECORDS_SCORED,
-    TRIALS_REMEMBERED,
+    SAMPLES_REMEMBERED,
     UNSEEN_TWINS,
 )
 from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate, releases_between
@@ -279,7 +279,7 @@ def test_a_young_organization_is_cautious_when_the_visitor_is_elsewhere(taken: i
         kind = kind_of(network_context, exact=True, token=True)
         right = expected(kind, 0.9, 0.3)
         if network_context >= WIDE:
-            caution = CAUTION * CAUTION_TRIALS / (CAUTION_TRIALS + taken)
+            caution = CAUTION * CAUTION_SAMPLES / (CAUTION_SAMPLES + taken)
             right = 1 / (1 + math.exp(caution - math.log(right / (1 - right))))
         assert Calibration(taken=taken).probability(kind, 0.9, 0.3) == pytest.approx(right)
 
@@ -295,7 +295,7 @@ def test_calibration_samples_count_only_for_their_kind_and_band_and_by_their_wei
         ]
     )
     place = kind * BANDS + band
-    assert {at: count for at, count in enumerate(calibration.trials) if count} == {place: 0.75}
+    assert {at: count for at, count in enumerate(calibration.samples) if count} == {place: 0.75}
     assert {at: count for at, count in enumerate(calibration.wrong) if count} == {place: 0.5}
     believed = 0.75 * (1 - expected(kind, raw, 0.3))
     assert calibration.expected_wrong[place] == pytest.approx(believed)
@@ -307,11 +307,11 @@ def test_calibration_samples_count_only_for_their_kind_and_band_and_by_their_wei
 def test_old_calibration_samples_decay() -> None:
     calibration = Calibration()
     wrong = CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)
-    for _ in range(int(TRIALS_REMEMBERED)):
+    for _ in range(int(SAMPLES_REMEMBERED)):
         calibration.learn([wrong])
-    assert max(calibration.trials) == max(calibration.wrong) == TRIALS_REMEMBERED
+    assert max(calibration.samples) == max(calibration.wrong) == SAMPLES_REMEMBERED
     before = max(calibration.expected_wrong)
     calibration.learn([wrong])
-    assert max(calibration.trials) == max(calibration.wrong) == TRIALS_REMEMBERED / 2 + 1
+    assert max(calibration.samples) == max(calibration.wrong) == SAMPLES_REMEMBERED / 2 + 1
     assert max(calibration.expected_wrong) == pytest.approx(before / 2 + 1 - expected(0, 0.9, 0.5))
     assert calibration.probability(0, 0.9, 0.5) == pytest.approx(max(1 - 10 * (1 - expected(0, 0.9, 0.5)), 0.0))

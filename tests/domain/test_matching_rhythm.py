@@ -112,7 +112,7 @@ def test_a_visitor_is_also_expected_elsewhere_when_the_rhythm_fits():
     usual = without_rhythm(organization.statistics)
 
     def odds(statistics: Statistics, days: int) -> float:
-        raw = likeliest_visitor(organization, statistics, features, last_ms + days * DAY_MS).judgement.raw
+        raw = likeliest_visitor(organization, statistics, features, last_ms + days * DAY_MS).decision.raw
         return raw / (1.0 - raw)
 
     assert odds(organization.statistics, 7) > odds(usual, 7)

@@ -91,8 +91,8 @@ class Shop:
     def visit(self, signals: Any = None, **fields: Any) -> Recorded:
         assessment = assess(self.submission(signals, **fields), Everywhere())
         recorded = self.world.do(partial(identify, assessment=assessment, statistics=self.statistics))
-        if recorded.lesson is not None:
-            self.statistics.learn(recorded.lesson)
+        if recorded.statistics_update is not None:
+            self.statistics.learn(recorded.statistics_update)
         return recorded
 
     def visited(self, signals: Any = None, **fields: Any) -> Event:

@@ -1,16 +1,16 @@
-"""Calibration: how often judgements of one kind turned out right, so that 95 % means 95 %.
+"""Calibration: how often link decisions of one kind turned out right, so that 95 % means 95 %.
 
-What may live here: the kinds of judgement, the built-in belief about each, and the counts of an organization that
+What may live here: the kinds of link decision, the built-in belief about each, and the counts of an organization that
 correct it. Pure but for `Calibration.learn`; nothing here knows a visitor.
 
 The odds that `decision` arrives at rest on attributes that are taken for independent, and on rates that differ between
 populations; what is left of both shows as a bias that depends on the kind of evidence. Two steps take it out: a
 logistic curve for each kind (Platt, "Probabilistic Outputs for Support Vector Machines", 1999), and the ratio of wrong
-answers to those expected among the trials of this organization (a standardised ratio, shrunk towards one).
+answers to those expected among the samples of this organization (a standardised ratio, shrunk towards one).
 
-A trial judges a visit that a token has proven as if it had come without the token, twice: as it is (a return: right
-when the answer is the token's visitor), and with that visitor left out (a new device: no answer would be right). The
-two count by how often such visits are returns.
+Samples come of visits that a token has proven. Each is judged as if it had come without the token, twice: as it is (a
+return: right when the answer is the token's visitor), and with that visitor left out (a new device: no answer would be
+right). The two count by how often such visits are returns.
 """
 
 from __future__ import annotations
@@ -79,23 +79,25 @@ class Calibration(msgspec.Struct, gc=False):
     """The counts of the calibration samples of one organization: `KINDS` times `BANDS` numbers, three times."""
 
     taken: int = 0
-    trials: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
+    samples: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS), name="trials")
     wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
     expected_wrong: list[float] = msgspec.field(default_factory=lambda: [0.0] * (KINDS * BANDS))
 
-    def learn(self, trials: Sequence[CalibrationSample]) -> None:
-        """Count the samples of one visit. A cell that holds `TRIALS_REMEMBERED` is halved first, so that old samples
+    def learn(self, samples: Sequence[CalibrationSample]) -> None:
+        """Count the samples of one visit. A cell that holds `SAMPLES_REMEMBERED` is halved first, so that old samples
         fade.
         """
         self.taken += 1
-        for trial in trials:
-            place = trial.kind * BANDS + band_of(trial.probability)
-            if self.trials[place] >= parameters.TRIALS_REMEMBERED:
-                for counts in (self.trials, self.wrong, self.expected_wrong):
+        for sample in samples:
+            place = sample.kind * BANDS + band_of(sample.probability)
+            if self.samples[place] >= parameters.SAMPLES_REMEMBERED:
+                for counts in (self.samples, self.wrong, self.expected_wrong):
                     counts[place] /= 2.0
-            self.trials[place] += trial.weight
-            self.wrong[place] += trial.weight * (not trial.right)
-            self.expected_wrong[place] += trial.weight * (1.0 - expected(trial.kind, trial.probability, trial.prior))
+            self.samples[place] += sample.weight
+            self.wrong[place] += sample.weight * (not sample.right)
+            self.expected_wrong[place] += sample.weight * (
+                1.0 - expected(sample.kind, sample.probability, sample.prior)
+            )
 
     def probability(self, kind: int, raw: float, prior: float) -> float:
         """The probability that a link decision of this kind with this raw probability is right, 0 to 1: the built-in
@@ -105,7 +107,7 @@ class Calibration(msgspec.Struct, gc=False):
         right = expected(kind, raw, prior)
         if kind % SURROUNDINGS >= WIDE:
             # Nothing of this organization has confirmed the belief yet; it came from others.
-            caution = parameters.CAUTION * parameters.CAUTION_TRIALS / (parameters.CAUTION_TRIALS + self.taken)
+            caution = parameters.CAUTION * parameters.CAUTION_SAMPLES / (parameters.CAUTION_SAMPLES + self.taken)
             right = right / (right + (1.0 - right) * math.exp(caution))
         shrink = parameters.CALIBRATION_SHRINK
         ratio = (self.wrong[place] + shrink) / (self.expected_wrong[place] + shrink)

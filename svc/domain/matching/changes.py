@@ -1,4 +1,4 @@
-"""What differs between a report and the record of its visitor: names for people, no part of the judgement."""
+"""What differs between a report and the record of its visitor: names for people, no part of a link decision."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The decision: given a report and the visitors that it might belong to, which one is it, and how sure is that?
 
-What may live here: pure judgement over features, records, block counts and statistics. What to read, and what to
+What may live here: pure decisions over features, records, block counts and statistics. What to read, and what to
 write afterwards, is the business of `recognition`.
 
-The judgement is record linkage after Fellegi and Sunter (JASA 1969): for every candidate, the likelihood of the
+A link decision is record linkage after Fellegi and Sunter (JASA 1969): for every candidate, the likelihood of the
 differences between its record and the report if it is the same device, against the expected number of other devices
 that would agree as much by chance. Bayes' rule over "this candidate", "a known visitor that was not read" and "a new
 one" gives a posterior that sums to one.
@@ -59,7 +59,7 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probability_new: float = 1.0
     kind: int = 0
     raw: float = 0.0
-    """What kind of judgement it is, and its probability before calibration (`calibration`)."""
+    """What kind of link decision it is, and its probability before calibration (`calibration`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
     near: bool = False
@@ -174,12 +174,12 @@ def by_doubted_token(number: int) -> LinkDecision:
     )
 
 
-def proven_by_network(judgement: LinkDecision) -> bool:
+def proven_by_network(decision: LinkDecision) -> bool:
     """Whether a link from the visitor's own network counts as proven: its probability is at least
     `parameters.PROVEN_PROBABILITY`, which is wrong once in ten thousand visits.
     """
-    near = judgement.kind % SURROUNDINGS == NEAR
-    return judgement.linked and near and judgement.probability >= parameters.PROVEN_PROBABILITY
+    near = decision.kind % SURROUNDINGS == NEAR
+    return decision.linked and near and decision.probability >= parameters.PROVEN_PROBABILITY
 
 
 def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
@@ -201,8 +201,8 @@ def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[
     return close[: parameters.RECORDS_SCORED]
 
 
-class _Judge:
-    """The parts of a judgement that are the same for every candidate."""
+class _Weighing:
+    """The parts of a link decision that are the same for every candidate."""
 
     def __init__(self, features: Features, now_s: int, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.features = features
@@ -210,6 +210,7 @@ class _Judge:
         self.statistics = statistics
         self.chance = Chance(features, counts, statistics)
         self.return_rate = statistics.return_rate(features)
+        self.latest_recency = 1.0
         self.change_table = statistics.change_tables[features.mobile]
         devices = self.chance.devices
         unseen = min((devices + parameters.UNSEEN_DEVICES) / devices, parameters.UNSEEN_AT_MOST)
@@ -224,6 +225,16 @@ class _Judge:
         self.log_far = parameters.LOG_FAR_NETWORK_MOBILE if mobile else parameters.LOG_FAR_NETWORK_DESKTOP
         seen_here = counts.get(blocks.NETWORK, 0.0)
         self.log_far += parameters.LOG_FAR_UNVISITED if seen_here < 0.5 else parameters.LOG_FAR_SHARED[seen_here >= 2.0]
+
+    def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
+        """Take absence on a crowded network for what it is beside that of the others there: none is away longer than
+        usual where nobody came lately.
+        """
+        near = self.features.near_network
+        last_seen_s = max(
+            (visitor.last_seen_s for _, visitor in candidates if visitor.has_near_network(near)), default=0
+        )
+        self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
         """The odds of this candidate, on a scale that all candidates and "new" share."""
@@ -245,12 +256,16 @@ class _Judge:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
                 likelihood += other_version(features, visitor)
+            if network_context == CROWDED and (same_version or features.browser_version < visitor.browser_version):
+                likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
         if network_context in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:
             likelihood += parameters.LOG_MOVED_AT_HOME
         log_twins = self.chance.log_twins(agreement, same_version=same_version, exact=exact)
         recency = self.statistics.recency(gap_days)
+        if network_context == CROWDED:
+            recency /= self.latest_recency
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
@@ -312,17 +327,19 @@ def decide(
     `counts`: devices by kind of block; `candidates`: the visitors that were read; `exact_numbers`: those that sent this
     very report before.
     """
-    the_judge = _Judge(features, now_ms // 1000, counts, statistics)
-    distinct = the_judge.chance.distinct()
+    weighing = _Weighing(features, now_ms // 1000, counts, statistics)
+    distinct = weighing.chance.distinct()
     ranked = rank(features, candidates)
     if not ranked:
         return LinkDecision(distinct=distinct)
     exact_report = features.exact
+    if weighing.others_here > parameters.CROWDED_DEVICES:
+        weighing.look_around(candidates)
     weighed = [
-        the_judge.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
+        weighing.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
         for number, visitor in ranked
     ]
-    rate = the_judge.return_rate
+    rate = weighing.return_rate
     likeliest = max(weighed, key=lambda candidate: candidate.odds)
     total = 1.0 - rate + rate * parameters.MISSED_BY_BLOCKS + sum(candidate.odds for candidate in weighed)
     # Known devices that agree as much but were not read, or that hide behind an id into which they were merged.
@@ -373,6 +390,8 @@ def _link_probability(features: Features, best: _Candidate, counts: Mapping[int,
         return parameters.LINK_WITH_TOKEN_NEARBY if nearby and not alike else parameters.LINK_WITH_TOKEN[alike]
     if best.visitor.keeps_tokens:
         return parameters.LINK_PRIVATE[alike]
+    if best.network_context == CROWDED:
+        return parameters.LINK_CROWDED
     return parameters.LINK_AT_HOME if at_home else parameters.LINK_ELSEWHERE
 
 

@@ -141,6 +141,9 @@ LOG_PRIVATE_CANVAS: Final = 3.5
 noise to what is read from a canvas."""
 LOG_CHANGED_AT_ONCE: Final = -1.2
 """Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
+LOG_NEIGHBOUR: Final = (-1.5, -3.0)
+"""Of a report that differs on no newer version, from a crowded network: rather another device there. After more than a
+day, and sooner (ADR 78)."""
 LOG_MOVED_AT_HOME: Final = -1.2
 """Of another time zone on a network that the visitor used before, or near it: who travels is elsewhere."""
 EXACT_KEEPS_DAYS: Final = 12.0
@@ -309,46 +312,49 @@ CALIBRATION: Final = (
     (0.4, 0.28),
     (0.3, 0.4),
 )
-"""Per kind of judgement (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
+"""Per kind of link decision (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
 odds that it was given, both less those of the prior. Fitted by `bench/linkage/curves` on four simulated populations,
 one of them three quarters factory copies, with and without tokens, and on the devices that are not held out there.
 Crowded surroundings were too rare: set between near and far. Elsewhere with a token that is not known (18th and 24th),
 a little below the fit: among factory copies that is where the merges are."""
 CAUTION: Final = 0.7
-CAUTION_TRIALS: Final = 100.0
-"""Log odds taken off a judgement of a visitor that is not where it was, in an organization without trials of its own,
-and the number of trials that halves this."""
+CAUTION_SAMPLES: Final = 100.0
+"""Log odds taken off a link to a visitor that is not where it was, in an organization without samples of its own, and
+the number of samples that halves this."""
 PROVEN_PROBABILITY: Final = 0.995
 RETURNS_FROM_ELSEWHERE: Final = 0.07
 """From which probability on a known network proves its visitor, and the share of returns that come from another one."""
 BAND_EDGES: Final = (0.8, 0.97, 0.995)
-"""Raw probabilities between which trials are counted apart."""
-TRIALS_REMEMBERED: Final = 2000.0
+"""Raw probabilities between which samples are counted apart."""
+SAMPLES_REMEMBERED: Final = 2000.0
 CALIBRATION_SHRINK: Final = 1.0
 CALIBRATION_BOUNDS: Final = (1.0, 10.0)
-"""Wrong answers that the built-in belief is worth, and how far the trials may correct its share of wrong answers. Not
-below one: trials come from visitors that are known well, and flatter."""
-TRIAL_SHARES: Final = (8, 64)
-YOUNG_TRIALS: Final = 300
-"""One in so many visits with a proven token is tried without it, at first and once there were so many trials."""
-TRIAL_PROBABILITY: Final = 0.5
-"""Trials whose raw probability is below would be no link whatever the calibration, and teach nothing."""
+"""Wrong answers that the built-in belief is worth, and how far the samples may correct its share of wrong answers. Not
+below one: samples come from visitors that are known well, and flatter."""
+SAMPLE_SHARES: Final = (8, 64)
+YOUNG_SAMPLES: Final = 300
+"""One in so many visits with a proven token is tried without it, at first and once there were so many samples."""
+SAMPLE_PROBABILITY: Final = 0.5
+"""Samples whose raw probability is below would be no link whatever the calibration, and teach nothing."""
 CROWDED_DEVICES: Final = 1.5
 """Other devices of a class on a network from where on it says little."""
 
 # ---- the decision
 
 LINK_AT_HOME: Final = 0.87
+LINK_CROWDED: Final = 0.7
 LINK_ELSEWHERE: Final = 0.93
 LINK_WITH_TOKEN: Final = (0.8, 0.97)
 LINK_WITH_TOKEN_NEARBY: Final = 0.5
 LINK_PRIVATE: Final = (0.75, 0.8)
 """Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
-token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; and
-anywhere else, where nothing but likeness speaks, and where equal devices stand that nobody has seen yet. With a token
-that is not known, and without one for a visitor whose tokens come back: where no other device is known to report what
-this one does, and where one is. With an unknown token and without such another device, there or in the same wide
-network: what is likelier than not, since a token that joined in doubt is given back when the older one returns."""
+token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; on a
+crowded network of its own, where a device that gets a new id at each upgrade is taken for its neighbour in the end, and
+where every link updates the template for the same reason (ADR 78); and anywhere else, where nothing but likeness
+speaks, and where equal devices stand that nobody has seen yet. With a token that is not known, and without one for a
+visitor whose tokens come back: where no other device is known to report what this one does, and where one is. With an
+unknown token and without such another device, there or in the same wide network: what is likelier than not, since a
+token that joined in doubt is given back when the older one returns."""
 SOLE_DEVICE: Final = 1.5
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""

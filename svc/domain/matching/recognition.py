@@ -20,7 +20,7 @@ import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
-from svc.domain.matching.calibration import CalibrationSample
+from svc.domain.matching.calibration import CROWDED, SURROUNDINGS, CalibrationSample
 from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
 from svc.domain.matching.decision import (
     DAY_S,
@@ -64,7 +64,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A new visitor whose very report another one sent before."""
     dropped: tuple[BlockKey, ...] = ()
     """Blocks that lose this visitor's number (`Block.without`)."""
-    lesson: StatisticsUpdate = NOTHING
+    statistics_update: StatisticsUpdate = NOTHING
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
 
@@ -72,9 +72,9 @@ UNIDENTIFIABLE: Final = Recognition()
 
 
 class Found(NamedTuple):
-    """A judgement, and the records among which it was made."""
+    """A link decision, and the records among which it was made."""
 
-    judgement: LinkDecision
+    decision: LinkDecision
     candidates: list[tuple[int, Visitor]]
 
 
@@ -103,7 +103,7 @@ def match_visitor(
             return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
         token_conflict = True
         features = features.without_token()
-    return _judged(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding)
+    return _decided(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding)
 
 
 def _is_on_probation(features: Features, visitor: Visitor) -> bool:
@@ -121,12 +121,12 @@ def _proven(
     changed: int,
 ) -> Recognition:
     """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
-    if statistics.wants_trial(features, now_ms):
-        trials, senders = _token_trials(index, statistics, features, now_ms, number)
+    if statistics.wants_sample(features, now_ms):
+        samples, senders = _token_samples(index, statistics, features, now_ms, number)
         exact = features.exact in visitor.exact_hashes or number in senders
     else:
-        trials, exact = (), _sent_before(index, features, number, visitor)
-    return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, trials=trials)
+        samples, exact = (), _sent_before(index, features, number, visitor)
+    return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, samples=samples)
 
 
 def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
@@ -136,18 +136,18 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
     return number in index.block(blocks.exact_key(features.exact)).numbers
 
 
-def _token_trials(
+def _token_samples(
     index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int
 ) -> tuple[tuple[CalibrationSample, ...], tuple[int, ...]]:
     """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
     features = msgspec.structs.replace(features, token_is_new=True)
     read = read_blocks(index, features)
     rate = statistics.return_rate(features)
-    trials = _trials(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
-    return trials, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
+    samples = _samples(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
+    return samples, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
 
 
-def _network_trials(
+def _network_samples(
     index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int, read: dict[int, Block]
 ) -> tuple[CalibrationSample, ...]:
     """How this visit would have been judged had it come from a network where nobody was seen, or from an unknown one.
@@ -160,10 +160,10 @@ def _network_trials(
     rate = statistics.return_rate(features)
     returns, arrivals = rate * parameters.RETURNS_FROM_ELSEWHERE, 1.0 - rate
     share = returns / (returns + arrivals)
-    return _trials(index, statistics, elsewhere, now_ms, owner, read, (share, 1.0 - share))
+    return _samples(index, statistics, elsewhere, now_ms, owner, read, (share, 1.0 - share))
 
 
-def _trials(
+def _samples(
     index: Index,
     statistics: Statistics,
     features: Features,
@@ -184,61 +184,61 @@ def _trials(
     rate = statistics.return_rate(features)
     tried = ((as_return, as_return.number in own, weights[0]), (as_new, False, weights[1]))
     return tuple(
-        CalibrationSample(judgement.kind, judgement.raw, rate, right, weight)
-        for judgement, right, weight in tried
-        if judgement.raw >= parameters.TRIAL_PROBABILITY
+        CalibrationSample(decision.kind, decision.raw, rate, right, weight)
+        for decision, right, weight in tried
+        if decision.raw >= parameters.SAMPLE_PROBABILITY
     )
 
 
-def _judged(
+def _decided(
     index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool, flooding: bool
 ) -> Recognition:
     found = likeliest_visitor(index, statistics, features, now_ms)
-    judgement = found.judgement
+    decision = found.decision
     # A token that is not believed makes no private window of the visit.
-    if judgement.linked and (not token_conflict or judgement.probability >= parameters.LINK_ELSEWHERE):
-        number, visitor = next(pair for pair in found.candidates if pair[0] == judgement.number)
-        trials: tuple[CalibrationSample, ...] = ()
-        if proven_by_network(judgement) and statistics.wants_trial(features, now_ms):
-            trials = _network_trials(index, statistics, features, now_ms, number, read_blocks(index, features))
+    if decision.linked and (not token_conflict or decision.probability >= parameters.LINK_ELSEWHERE):
+        number, visitor = next(pair for pair in found.candidates if pair[0] == decision.number)
+        samples: tuple[CalibrationSample, ...] = ()
+        if proven_by_network(decision) and statistics.wants_sample(features, now_ms):
+            samples = _network_samples(index, statistics, features, now_ms, number, read_blocks(index, features))
         return _linked(
             features,
             now_ms,
-            judgement,
+            decision,
             visitor,
-            trials=trials,
-            new_devices=_new_devices(statistics, features, judgement),
+            samples=samples,
+            new_devices=_new_devices(statistics, features, decision),
             token_conflict=token_conflict,
             flooding=flooding,
         )
     lookalike = bool(index.block(blocks.exact_key(features.exact)).numbers)
     listed = not (flooding and lookalike)
     parent, parent_probability = 0, 0.0
-    if judgement.number is not None and judgement.probability > parameters.SPLIT_PROBABILITY:
-        parent, parent_probability = judgement.number, judgement.probability
+    if decision.number is not None and decision.probability > parameters.SPLIT_PROBABILITY:
+        parent, parent_probability = decision.number, decision.probability
     return Recognition(
-        probability=judgement.probability,
+        probability=decision.probability,
         token_conflict=token_conflict,
-        outcome="doubtful" if judgement.linked else judgement.outcome,
+        outcome="doubtful" if decision.linked else decision.outcome,
         visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability, listed=listed),
-        postings=_postings(block_keys(features), judgement.probability_new, listed=listed),
+        postings=_postings(block_keys(features), decision.probability_new, listed=listed),
         lookalike=lookalike,
-        lesson=StatisticsUpdate(
+        statistics_update=StatisticsUpdate(
             features=features,
-            new_devices=_new_devices(statistics, features, judgement),
-            returned=1.0 - judgement.probability_new if judgement.distinct else None,
+            new_devices=_new_devices(statistics, features, decision),
+            returned=1.0 - decision.probability_new if decision.distinct else None,
         ),
     )
 
 
 def likeliest_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
-    """The judgement on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
+    """The link decision on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
     return _sole_sender(index, statistics, features, now_ms) or _likeliest(index, statistics, features, now_ms)
 
 
 def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
-    """The judgement on the only visitor who ever sent this very report, where its own network proves that it is that
-    visitor. Nobody else could come close then, so that two blocks and one record are enough for most returns.
+    """The link decision on the only visitor who ever sent this very report, where its own network proves that it is
+    that visitor. Nobody else could come close then, so that two blocks and one record are enough for most returns.
     """
     if not features.near_network:
         return None
@@ -252,12 +252,12 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
         return None
     candidates = [(number, visitor)]
     counts = {blocks.EXACT: exact.count, blocks.NETWORK: here.count}
-    judgement = decide(features, now_ms, counts, candidates, exact.numbers, statistics)
-    return Found(judgement, candidates) if proven_by_network(judgement) else None
+    decision = decide(features, now_ms, counts, candidates, exact.numbers, statistics)
+    return Found(decision, candidates) if proven_by_network(decision) else None
 
 
 def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
-    """The judgement on all that stand near this report in any block, and on the visitor of a token on probation."""
+    """The link decision on all that stand near this report in any block, and on the visitor of a token on probation."""
     read = read_blocks(index, features)
     numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
     for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
@@ -268,55 +268,55 @@ def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms:
     return Found(decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics), candidates)
 
 
-def _new_devices(statistics: Statistics, features: Features, judgement: LinkDecision) -> float:
+def _new_devices(statistics: Statistics, features: Features, decision: LinkDecision) -> float:
     """How many devices this visit adds to the frequency tables, by expectation.
 
-    Blurred reports, and reports close to a known one, count by the return rate and not by their own judgement: else
-    doubtful judgements feed the very counts that they rest on, and splits or merges run away.
+    Blurred reports, and reports close to a known one, count by the return rate and not by their own link decision: else
+    doubtful link decisions feed the very counts that they rest on, and splits or merges run away.
     """
     usual = 1.0 - statistics.return_rate(features)
-    if not judgement.distinct:
+    if not decision.distinct:
         return usual
-    return min(judgement.probability_new, usual) if judgement.near else judgement.probability_new
+    return min(decision.probability_new, usual) if decision.near else decision.probability_new
 
 
 def _linked(
     features: Features,
     now_ms: int,
-    judgement: LinkDecision,
+    decision: LinkDecision,
     visitor: Visitor,
     *,
     new_devices: float = 0.0,
     token_conflict: bool = False,
-    trials: tuple[CalibrationSample, ...] = (),
+    samples: tuple[CalibrationSample, ...] = (),
     flooding: bool = False,
 ) -> Recognition:
-    proven = judgement.outcome == "token"
+    proven = decision.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
-    lesson = StatisticsUpdate(
+    update = StatisticsUpdate(
         features=features,
         new_devices=new_devices,
-        returned=None if proven or not judgement.distinct else 1.0 - judgement.probability_new,
-        before=visitor if judgement.probability > parameters.EVIDENCE_PROBABILITY else None,
+        returned=None if proven or not decision.distinct else 1.0 - decision.probability_new,
+        before=visitor if decision.probability > parameters.EVIDENCE_PROBABILITY else None,
         days=gap_s // DAY_S,
         proven=proven,
-        returned_at_s=now_ms // 1000 if proven or proven_by_network(judgement) else 0,
-        trials=trials,
+        returned_at_s=now_ms // 1000 if proven or proven_by_network(decision) else 0,
+        samples=samples,
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()
     dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
     private = not features.token and bool(visitor.tokens)
-    unchanged = flooding and not proven_by_network(judgement)
+    unchanged = flooding and not proven_by_network(decision)
     if unchanged:
         after = visitor
-    elif proven or judgement.probability >= parameters.TEMPLATE_PROBABILITIES[private]:
+    elif proven or decision.probability >= _template_probability(features, decision, private=private):
         before = visitor
         if proven and _shared_by_two(features, visitor):
             # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
             dropped = (token_key(visitor.tokens[0]),)
             visitor = visitor.disowning_newest_token()
-        after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, judgement))
+        after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if dropped or _differs(after, before):
             postings = _postings(_keys_to_add(features, before), 1.0, listed=after.listed)
             changed = after
@@ -333,25 +333,32 @@ def _linked(
     if changed is None and gap_s > _COUNTED_AFTER_S and not unchanged:
         changed = after
     return Recognition(
-        number=judgement.number,
-        confidence=judgement.confidence,
-        probability=judgement.probability,
+        number=decision.number,
+        confidence=decision.confidence,
+        probability=decision.probability,
         token_conflict=token_conflict,
-        outcome=judgement.outcome,
+        outcome=decision.outcome,
         visitor=changed,
         postings=postings,
         dropped=dropped,
-        lesson=lesson,
+        statistics_update=update,
     )
 
 
-def _is_proven(features: Features, visitor: Visitor, judgement: LinkDecision) -> bool:
+def _template_probability(features: Features, decision: LinkDecision, *, private: bool) -> float:
+    """The probability from which on a link without proof updates the template."""
+    if decision.kind % SURROUNDINGS == CROWDED and not features.token and not private:
+        return parameters.LINK_CROWDED
+    return parameters.TEMPLATE_PROBABILITIES[private]
+
+
+def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> bool:
     """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
-    if judgement.outcome == "token":
+    if decision.outcome == "token":
         return visitor.token_probation(features.token) == 0
-    return proven_by_network(judgement) and visitor.is_proven_address(features)
+    return proven_by_network(decision) and visitor.is_proven_address(features)
 
 
 def _shared_by_two(features: Features, visitor: Visitor) -> bool:

@@ -2,7 +2,7 @@
 
 What may live here: the bounded tables of one scope of an organization, what they answer, and how they learn from a
 `StatisticsUpdate`. Production is one scope, all other environments together are another. The visitor index holds them
-in memory; a lesson is applied after the visit is on the disk, never before. Losing the tables costs precision, not
+in memory; an update is applied after the visit is on the disk, never before. Losing the tables costs precision, not
 truth.
 
 They are stored as one row for each class of devices, and one for what all classes share. A class can be loaded and
@@ -39,8 +39,8 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_VISITS,
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
-    TRIAL_SHARES,
-    YOUNG_TRIALS,
+    SAMPLE_SHARES,
+    YOUNG_SAMPLES,
     ChangeRate,
 )
 from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
@@ -87,7 +87,7 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The link was proven by a token rather than judged."""
     returned_at_s: int = 0
     """When `before` came back, in seconds since 1970, where its token or its own network proves that; 0 = nothing."""
-    trials: tuple[CalibrationSample, ...] = ()
+    samples: tuple[CalibrationSample, ...] = ()
     """How it would have been judged without its token."""
 
 
@@ -299,39 +299,39 @@ class Statistics:
         """
         return self._shared.calibration.probability(kind, raw, prior)
 
-    def wants_trial(self, features: Features, now_ms: int) -> bool:
+    def wants_sample(self, features: Features, now_ms: int) -> bool:
         """Whether this visit, whose visitor is proven, is in the sample that is also judged without the proof
         (`calibration`). Follows from report and time, so that a run can be repeated.
         """
-        young, old = TRIAL_SHARES
-        share = young if self._shared.calibration.taken < YOUNG_TRIALS else old
+        young, old = SAMPLE_SHARES
+        share = young if self._shared.calibration.taken < YOUNG_SAMPLES else old
         return (features.exact + now_ms // 1000) % share == 0
 
-    def learn(self, lesson: StatisticsUpdate) -> int | None:
+    def learn(self, update: StatisticsUpdate) -> int | None:
         """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
         none; its row is to be deleted.
         """
-        features = lesson.features
+        features = update.features
         if features is None:
             return None
         known = self._classes.setdefault(features.family, _Class())
-        if lesson.new_devices > 0.0:
-            _count_device(known, features, lesson.new_devices)
+        if update.new_devices > 0.0:
+            _count_device(known, features, update.new_devices)
         _count_version(known, features)
         given_up = self._note(features.family, known.version_visits)
-        if lesson.before is not None and lesson.returned_at_s:
-            self._shared.rhythm.learn(lesson.days, lesson.before.first_seen_s, lesson.returned_at_s)
+        if update.before is not None and update.returned_at_s:
+            self._shared.rhythm.learn(update.days, update.before.first_seen_s, update.returned_at_s)
         else:
             self._shared.rhythm.learn(None, 0, 0)
-        if lesson.returned is not None:
+        if update.returned is not None:
             state = _token_state(features)
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))
             fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
-            self._shared.returns[state] = ((returned + lesson.returned) * fading, (visits + 1.0) * fading)
-        if lesson.trials:
-            self._shared.calibration.learn(lesson.trials)
-        if lesson.before is not None:
-            self._count_changes(features, lesson.before, lesson.days, proven=lesson.proven)
+            self._shared.returns[state] = ((returned + update.returned) * fading, (visits + 1.0) * fading)
+        if update.samples:
+            self._shared.calibration.learn(update.samples)
+        if update.before is not None:
+            self._count_changes(features, update.before, update.days, proven=update.proven)
         return given_up
 
     def _note(self, family: int, visits: float) -> int | None:
@@ -397,7 +397,8 @@ def _log_frequencies(devices: float, rows: Iterable[tuple[int, dict[int, float],
         count = table.get(value)
         if count is None:
             count = table.get(_DROPPED, 0.0) * 0.5
-        logs.append(log(min(1.0, (max(count - 1.0, 0.0) + prior) * scale)))
+        share = (count - 1.0 + prior if count > 1.0 else prior) * scale
+        logs.append(log(share) if share < 1.0 else 0.0)
     return logs
 
 

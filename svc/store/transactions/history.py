@@ -2,7 +2,7 @@
 
 Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
 visitor its day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
-are written. An address that is fully sampled, has had its lessons and floods, and a report that was known, are read
+are written. An address that is fully sampled, has had its updates and floods, and a report that was known, are read
 and not written.
 """
 
@@ -101,7 +101,7 @@ def update_history(
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
-    """The visitor's history of today; the first visit of a day takes over yesterday's, but for its lessons."""
+    """The visitor's history of today; the first visit of a day takes over yesterday's, but for its updates."""
     day = seen.at_s // DAY_S
     today = transaction.get(VISITOR_HISTORY, organization, day, number)
     if today is not None:

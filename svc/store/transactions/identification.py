@@ -74,7 +74,7 @@ class Recorded(NamedTuple):
     """The outcome of an identification, and what follows once it is committed."""
 
     outcome: Identified | Duplicate | Refused
-    lesson: StatisticsUpdate | None = None
+    statistics_update: StatisticsUpdate | None = None
     """`None` where its visitor or its address has taught enough today."""
     queues: tuple[EndpointKey, ...] = ()
     """Webhook endpoints to which something is due now."""
@@ -146,7 +146,7 @@ def identify(
     return _late(
         number,
         partial(Identified, verdict),
-        lesson=recognition.lesson if remembered.may_teach else None,
+        statistics_update=recognition.statistics_update if remembered.may_teach else None,
         queues=queues,
         quota=None if archived else "archive_day",
         event=event,

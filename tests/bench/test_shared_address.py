@@ -1,0 +1,88 @@
+"""Real browser upgrades behind one address: the bench that climbs at any pace, and what matching keeps."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bench.linkage.shared_address import (
+    ORDERS,
+    PACES,
+    climb_together,
+    fingerprintjs_ladder,
+    imitated,
+    part,
+    sdk_ladder,
+    spread,
+    timetable,
+)
+
+CAPTURES = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
+TWINS = [("office", "office-twin")]
+INTERLEAVED = [order for order in ORDERS if order != "device after device"]
+
+
+@cache
+def sdk():
+    return sdk_ladder(CAPTURES)
+
+
+def test_the_timetable_of_each_order():
+    minute = timedelta(minutes=1)
+    visits = {order: [visit[1:] for visit in timetable(("a", "b"), 2, minute, order)] for order in ORDERS}
+    assert visits["in turn"] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+    assert visits["in reverse"] == [("b", 0), ("a", 0), ("b", 1), ("a", 1)]
+    assert visits["in turn, three visits a step"] == [("a", 0), ("b", 0)] * 3 + [("a", 1), ("b", 1)] * 3
+    assert visits["device after device"] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("pace", PACES.values(), ids=PACES)
+def test_every_timetable_is_in_time_order(pace: timedelta, order: str):
+    times = [at_s for at_s, _, _ in timetable("abcdef", 13, pace, order)]
+    assert times == sorted(times)
+    assert len(set(times)) == len(times)
+
+
+def test_versions_are_spread_from_the_first_to_the_last():
+    assert spread(31, 13)[0] == 0
+    assert spread(31, 13)[-1] == 30
+    assert len(set(spread(31, 13))) == 13
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("pace", ["1 minute", "7 days", "28 days", "112 days"])
+def test_devices_of_the_sdk_keep_their_ids_over_thirteen_versions(pace: str, order: str):
+    found = climb_together(part(sdk(), spread(31, 13)), PACES[pace], order)
+    assert (found.kept, found.steps) == (72, 72)
+    assert found.merged in ([], TWINS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", INTERLEAVED)
+@pytest.mark.parametrize("pace", ["1 minute", "1 hour", "1 day", "7 days"])
+def test_real_upgrades_are_recognized_behind_one_address(shared_data: Path, pace: str, order: str):
+    """Upgrades, and the two steps to another build of the browser."""
+    found = climb_together(fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz"), PACES[pace], order)
+    assert (found.kept, found.steps, found.merged) == (30, 30, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pace", ["1 minute", "1 hour", "1 day", "7 days"])
+def test_devices_that_differ_in_canvas_and_font_preferences_alone_stay_apart(shared_data: Path, pace: str):
+    ladder = imitated(fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz"), sdk())
+    assert sorted(ladder) == ["p0", "p1", "p2", "p3", "p4", "p5"]
+    for order in ("in turn", "in reverse", "device after device"):
+        found = climb_together(ladder, PACES[pace], order)
+        assert (found.kept, found.steps, found.merged) == (72, 72, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pace", PACES.values(), ids=PACES)
+def test_devices_that_come_one_after_the_other_are_not_merged(shared_data: Path, pace: timedelta):
+    ladder = fingerprintjs_ladder(shared_data / "browsers" / "ladder.jsonl.gz")
+    assert climb_together(ladder, pace, "device after device").merged == []

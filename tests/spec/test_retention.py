@@ -346,7 +346,8 @@ def test_in_ninety_days_no_row_outlives_its_retention_and_the_file_stays_small(t
     It grows by what is kept for longer: the ledger, and visitors who come once in a year.
     """
     months = Months(tmp_path, visits_an_hour=1)
-    days = trio.run(partial(months.run, 90, look=nothing_is_over))
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    days = trio.run(partial(months.run, 90, look=nothing_is_over), clock=clock)
     with months.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
         assert snapshot.count(LEDGER) == 1 + 90 * 24

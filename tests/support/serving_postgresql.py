@@ -278,14 +278,15 @@ def _cluster() -> Cluster:
     url = cluster.url(TEMPLATE)
     Store.open(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
     tables = [name for (name,) in cluster.execute("select tablename from pg_tables where schemaname = 'svc'", TEMPLATE)]
-    filled = [name for name in tables if cluster.execute(f"select from svc.{name} limit 1", TEMPLATE)]
+    empty = " || ".join(f"case when exists (select from svc.{name}) then '' else '{name} ' end" for name in tables)
+    ((names,),) = cluster.execute(f"select {empty}", TEMPLATE)
+    filled = [name for name in tables if name not in (names or "").split()]
     copies = [f"create table first.{name} as table svc.{name}" for name in filled]
     deletes = [f"delete from svc.{name}" for name in tables]
     inserts = [f"insert into svc.{name} table first.{name}" for name in filled]
     steps = ["create schema first", _LIMIT, *copies]
     for name, statements in (("clear", deletes), ("fill", inserts)):
         steps.append(f"create function first.{name}() returns void language sql as $$ {'; '.join(statements)} $$")
-    empty = " || ".join(f"case when exists (select from svc.{name}) then '' else '{name} ' end" for name in tables)
     steps.append(f"create function first.empty() returns text language plpgsql as $$ begin return {empty}; end $$")
     cluster.execute(";".join(steps), TEMPLATE)
     return cluster

@@ -221,7 +221,7 @@ def stored(snapshot: Snapshot) -> set[int]:
     return found.union(digest for _, segment in snapshot.scan(EVENT_SEGMENTS) for digest in segment.digests)
 
 
-TestMachine = pytest.mark.slow(18)(Machine.TestCase)
+TestMachine = pytest.mark.slow(8)(Machine.TestCase)
 TestMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 
 

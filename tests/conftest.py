@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
+from tests.support.run_folder import run_folder
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT.parent / "shared" / "data"
@@ -52,6 +53,9 @@ sys.modules["rich"] = None  # pyright: ignore[reportArgumentType]
 importlib.import_module("structlog")
 del sys.modules["rich"]
 
+GARBAGE_OBJECTS = 50_000
+"""After how many new objects garbage is looked for, instead of 700; as in `svc serve`."""
+
 # Until everything is collected: what importing and collecting make is kept, and there are a million objects of it.
 gc.disable()
 
@@ -64,6 +68,8 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
     os.environ["TMPDIR"] = str(MEMORY)
     tempfile.tempdir = None  # was chosen before
 
+run_folder()  # before xdist starts its processes
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--crash-seed", type=int, help="seed of the crash tests (default: that of the commit)")
@@ -72,6 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: no collection of garbage need look at it again."""
     gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
     gc.enable()
 
 

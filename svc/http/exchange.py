@@ -32,7 +32,7 @@ from svc.http.authentication import (
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.parameters import ADMITTED, EVERYWHERE
-from svc.http.paths import Paths, Resource, RouteMatch
+from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.schema import error_body
@@ -99,7 +99,6 @@ class Exchange:
         """`keys` learns every key that is found valid."""
         self._services = services
         self._traffic = traffic
-        self._paths = Paths()
         self._keys = keys
 
     async def respond(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
@@ -132,7 +131,7 @@ class Exchange:
 
     async def _respond(self, scope: HTTPScope, receive: ASGIReceiveCallable, context: RequestContext) -> Response:
         path, headers = scope["raw_path"].decode("latin-1"), _read_headers(scope)
-        found = self._paths.find(path)
+        found = PATHS.find(path)
         if found is None:
             context.refusal = Refusal("not_found")
             return render(context.request_id, _for_reader(Outcome(context.refusal), path, headers), None)

@@ -41,7 +41,7 @@ class Paths:
     segment makes another path. Escapes in variable segments are decoded.
     """
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+    def __init__(self, routes: tuple[Route, ...]) -> None:
         self._fixed: dict[str, RouteMatch] = {}
         self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
         self._rest: list[tuple[str, str, Resource]] = []
@@ -99,3 +99,7 @@ def _resource(path: str, routes: dict[str, Route]) -> Resource:
     if from_browsers:
         taken.append("OPTIONS")
     return Resource(routes, from_browsers, ", ".join(sorted(taken)), path.startswith(CONSOLE_ROOT + "/"))
+
+
+PATHS = Paths(ROUTES)
+"""Of every route."""

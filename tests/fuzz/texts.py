@@ -23,7 +23,7 @@ from svc.domain.useragent import read_agent, read_hints
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.domain.webhooks.addresses import Target as WebhookTarget
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.http.paths import Paths, RouteMatch
+from svc.http.paths import PATHS, RouteMatch
 from svc.http.query import read_query
 from svc.http.schema import ListEventsQuery
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text
@@ -239,7 +239,6 @@ def check_visitor(_: Any, found: tuple[Agent, ClientHints]) -> None:
 
 # Paths
 
-PATHS = Paths()
 KNOWN_PATHS = [
     "/api/v1/identify", "/api/v1/events/019b76da-a800-7000-8000-000000000000", "/healthz", "/docs/api/reference.js",
     "/", "//",

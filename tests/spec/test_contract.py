@@ -8,6 +8,7 @@ operation is taken at least once: a run that is only refused proves nothing.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,8 +24,8 @@ import trio
 from svc.http.openapi import emit
 from svc.http.routes import API
 from tests.spec.automation import Automation
+from tests.spec.commands import ROOT
 from tests.spec.subscriber import Names
-from tests.support import schemathesis_hooks
 from tests.support.conformance import find
 from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
@@ -66,6 +67,8 @@ async def test_no_generated_request_finds_an_error_or_an_undocumented_response(t
 
 
 async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
+    from tests.support import schemathesis_hooks  # takes long to import, in each process
+
     assert schemathesis_hooks.ORIGIN == ORIGIN
     secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
     settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
@@ -138,6 +141,10 @@ def operation_id(entry: Any) -> str | None:
 
 
 async def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """In a small environment, since requests looks through all of it twice for each request, and with the tables of
+    Unicode that Hypothesis has made for these tests.
+    """
+    environment = {"PATH": os.environ["PATH"], "HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis")}
     with trio.fail_after(LIMIT_S):
         return await trio.run_process(
             [PROGRAM, "--no-color", *arguments],
@@ -145,4 +152,5 @@ async def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[b
             stderr=subprocess.STDOUT,
             check=False,
             cwd=directory,
+            env=environment,
         )

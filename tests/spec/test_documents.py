@@ -135,11 +135,13 @@ async def identify_from(live: Live, secret: str, origin: str, **headers: str):
 # The page in a browser
 
 
-@pytest.mark.slow
-async def test_the_panel_identifies_and_lists_events_with_a_development_key(live: Live, tmp_path: Path):
-    """Nothing is asked of another host, and the content security policy stops nothing that the page does."""
-    _, secret = live.issue("secret")
+@pytest.mark.slow(4)
+async def test_the_panel_identifies_and_lists_events_with_development_keys_alone(live: Live, tmp_path: Path):
+    """Nothing is asked of another host, and the content security policy stops nothing that the page does. Browsers send
+    no `Origin` with a `GET` to where the page is from, so that the page itself must hold other keys back.
+    """
     async with browser_page(tmp_path / "browser") as page:
+        _, secret = live.issue("secret")
         await opened(page, live)
         await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
         identified = json.loads(await tried(page, "identify"))
@@ -150,12 +152,9 @@ async def test_the_panel_identifies_and_lists_events_with_a_development_key(live
         assert all(url.startswith((live.url, "data:")) for url in asked), asked
         assert page.complaints == []
 
-
-@pytest.mark.slow
-async def test_the_panel_sends_only_development_keys(live: Live, tmp_path: Path):
-    """Browsers send no `Origin` with a `GET` to where the page is from, so that the page itself must hold it back."""
-    _, secret = live.issue("secret", "production")
-    async with browser_page(tmp_path / "browser") as page:
+        _, secret = live.issue("secret", "production")
+        page.requests.clear()
+        await page.go("about:blank")
         await opened(page, live)
         await page.run(f"void reference.preauthorizeApiKey('secretKey', {json.dumps(secret)})")
         refused = json.loads(await tried(page, "listEvents"))
@@ -166,18 +165,20 @@ async def test_the_panel_sends_only_development_keys(live: Live, tmp_path: Path)
         assert secret not in json.dumps(sent)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dark", [False, True])
-async def test_the_page_follows_the_color_scheme_of_the_system_and_fits_a_phone(live: Live, tmp_path: Path, dark: bool):
-    async with browser_page(tmp_path / "browser", width=390, height=844, dark=dark) as page:
-        await opened(page, live)
-        await expand(page, "identify")
-        background = await page.run("getComputedStyle(document.body).backgroundColor")
-        brightness = sum(map(int, re.findall(r"\d+", background))) / 3
-        assert (brightness < 64) if dark else (brightness > 192)
-        beyond = "e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('pre *')"
-        shown = f"[...document.querySelectorAll('main *')].filter({beyond}).map(e => e.className)"
-        assert await page.run(shown) == [], "what is in a sample scrolls with it"
+@pytest.mark.slow(3)
+async def test_the_page_follows_the_color_scheme_of_the_system_and_fits_a_phone(live: Live, tmp_path: Path):
+    async with browser_page(tmp_path / "browser", width=390, height=844) as page:
+        for scheme in ("light", "dark"):
+            await page.prefer(scheme)
+            await page.go("about:blank")
+            await opened(page, live)
+            await expand(page, "identify")
+            background = await page.run("getComputedStyle(document.body).backgroundColor")
+            brightness = sum(map(int, re.findall(r"\d+", background))) / 3
+            assert (brightness < 64) if scheme == "dark" else (brightness > 192)
+            beyond = "e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('pre *')"
+            shown = f"[...document.querySelectorAll('main *')].filter({beyond}).map(e => e.className)"
+            assert await page.run(shown) == [], f"{scheme}: what is in a sample scrolls with it"
 
 
 async def opened(page: Page, live: Live) -> None:

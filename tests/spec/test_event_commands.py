@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import shlex
 import signal
 import subprocess
 from functools import partial
@@ -39,6 +38,7 @@ from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked, tell_later
 from tests.support.live import Live, live_service, opened, options_of, report
 from tests.support.process import PROGRAM as SVC
+from tests.support.process import finish
 
 pytestmark = pytest.mark.slow
 
@@ -271,11 +271,16 @@ def test_an_export_file_is_readable_by_its_owner_only_and_may_be_compressed(run:
 def test_an_export_to_standard_output_or_a_pipe_is_written_directly(kept: Shop, tmp_path: Path):
     pipe, redirected = tmp_path / "pipe", tmp_path / "redirected"
     os.mkfifo(pipe)
-    command = shlex.join([*SVC, "export", "events", kept.organization, *options_of(kept.directory), "--output"])
-    script = f"{command} /dev/stdout | cat; {command} /dev/stdout > {redirected}; cat {pipe} & {command} {pipe}; wait"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert lines(done.stdout) == kept.rows[::-1] * 2
-    assert lines(redirected.read_text()) == kept.rows[::-1]
+    export = partial(finish, "export", "events", kept.organization, *options_of(kept.directory), "--output")
+    piped = export("/dev/stdout")
+    with redirected.open("w") as file:
+        to_file = export("/dev/stdout", stdout=file)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        to_pipe = export(pipe)
+        read, _ = reader.communicate(timeout=60)
+    for done, written in ((piped, piped.stdout), (to_file, redirected.read_text()), (to_pipe, read)):
+        assert done.returncode == 0, done.stderr
+        assert lines(written) == kept.rows[::-1]
     assert pipe.is_fifo()
     assert sorted(tmp_path.iterdir()) == [pipe, redirected]
 
@@ -369,10 +374,13 @@ async def test_an_export_during_writes_is_well_formed_and_has_every_earlier_even
 
 
 def test_a_closed_output_pipe_ends_an_export_quietly(kept: Shop):
-    command = shlex.join([*SVC, "export", "events", kept.organization, "--documents", *options_of(kept.directory)])
-    script = f"{{ {command}; echo status $? >&2; }} | true"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stderr == "status 1\n"
+    nobody_reads, output = os.pipe()
+    os.close(nobody_reads)
+    try:
+        done = finish("export", "events", kept.organization, "--documents", *options_of(kept.directory), stdout=output)
+    finally:
+        os.close(output)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 # svc visitor

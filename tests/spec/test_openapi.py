@@ -15,7 +15,6 @@ import pytest
 import trio
 from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
-from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from svc.domain.fields import VisitorId
 from svc.domain.refusals import CATALOGUE
@@ -50,6 +49,8 @@ def properties() -> Iterator[tuple[str, Any]]:
 
 
 def test_the_document_is_valid_openapi_3_1():
+    from openapi_spec_validator import OpenAPIV31SpecValidator  # takes long to import, in each process
+
     assert DOCUMENT["openapi"].startswith("3.1.")
     OpenAPIV31SpecValidator(DOCUMENT).validate()
 
@@ -261,19 +262,25 @@ def test_an_addition_is_not_a_breaking_change():
 # A generated client
 
 
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a client that a stock generator makes from the document alone."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "openapi.json").write_bytes(encode(DOCUMENT))
+    (folder / "settings.yaml").write_text("post_hooks: []")  # nobody reads it: no formatting
+    for program in (("openapi_python_client", "generate", *GENERATE), ("compileall", "-q", "client")):
+        done = subprocess.run([sys.executable, "-m", *program], capture_output=True, check=False, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
 @pytest.mark.slow
-async def test_a_generated_client_compiles_and_lists_events(live: Live, tmp_path: Path):
-    """The client is made from the document alone, by a stock generator, and talks to a running service."""
+async def test_a_generated_client_compiles_and_lists_events(live: Live, generated: Path):
     _, public = live.issue()
     _, secret = live.issue("secret")
     identified = (await live.identify(public)).json()
-    (tmp_path / "openapi.json").write_bytes(encode(DOCUMENT))
-    (tmp_path / "settings.yaml").write_text("post_hooks: []")  # nobody reads it: no formatting
-    made = await run(tmp_path, [sys.executable, "-m", "openapi_python_client", "generate", *GENERATE])
-    assert made.returncode == 0, made.stdout + made.stderr
-    compiled = await run(tmp_path, [sys.executable, "-m", "compileall", "-q", "client"])
-    assert compiled.returncode == 0, compiled.stdout
-    listed = await run(tmp_path, [sys.executable, "-c", LISTS_EVENTS, live.url + "/api/v1", secret])
+    command = [sys.executable, "-c", LISTS_EVENTS, live.url + "/api/v1", secret]
+    listed = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=generated)
     assert listed.stdout.decode().split() == [identified["request_id"]], listed.stderr.decode()
 
 
@@ -290,7 +297,3 @@ client = AuthenticatedClient(sys.argv[1], sys.argv[2], prefix="", auth_header_na
 for row in list_events.sync(client=client).rows:
     print(row.request_id)
 """
-
-
-async def run(directory: Path, command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    return await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=directory)

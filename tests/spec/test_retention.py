@@ -339,14 +339,15 @@ def test_the_sweeper_deletes_rows_on_time(tmp_path: Path):
     assert 24 * 3600 <= gone[IDEMPOTENCY.name] <= 30 * 3600 + 120
 
 
-@pytest.mark.slow(35)
+@pytest.mark.slow(7)
 def test_in_ninety_days_no_row_outlives_its_retention_and_the_file_stays_small(tmp_path: Path):
     """At a constant rate: every row of every day's end is of an age that is kept; the file at most 1.3 times day 31's.
 
     It grows by what is kept for longer: the ledger, and visitors who come once in a year.
     """
     months = Months(tmp_path, visits_an_hour=1)
-    days = trio.run(partial(months.run, 90, look=nothing_is_over))
+    clock = trio.testing.MockClock(autojump_threshold=0)
+    days = trio.run(partial(months.run, 90, look=nothing_is_over), clock=clock)
     with months.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
         assert snapshot.count(LEDGER) == 1 + 90 * 24

@@ -77,6 +77,8 @@ def segments(snapshot: Snapshot) -> dict[int, int]:
 class Machine(RuleBasedStateMachine):
     """Events come in any order, are indexed, erased and queried; a list of them says what the queries have to say."""
 
+    is_unchecked = False
+
     @initialize(seed=st.integers(0, 2**32))
     def begin(self, seed: int) -> None:
         self.patch = pytest.MonkeyPatch()
@@ -98,6 +100,7 @@ class Machine(RuleBasedStateMachine):
             self.patch.undo()
 
     def write(self, *jobs: Any) -> list[Any]:
+        self.is_unchecked = True
         outcomes = self.store.write_now([*jobs, count_again])
         failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failed:
@@ -204,9 +207,11 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def holds(self) -> None:
-        if hasattr(self, "store"):
+        """After a rule that wrote: to check the whole store takes ten times as long as a rule."""
+        if self.is_unchecked:
             with self.store.read() as snapshot:
                 assert list(violations(snapshot)) == []
+            self.is_unchecked = False
 
 
 def stored(snapshot: Snapshot) -> set[int]:
@@ -215,7 +220,7 @@ def stored(snapshot: Snapshot) -> set[int]:
     return found.union(digest for _, segment in snapshot.scan(EVENT_SEGMENTS) for digest in segment.digests)
 
 
-TestMachine = pytest.mark.slow(18)(Machine.TestCase)
+TestMachine = pytest.mark.slow(8)(Machine.TestCase)
 TestMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 
 

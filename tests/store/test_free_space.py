@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from bench.retention import Months
 from svc.actors.retention import sweep
@@ -82,7 +83,7 @@ def test_a_store_stays_full_until_a_write_fits_or_the_flag_is_cleared(tmp_path: 
     store.close()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("map_mib", [2, 8])
 def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: Path, map_mib: int):
     months = Months(tmp_path, visits_an_hour=8, devices=400, map_bytes=map_mib * MIB)
@@ -96,7 +97,7 @@ def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: P
         erase = partial(erase_visitor, number=1, visitor_id=visitor_id, now_ms=months.at_ms)
         assert store.write_now([erase], may_use_reserve=True) == [True]
     after_ms = months.at_ms + 31 * DAY_MS
-    trio.run(partial(sweep, store, after_ms, 365, with_passes=True))
+    trio.run(partial(sweep, store, after_ms, 365, with_passes=True), clock=MockClock(autojump_threshold=0))
     with store.read() as snapshot:
         assert snapshot.count(EVENTS) == snapshot.count(DOCUMENTS) == 0
         assert list(violations(snapshot)) == []

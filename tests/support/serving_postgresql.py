@@ -7,6 +7,9 @@ of a test that has ended is emptied, in a millisecond, and given to the next one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -17,11 +20,14 @@ from psycopg import pq
 from trio.testing import wait_all_tasks_blocked
 
 from svc.store.directory import Opened, open_directory
-from svc.store.engine import CheckRow
+from svc.store.engine import CheckRow, Reader
+from svc.store.invariants import violations
 from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
+from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.store import SERVING, PostgresqlStore
 from svc.store.postgresql.url import StoreUrl
 from svc.store.postgresql.wire import Wire
+from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 from svc.world import World
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
@@ -104,6 +110,56 @@ async def analyze(opened: Opened) -> None:
     await opened.store.measured()
 
 
+async def faults(store: Store) -> list[str]:
+    """Every broken rule of a store. On PostgreSQL over a session of its database that does nothing else, and so has
+    prepared the statements of the rules: a service that ends may close those that it has. Most tables of most tests are
+    empty, and are not asked for rows again.
+    """
+    if not isinstance(store, _Served):
+        return await store.query(lambda snapshot: list(violations(snapshot)))
+    database = store.engine.database
+    empty = database.empty_tables()
+    checking = copy(store)
+    checking._readers = Pool(database.connect_to_check, 1)
+    try:
+        found = await checking.query(lambda snapshot: list(violations(Snapshot(_Filled(snapshot.reader, empty)))))
+        # Another service on the database may have written in between.
+        return found and await checking.query(lambda snapshot: list(violations(snapshot)))
+    finally:
+        database.of_checks += checking._readers._idle
+
+
+@contextmanager
+def reading(store: Store) -> Iterator[Snapshot]:
+    """As `Store.read`, for looks at all tables: on PostgreSQL each one that is not empty is a round trip."""
+    if not isinstance(store, _Served):
+        with store.read() as snapshot:
+            yield snapshot
+        return
+    empty = store.engine.database.empty_tables()
+    with store.read() as snapshot:
+        yield Snapshot(_Filled(snapshot.reader, empty))
+
+
+class _Filled:
+    """A reader that knows which tables are empty."""
+
+    def __init__(self, inner: Reader, empty: frozenset[str]) -> None:
+        self._inner, self._empty = inner, empty
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def get(self, table: str, key: bytes, /) -> bytes | None:
+        return None if table in self._empty else self._inner.get(table, key)
+
+    def range(self, table: str, *bounds: Any, **how: Any) -> Iterator[tuple[bytes, bytes]]:
+        return iter(()) if table in self._empty else self._inner.range(table, *bounds, **how)
+
+    def count(self, table: str, /) -> int:
+        return 0 if table in self._empty else self._inner.count(table)
+
+
 async def at_rest() -> None:
     """Wait until every task waits, and none of them for the database."""
     await wait_all_tasks_blocked()
@@ -120,6 +176,7 @@ class _Database:
         self.name, self.url = name, cluster.url(name)
         self.of_engines: list[Wire] = []
         self.of_stores: list[Wire] = []
+        self.of_checks: list[Wire] = []
         self.is_limited = False
         self._session = pq.PGconn.connect(cluster.conninfo(name))
 
@@ -129,9 +186,12 @@ class _Database:
     async def connect(self) -> Wire:
         return self.of_stores.pop() if self.of_stores else await Wire.connect(self.url, SERVING)
 
+    async def connect_to_check(self) -> Wire:
+        return self.of_checks.pop() if self.of_checks else await Wire.connect(self.url, SERVING)
+
     def empty(self, *, has_store: bool) -> None:
         """Once every other session has ended: one that was cut off may still be about to commit."""
-        kept = [wire.process for wire in (*self.of_engines, *self.of_stores) if wire.is_open]
+        kept = [wire.process for wire in (*self.of_engines, *self.of_stores, *self.of_checks) if wire.is_open]
         self._run(
             "select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database()"
             f" and pid not in ({', '.join(map(str, (*kept, self._session.backend_pid)))})"
@@ -140,6 +200,10 @@ class _Database:
         if has_store:
             self._run("select first.fill()")
 
+    def empty_tables(self) -> frozenset[str]:
+        result = self._run("select first.empty()")
+        return frozenset(filter(None, (result.get_value(0, 0) or b"").decode().split()))
+
     def limit(self, room_bytes: int) -> None:
         """For good. A trigger says what the server says of a full disk."""
         if not self.is_limited:
@@ -147,14 +211,15 @@ class _Database:
             self.is_limited = True
 
     def drop(self) -> None:
-        for wire in (*self.of_engines, *self.of_stores):
+        for wire in (*self.of_engines, *self.of_stores, *self.of_checks):
             wire.close()
         self._session.finish()
         _cluster().execute(f"drop database {self.name} with (force)")
 
-    def _run(self, sql: str) -> None:
+    def _run(self, sql: str) -> pq.PGresult:
         result = self._session.exec_(sql.encode())
         assert result.status == pq.ExecStatus.TUPLES_OK, result.get_error_message()
+        return result
 
 
 class _Engine(PostgresqlEngine):
@@ -204,19 +269,24 @@ def _database_of(directory: Path, *, has_store: bool = True) -> _Database:
 
 @cache
 def _cluster() -> Cluster:
-    """With the template: the tables of an empty store, and a function that makes them so again."""
+    """With the template: the tables of an empty store, a function that makes them so again, and one that names those
+    without rows.
+    """
     cluster = shared_cluster()
     assert cluster is not None, MISSING
     cluster.execute(f"create database {TEMPLATE}")
     url = cluster.url(TEMPLATE)
     Store.open(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
     tables = [name for (name,) in cluster.execute("select tablename from pg_tables where schemaname = 'svc'", TEMPLATE)]
-    filled = [name for name in tables if cluster.execute(f"select from svc.{name} limit 1", TEMPLATE)]
+    empty = " || ".join(f"case when exists (select from svc.{name}) then '' else '{name} ' end" for name in tables)
+    ((names,),) = cluster.execute(f"select {empty}", TEMPLATE)
+    filled = [name for name in tables if name not in (names or "").split()]
     copies = [f"create table first.{name} as table svc.{name}" for name in filled]
     deletes = [f"delete from svc.{name}" for name in tables]
     inserts = [f"insert into svc.{name} table first.{name}" for name in filled]
     steps = ["create schema first", _LIMIT, *copies]
     for name, statements in (("clear", deletes), ("fill", inserts)):
         steps.append(f"create function first.{name}() returns void language sql as $$ {'; '.join(statements)} $$")
+    steps.append(f"create function first.empty() returns text language plpgsql as $$ begin return {empty}; end $$")
     cluster.execute(";".join(steps), TEMPLATE)
     return cluster

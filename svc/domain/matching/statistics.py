@@ -160,18 +160,17 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
 def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Probabilities that attributes change their value, by releases, days between two visits and attribute."""
 
-    def row(day: int, releases: int) -> tuple[float, ...]:
-        stays = (
-            (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
-            for base, daily, release in (rates[attribute] for attribute in Attribute)
-        )
-        return tuple(1 - each for each in stays)
+    def gone(attribute: Attribute, day: int, releases: int) -> float:
+        base, daily, release = rates[attribute]
+        return 1 - (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
 
-    return tuple(tuple(row(day, releases) for day in CHANGE_DAYS) for releases in CHANGE_RELEASES)
+    return tuple(
+        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in CHANGE_DAYS)
+        for releases in CHANGE_RELEASES
+    )
 
 
 _GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
-"""By the built-in rates, for desktops and for mobiles."""
 
 
 def change_table(mobile: int, scale: list[float]) -> ChangeTable:
@@ -180,9 +179,7 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
     """
 
     def row(gone: tuple[float, ...]) -> ChangeRow:
-        changes = [
-            min(max(each * factor, CHANGE_FLOOR), CHANGE_CEILING) for each, factor in zip(gone, scale, strict=True)
-        ]
+        changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
         return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
 
     return tuple(tuple(map(row, rows)) for rows in _GONE[mobile])

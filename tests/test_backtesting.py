@@ -22,7 +22,7 @@ from tests.test_replay import Program, program
 
 PAGE = (Path(__file__).parents[1] / "docs/backtesting.md").read_text()
 
-pytestmark = pytest.mark.slow(20)
+pytestmark = pytest.mark.slow(5)
 
 
 async def populate(directory: Path) -> str:

@@ -18,7 +18,7 @@ from svc.cli import program
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, PROGRAM, Served, read_until, run, run_json, start
 
-pytestmark = pytest.mark.slow(40)
+pytestmark = pytest.mark.slow(6)
 
 
 def test_the_top_level_help_loads_no_service_code_and_truncates_no_line():

@@ -70,7 +70,7 @@ def test_every_variable_exists_in_the_program_and_all_nodes_name_one_database(no
     assert sum("--init" in deployment.arguments for deployment in deployments) in (1, NODES)
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(6)
 @both
 def test_three_nodes_start_on_an_empty_database_and_become_ready(
     nodes: Any, cluster: Cluster, database: str, tmp_path: Path

@@ -60,7 +60,7 @@ async def recovers(due: Due, heard: Sequence[Responder], settings: dict[str, str
         assert set(Counter(request.headers["x-svc-event-id"] for request in one.requests).values()) == {1}
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(2)
 async def test_two_workers_send_recovered_deliveries_at_once(tmp_path: Path):
     tls, settings = certified(tmp_path)
     heard = Responder(THANKS)
@@ -72,7 +72,7 @@ async def test_two_workers_send_recovered_deliveries_at_once(tmp_path: Path):
             await recovers(due, [heard], {})
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(8)
 async def test_two_nodes_send_recovered_deliveries_at_once(cluster: Cluster, database: str, tmp_path: Path):
     """Of two endpoints in shares of different nodes."""
     url: StoreUrl = cluster.url(database)

@@ -19,7 +19,7 @@ from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served
 
-pytestmark = pytest.mark.slow(15)
+pytestmark = pytest.mark.slow(5)
 
 PATIENCE_S = 20
 

@@ -20,7 +20,7 @@ from tests.spec.responses import DRIVEN, TOO_LITTLE
 from tests.support.live import report
 from tests.support.process import run
 
-pytestmark = pytest.mark.slow(8)
+pytestmark = pytest.mark.slow(3)
 
 ADDRESS = "203.0.114.7"
 """Public, and in no built-in range."""

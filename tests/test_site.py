@@ -11,7 +11,7 @@ from tools import docs
 from tools.docs import DOCS, Stage, navigation, place, readable
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow(2)
 def test_the_site_builds_strictly_with_valid_links_and_anchors():
     """By a build where a source changed since the last one: Sphinx reads every page, which takes some seconds."""
     if any(importlib.util.find_spec(name) is None for name in docs.NEEDED):
@@ -20,7 +20,7 @@ def test_the_site_builds_strictly_with_valid_links_and_anchors():
     assert (docs.OUTPUT / docs.BUILT).exists()
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("link", ["concepts.md#no-such-heading", "no-such-page.md"])
 def test_a_broken_link_fails_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], link: str

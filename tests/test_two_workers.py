@@ -103,7 +103,7 @@ def scraped(server: Served) -> Mapping[str, float]:
     return {name: float(value) for name, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow
 def test_the_metrics_equal_the_counts_of_the_clients_of_both_workers(shop: Shop):
     _, secret = shop.key()
     clients = one_of_each(shop.server)
@@ -131,7 +131,7 @@ def test_the_metrics_equal_the_counts_of_the_clients_of_both_workers(shop: Shop)
         client.close()
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_changes_by_a_command_apply_at_the_next_request_to_each_worker(shop: Shop):
     key_id, revoked = shop.key()
     _, kept = shop.key()
@@ -153,7 +153,7 @@ def test_changes_by_a_command_apply_at_the_next_request_to_each_worker(shop: Sho
         client.close()
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow
 def test_a_limit_applies_to_both_workers_together(shop: Shop):
     """As many as it has tokens and gets while they are asked for, and not twice as many."""
     limit = 4

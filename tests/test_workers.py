@@ -61,7 +61,7 @@ def metrics_port(server: Served) -> int:
     return int(server.said("serving")[0]["metrics"][0].rsplit(":", 1)[1])
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_two_workers_serve_one_port_and_one_of_them_serves_the_metrics(data: Path):
     with two_workers(data) as server:
         assert {line["worker"] for line in server.said("serving")} == {0, 1}
@@ -75,7 +75,7 @@ def test_two_workers_serve_one_port_and_one_of_them_serves_the_metrics(data: Pat
         assert len(server.said("draining")) == len(server.said("stopped")) == 2
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_a_killed_worker_is_replaced_and_the_log_gives_the_signal(data: Path):
     with two_workers(data) as server:
         victim = next(pid for pid in server.workers() if pid != keeper_of(data))
@@ -90,7 +90,7 @@ def test_a_killed_worker_is_replaced_and_the_log_gives_the_signal(data: Path):
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_another_worker_takes_over_when_the_keeper_is_killed(data: Path):
     with two_workers(data) as server:
         first = keeper_of(data)
@@ -101,7 +101,7 @@ def test_another_worker_takes_over_when_the_keeper_is_killed(data: Path):
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(3)
 def test_workers_whose_parent_was_killed_drain_and_a_new_service_waits_for_them(data: Path):
     with two_workers(data) as server:
         server.kill()
@@ -111,7 +111,7 @@ def test_workers_whose_parent_was_killed_drain_and_a_new_service_waits_for_them(
         assert again.terminate() == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_signals_that_reach_the_workers_too_do_not_shorten_their_drain(data: Path):
     """As from a terminal, or from systemd with `KillMode=control-group`."""
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
@@ -129,7 +129,7 @@ def test_signals_that_reach_the_workers_too_do_not_shorten_their_drain(data: Pat
         assert server.wait() == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_a_second_signal_ends_draining_workers(data: Path):
     with two_workers(data) as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -141,7 +141,7 @@ def test_a_second_signal_ends_draining_workers(data: Path):
         assert server.said("worker did not end well") != []
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_a_worker_ended_by_an_operator_drains_and_is_replaced(data: Path):
     with two_workers(data) as server:
         os.kill(server.workers()[0], signal.SIGTERM)
@@ -151,7 +151,7 @@ def test_a_worker_ended_by_an_operator_drains_and_is_replaced(data: Path):
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_workers_that_fail_at_startup_do_not_end_the_others(data: Path, tmp_path: Path):
     """The certificate is broken after the start, so that who is born later cannot serve."""
     files = Files(tmp_path)
@@ -170,7 +170,7 @@ def test_workers_that_fail_at_startup_do_not_end_the_others(data: Path, tmp_path
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_every_worker_loads_a_renewed_certificate(data: Path, tmp_path: Path):
     files = Files(tmp_path)
     with two_workers(data, SVC_TLS_CERTFILE=str(files.certfile), SVC_TLS_KEYFILE=str(files.keyfile)) as server:
@@ -231,7 +231,11 @@ class Unit:
         self._socket.close()
 
 
-@pytest.mark.slow(12)
+BETWEEN_VISITS_S = 0.005
+"""Of one of four visitors: far less than a restart takes, and the rest of the time is the service's."""
+
+
+@pytest.mark.slow(8)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, workers: int):
     unit = Unit(data, workers)
@@ -243,6 +247,7 @@ def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, wo
                 answered.append(get(unit.port, "/healthz")[0])
             except OSError as error:
                 refused.append(error)
+            over.wait(BETWEEN_VISITS_S)
 
     server = unit.start()
     visitors = [threading.Thread(target=visit) for _ in range(4)]
@@ -300,7 +305,7 @@ def _may_unshare() -> bool:
     return done.returncode == 0
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: Path):
     if not _may_unshare():
         pytest.skip("this machine lets nobody make a process namespace")

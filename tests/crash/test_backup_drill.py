@@ -19,7 +19,7 @@ from tests.support.drill import Drill, Following, TimedJournal, lose_the_node, r
 from tests.support.process import Served, run, run_json
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow(3)
 async def test_acknowledged_data_is_restored_from_a_backup_whatever_is_killed(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()
@@ -46,7 +46,7 @@ async def test_acknowledged_data_is_restored_from_a_backup_whatever_is_killed(tm
     _no_secret_is_in(drill)
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow(2)
 async def test_the_loss_of_a_node_loses_only_the_newest_responses(tmp_path: Path):
     drill = await trio.to_thread.run_sync(Drill, tmp_path)
     journal = TimedJournal()

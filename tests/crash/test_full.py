@@ -27,14 +27,14 @@ def show(outcome: Outcome, *answers: str) -> None:
     assert [answer for answer in answers if not outcome.answers[answer]] == [], outcome.answers
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(2)
 def test_a_full_map_refuses_visits_and_can_be_emptied_also_after_a_kill(tmp_path: Path):
     outcome = Full(tmp_path / "data", size=2 * MIB, map_bytes=2 * MIB).run(rounds=2)
     show(outcome, "identify 200", "identify 503", "challenge 503", "read 200", "revoke 200", "erase 204")
     assert outcome.answers["erase 204"] >= 50
 
 
-@pytest.mark.slow(35)
+@pytest.mark.slow(2)
 def test_a_full_disk_refuses_visits_and_can_be_emptied_whatever_filled_it(tmp_path: Path):
     try:
         with small_disk(6) as disk:
@@ -44,7 +44,7 @@ def test_a_full_disk_refuses_visits_and_can_be_emptied_whatever_filled_it(tmp_pa
     show(outcome, "identify 200", "identify 503", "challenge 503", "read 200", "revoke 200", "erase 204")
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_a_file_at_its_size_limit_refuses_visits_until_the_limit_is_raised(tmp_path: Path):
     """As a quota does: nothing shows it before it is reached."""
     data = tmp_path / "data"

@@ -12,7 +12,7 @@ import pytest
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(6)
 async def test_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Path, crash_seed: int):
     """Five kills at moments that differ from commit to commit."""
     outcome = await killed_under_load(tmp_path, seed=crash_seed, kills=5, tell=print)
@@ -23,7 +23,7 @@ async def test_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Pa
     assert outcome.cut_off > 0, "nothing was under way at any kill"
 
 
-@pytest.mark.slow(40)
+@pytest.mark.slow(5)
 async def test_the_death_of_a_worker_the_keeper_or_the_parent_loses_nothing(tmp_path: Path, crash_seed: int):
     """A worker, the keeper and the parent; then keys that reach both workers at once have one first answer each."""
     outcome = await one_of_several_killed_under_load(tmp_path, seed=crash_seed, kills=3, keys=40, tell=print)

@@ -36,7 +36,7 @@ async def killed(directory: Path, seed: int, server: Cluster | Pair, *victims: V
 
 
 @needs_postgresql
-@pytest.mark.slow(50)
+@pytest.mark.slow(17)
 async def test_the_death_of_a_node_the_keeper_or_the_database_loses_nothing(tmp_path: Path, crash_seed: int):
     """Each once, with a database that syncs."""
     server = Cluster(durable=True)
@@ -45,14 +45,14 @@ async def test_the_death_of_a_node_the_keeper_or_the_database_loses_nothing(tmp_
 
 
 @needs_postgresql
-@pytest.mark.slow(40)
+@pytest.mark.slow(6)
 async def test_a_failover_to_a_synchronous_standby_loses_nothing(tmp_path: Path, crash_seed: int):
     """Nodes find the new primary by themselves, by the URL that names both."""
     await killed(tmp_path, crash_seed, Pair(), "database")
 
 
 @needs_postgresql
-@pytest.mark.slow(50)
+@pytest.mark.slow(17)
 async def test_a_keeper_that_was_stopped_and_is_five_minutes_behind_loses_nothing(tmp_path: Path, crash_seed: int):
     """It is stopped for longer than its lease, and goes on."""
     await killed(tmp_path, crash_seed, Cluster(durable=True), "stopped", stop_s=12, clock_off_s=-300)

@@ -17,7 +17,7 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
         pytest.skip(str(missing))
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(7)
 def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(tmp_path: Path):
     recording = recorded(tmp_path, requests=60)
     assert recording.nameless == []
@@ -27,7 +27,7 @@ def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(
     assert outcome.promises > 10_000, "too little was promised to show anything"
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("control", ["metasync", "sync"])
 def test_without_a_safeguard_of_the_store_power_losses_are_detected(tmp_path: Path, control: str):
     """That this proof can fail: the same run with one of LMDB's flags off loses what was acknowledged."""

@@ -28,7 +28,7 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(5)
 @pytest.mark.parametrize("where", sorted(TURNS))
 def test_no_bit_flip_causes_a_wrong_response(intact: Path, tmp_path: Path, where: str):
     outcome = judge(intact, 40, seed=1, scratch=tmp_path, turn=TURNS[where])

@@ -54,7 +54,7 @@ class Holding:
             await stream.send_all(THANKS)
 
 
-@pytest.mark.slow(60)
+@pytest.mark.slow(24)
 async def test_writes_of_a_node_that_was_stopped_within_a_group_are_rejected_when_it_resumes(
     cluster: Cluster, database: str, tmp_path: Path
 ):

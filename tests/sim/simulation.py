@@ -35,6 +35,7 @@ from tests.sim.internet import Internet, Post, Receipt
 from tests.sim.machine import DiskError, Machine, Sabotage, leaves
 from tests.sim.model import Seen
 from tests.sim.plan import HOUR_S, QUIET_HOURS, Plan, Scale, make_plan
+from tests.sim.remembering import Remembering, Rows
 from tests.support.simulation import seeded_scheduling
 
 SOUND = Sabotage()
@@ -85,6 +86,7 @@ class Simulation:
         self.machine = Machine(directory, chance, self.internet, sabotage, plan.workers)
         self.acts = Acts(plan, self.machine, self.internet, self.trace)
         self._checked_life = 0
+        self._rows: Rows = {}
 
     async def run(self) -> None:
         """To the end, or to the first violation."""
@@ -123,7 +125,8 @@ class Simulation:
             return
         changed = sorted(self.machine.changed)
         self.machine.changed.clear()
-        with self.machine.store.read() as snapshot:
+        with self.machine.store.read() as fresh:
+            snapshot = Remembering(fresh.reader, self._rows)
             self.violations += self.acts.lost(snapshot)
             if self.machine.lives != self._checked_life:
                 self._checked_life = self.machine.lives

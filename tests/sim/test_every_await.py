@@ -29,7 +29,7 @@ def plan(*steps: Step, workers: int = 1) -> Plan:
     return Plan(5, (Shop(),), tuple(sorted((HOOK, *steps), key=lambda step: step.at)), workers)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_an_identification_is_completed_whenever_its_client_disconnects(tmp_path: Path):
     recorded = count()
 
@@ -47,7 +47,7 @@ def test_an_identification_is_completed_whenever_its_client_disconnects(tmp_path
     assert next(recorded) == len(MOMENTS), "its departure is noticed when the response is written"
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(3)
 def test_a_client_that_disconnects_at_any_moment_leaves_an_endpoint_changed_or_unchanged(tmp_path: Path):
     orders: list[Step] = []
     for number, (after_s, turns) in enumerate(MOMENTS):
@@ -60,7 +60,7 @@ def test_a_client_that_disconnects_at_any_moment_leaves_an_endpoint_changed_or_u
     assert simulate(plan(*orders), tmp_path).violations == []
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(3)
 def test_a_power_cut_at_any_moment_neither_loses_nor_duplicates_acknowledged_data(tmp_path: Path):
     steps: list[Step] = []
     for number, (after_s, turns) in enumerate(MOMENTS):
@@ -73,7 +73,7 @@ def test_a_power_cut_at_any_moment_neither_loses_nor_duplicates_acknowledged_dat
     assert simulate(plan(*steps), tmp_path).violations == []
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path):
     steps: list[Step] = []
     for number in range(2 * TURNS):

@@ -151,6 +151,8 @@ class KilledNodes:
         """And each time that a node dropped what it was sending."""
         self._started: list[Served] = []
         self._last_began_s = 0.0
+        self._is_waiting = False
+        """For a node that stands still and whose place has been taken: until it goes on, a little traffic will do."""
 
     @property
     def _url(self) -> str:
@@ -309,6 +311,9 @@ class KilledNodes:
         os.kill(node.pid, signal.SIGSTOP)
         try:
             await self._note_return("stopped", began_s)
+            self._is_waiting = True
+            await trio.sleep_until(began_s + self._stop_s - 2 * PAUSE_BEHIND_S)
+            self._is_waiting = False
             await trio.sleep_until(began_s + self._stop_s)
         finally:
             os.kill(node.pid, signal.SIGCONT)
@@ -361,7 +366,7 @@ class KilledNodes:
                         await trio.sleep(AGAIN_S)
                 self._last_began_s = max(self._last_began_s, began_s)
                 self._told_of_webhooks += number % 2 == 0
-                await trio.sleep(PAUSE_BEHIND_S if self._is_behind() else self._pause_s)
+                await trio.sleep(PAUSE_BEHIND_S if self._is_waiting or self._is_behind() else self._pause_s)
 
     async def _has_response(
         self, client: httpx.AsyncClient, api_key: str, key: str, device: int, chance: random.Random

@@ -19,7 +19,7 @@ export async function launch({ webgl = false, ...options } = {}) {
   return puppeteer.launch({
     executablePath: await chromium.executablePath(),
     headless: "shell",
-    args: ["--no-sandbox", "--disable-dev-shm-usage", ...(webgl ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"])],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--renderer-process-limit=1", ...(webgl ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"])],
     ...options,
   });
 }

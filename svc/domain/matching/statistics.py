@@ -157,23 +157,32 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
     return StatisticsRows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
 
 
-def change_table(rates: dict[Attribute, ChangeRate], scale: list[float]) -> ChangeTable:
+def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Probabilities that attributes change their value, by releases, days between two visits and attribute."""
+
+    def gone(attribute: Attribute, day: int, releases: int) -> float:
+        base, daily, release = rates[attribute]
+        return 1 - (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
+
+    return tuple(
+        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in CHANGE_DAYS)
+        for releases in CHANGE_RELEASES
+    )
+
+
+_GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
+
+
+def change_table(mobile: int, scale: list[float]) -> ChangeTable:
     """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
     corrects the built-in rates, one factor for each attribute.
     """
 
-    def row(day: int, releases: int) -> ChangeRow:
-        kept: list[float] = []
-        changed: list[float] = []
-        for attribute in Attribute:
-            base, daily, release = rates[attribute]
-            stays = (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
-            change = min(max((1 - stays) * scale[attribute], CHANGE_FLOOR), CHANGE_CEILING)
-            kept.append(math.log(1 - change))
-            changed.append(math.log(change))
-        return tuple(kept), tuple(changed)
+    def row(gone: tuple[float, ...]) -> ChangeRow:
+        changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
+        return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
 
-    return tuple(tuple(row(day, releases) for day in CHANGE_DAYS) for releases in CHANGE_RELEASES)
+    return tuple(tuple(map(row, rows)) for rows in _GONE[mobile])
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
@@ -188,8 +197,7 @@ def releases_between(features: Features, visitor: Visitor) -> int:
     return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
 
 
-_RATES: Final = (CHANGE_DESKTOP, CHANGE_MOBILE)
-_UNLEARNED: Final = tuple(change_table(rates, [1.0] * ATTRIBUTE_COUNT) for rates in _RATES)
+_UNLEARNED: Final = tuple(change_table(mobile, [1.0] * ATTRIBUTE_COUNT) for mobile in range(2))
 _EXPECTED_CHANGES: Final = tuple(
     tuple(tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in table)
     for table in _UNLEARNED
@@ -217,8 +225,8 @@ class Statistics:
             self._shared.classes.clear()
         self._classes: dict[int, _Class] = {}
         self.change_tables: list[ChangeTable] = [
-            change_table(rates, changes.scale) if changes.links else table
-            for rates, changes, table in zip(_RATES, self._shared.changes, _UNLEARNED, strict=True)
+            change_table(mobile, changes.scale) if changes.links else _UNLEARNED[mobile]
+            for mobile, changes in enumerate(self._shared.changes)
         ]
         """For desktops and for mobiles."""
 
@@ -372,7 +380,7 @@ class Statistics:
             observed, expected = changes.judged_observed[attribute], changes.judged_expected[attribute]
             judged = (observed + 10) / (expected + 10) if observed > expected else 0.0
             changes.scale[attribute] = min(max(proven, judged, 0.3), 30.0)
-        self.change_tables[mobile] = change_table(_RATES[mobile], changes.scale)
+        self.change_tables[mobile] = change_table(mobile, changes.scale)
         if changes.links > 20_000:
             changes.links = 10_000
             for counts in (

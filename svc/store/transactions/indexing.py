@@ -52,20 +52,26 @@ def poll(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Polled:
         if key is None:
             return Polled(None, None)
         after = Scope(*key[:2])
-        if _new(snapshot, after, before_ms) or _late(snapshot, after) or _small(snapshot, after):
+        if _is_due(snapshot, after, before_ms):
             return Polled(after, after)
     return Polled(None, after)
+
+
+def _is_due(snapshot: Snapshot, scope: Scope, before_ms: int) -> bool:
+    newest = _newest(snapshot, scope)
+    return bool(_new(snapshot, scope, newest, before_ms) or _late(snapshot, scope, newest) or _small(snapshot, scope))
 
 
 def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
     """Make one segment, of events that arrived before `before_ms`, or make a large one, or put late events into one;
     whether there was anything to do.
     """
-    new = _new(transaction, scope, before_ms)
+    newest = _newest(transaction, scope)
+    new = _new(transaction, scope, newest, before_ms)
     if new:
         _take_in(transaction, scope, new, Run(b"", {}), new[-1], SMALL)
         return True
-    late = _late(transaction, scope)
+    late = _late(transaction, scope, newest)
     if late:
         _put_in(transaction, scope, late)
         return True
@@ -78,17 +84,17 @@ def step(transaction: Transaction, scope: Scope, before_ms: int) -> bool:
     return bool(small)
 
 
-Positions = list[tuple[int, bytes]]
+Position = tuple[int, bytes]
+Positions = list[Position]
 
 
-def _new(snapshot: Snapshot, scope: Scope, before_ms: int) -> Positions:
+def _new(snapshot: Snapshot, scope: Scope, newest: Position, before_ms: int) -> Positions:
     """The oldest events of the tail that are newer than all segments; nothing where they are too few."""
-    newest = _newest(snapshot, scope)
     keys = snapshot.scan_keys(EVENT_TAIL, (*scope, *newest), (*scope, max(before_ms, newest[0])))
     return _first((key for key in keys if key[-2:] != newest), EVENTS_A_SMALL)
 
 
-def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
+def _newest(snapshot: Snapshot, scope: Scope) -> Position:
     """The position up to which there are segments."""
     found = [FIRST]
     for part in (SMALL, SLOTS):
@@ -97,10 +103,9 @@ def _newest(snapshot: Snapshot, scope: Scope) -> tuple[int, bytes]:
     return max(found)
 
 
-def _late(snapshot: Snapshot, scope: Scope) -> Positions:
+def _late(snapshot: Snapshot, scope: Scope, newest: Position) -> Positions:
     """The oldest events of the tail that belong into segments; nothing where they are too few."""
-    keys = snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *_newest(snapshot, scope)))
-    return _first(keys, EVENTS_A_SMALL)
+    return _first(snapshot.scan_keys(EVENT_TAIL, scope, (*scope, *newest)), EVENTS_A_SMALL)
 
 
 def _small(snapshot: Snapshot, scope: Scope) -> Positions:
@@ -125,9 +130,7 @@ def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:
     _take_in(transaction, scope, [here for here in late if here <= upper], run, upper, part)
 
 
-def _take_in(
-    transaction: Transaction, scope: Scope, events: Positions, run: Run, upper: tuple[int, bytes], part: int
-) -> None:
+def _take_in(transaction: Transaction, scope: Scope, events: Positions, run: Run, upper: Position, part: int) -> None:
     """Write a segment of these events of the tail and those that it has; `upper` is the position in its key."""
     runs = [run]
     for here in events:
@@ -138,7 +141,7 @@ def _take_in(
     _write(transaction, scope, joined(runs), upper, part)
 
 
-def _write(transaction: Transaction, scope: Scope, run: Run, upper: tuple[int, bytes], part: int) -> None:
+def _write(transaction: Transaction, scope: Scope, run: Run, upper: Position, part: int) -> None:
     large = part == SLOTS
     most = EVENTS_A_LARGE if large and len(run) > MOST_IN_LARGE else MOST_IN_LARGE if large else MOST_IN_SMALL
     *before, last = cut(run, most) or [run]

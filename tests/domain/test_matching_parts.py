@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from svc.domain.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
 from svc.domain.matching.blocks import BLOCK_LENGTH, EXACT, KEY_LENGTH, NETWORK, block_keys, exact_key
+from svc.domain.matching.change_tables import releases_between
 from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import CLASSES, COMMON_VALUES, releases_between
+from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
 from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
 from tests.domain.matching_world import (

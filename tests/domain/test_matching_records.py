@@ -22,6 +22,7 @@ from svc.domain.matching.calibration import (
     kind_of,
 )
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
+from svc.domain.matching.change_tables import releases_between
 from svc.domain.matching.decision import by_token, rank
 from svc.domain.matching.features import hash32, hash64, networks, sketch
 from svc.domain.matching.parameters import (
@@ -36,7 +37,7 @@ from svc.domain.matching.parameters import (
     SAMPLES_REMEMBERED,
     UNSEEN_TWINS,
 )
-from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate, releases_between
+from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import CAME_BACK, NOWHERE, Visitor, first_record
 from svc.domain.model import Attribute
 from tests.domain.matching_world import START_MS, features_of, other_device

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from svc.store.engine import Reader, after_prefix
+from svc.store.engine import KeyRange, Reader, after_prefix
 from svc.store.snapshot import Snapshot
 from svc.store.steps import Steps
 from svc.store.tables import Table
@@ -34,7 +34,7 @@ class Remembering(Snapshot):
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
         stem = table.key.prefix(*prefix)
         first = stem if start is None else table.key.prefix(*start)
-        return (self._row(table, *row) for row in self.reader.range(table.name, first, after_prefix(stem)))
+        return (self._row(table, *row) for row in self.reader.range(KeyRange(table.name, first, after_prefix(stem))))
 
     def with_progress(self, steps: Steps) -> Snapshot:
         del steps

@@ -20,7 +20,7 @@ from psycopg import pq
 from trio.testing import wait_all_tasks_blocked
 
 from svc.store.directory import Opened, open_directory
-from svc.store.engine import CheckRow, Reader
+from svc.store.engine import CheckRow, KeyRange, Reader
 from svc.store.invariants import violations
 from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
 from svc.store.postgresql.pool import Pool
@@ -153,8 +153,8 @@ class _Filled:
     def get(self, table: str, key: bytes, /) -> bytes | None:
         return None if table in self._empty else self._inner.get(table, key)
 
-    def range(self, table: str, *bounds: Any, **how: Any) -> Iterator[tuple[bytes, bytes]]:
-        return iter(()) if table in self._empty else self._inner.range(table, *bounds, **how)
+    def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
+        return iter(()) if asked.table in self._empty else self._inner.range(asked)
 
     def count(self, table: str, /) -> int:
         return 0 if table in self._empty else self._inner.count(table)

@@ -20,9 +20,9 @@ import msgspec
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
+from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.visitor import CAME_BACK, STRANGERS, VARIES
 from svc.domain.model import Attribute
 

@@ -21,15 +21,17 @@ from typing import Final, NamedTuple
 import msgspec
 
 from svc.domain.matching.calibration import Calibration, CalibrationSample
+from svc.domain.matching.change_tables import (
+    EXPECTED_CHANGES,
+    TABLE_OF_RELEASES,
+    UNLEARNED,
+    ChangeTable,
+    change_table,
+    releases_between,
+)
 from svc.domain.matching.features import Features
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
-    CHANGE_CEILING,
-    CHANGE_DAYS,
-    CHANGE_DESKTOP,
-    CHANGE_FLOOR,
-    CHANGE_MOBILE,
-    CHANGE_RELEASES,
     CLASS_VISITS,
     PRIOR_DEVICES,
     PRIOR_FREQUENCY,
@@ -41,7 +43,6 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_WITHOUT_TOKEN,
     SAMPLE_SHARES,
     YOUNG_SAMPLES,
-    ChangeRate,
 )
 from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
 from svc.domain.matching.visitor import Visitor
@@ -58,16 +59,6 @@ LOCALE: Final = ATTRIBUTE_COUNT + 1
 _TABLES: Final = ATTRIBUTE_COUNT + 2
 _DROPPED: Final = 0
 """Key of a table's largest count that was ever dropped from it; hashes are never 0."""
-
-ChangeRow = tuple[tuple[float, ...], tuple[float, ...]]
-"""Per attribute: log P(kept), log P(changed)."""
-ChangeTable = tuple[tuple[ChangeRow, ...], ...]
-"""By releases between the visits, by days of absence."""
-
-TABLE_OF_RELEASES: Final = tuple(
-    min(range(len(CHANGE_RELEASES)), key=lambda table: abs(CHANGE_RELEASES[table] - releases))
-    for releases in range(CHANGE_RELEASES[-1] + 1)
-)
 
 
 class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -157,51 +148,6 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
     return StatisticsRows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
 
 
-def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Probabilities that attributes change their value, by releases, days between two visits and attribute."""
-
-    def gone(attribute: Attribute, day: int, releases: int) -> float:
-        base, daily, release = rates[attribute]
-        return 1 - (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
-
-    return tuple(
-        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in CHANGE_DAYS)
-        for releases in CHANGE_RELEASES
-    )
-
-
-_GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
-
-
-def change_table(mobile: int, scale: list[float]) -> ChangeTable:
-    """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
-    corrects the built-in rates, one factor for each attribute.
-    """
-
-    def row(gone: tuple[float, ...]) -> ChangeRow:
-        changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
-        return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
-
-    return tuple(tuple(map(row, rows)) for rows in _GONE[mobile])
-
-
-def releases_between(features: Features, visitor: Visitor) -> int:
-    """How many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
-    browser = features.browser_version - visitor.browser_version
-    if not features.browser_version or not visitor.browser_version:
-        browser = 0
-    system_moved = features.os_release != visitor.os_release and features.os_release and visitor.os_release
-    if not browser and not system_moved:
-        return 0
-    # Browser versions count tenths of a major release.
-    return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
-
-
-_UNLEARNED: Final = tuple(change_table(mobile, [1.0] * ATTRIBUTE_COUNT) for mobile in range(2))
-_EXPECTED_CHANGES: Final = tuple(
-    tuple(tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in table)
-    for table in _UNLEARNED
-)
 _PRIOR: Final = tuple(
     PRIOR_DEVICES * frequency
     for frequency in (*(PRIOR_FREQUENCY[attribute] for attribute in Attribute), PRIOR_HARDWARE, PRIOR_LOCALE)
@@ -225,7 +171,7 @@ class Statistics:
             self._shared.classes.clear()
         self._classes: dict[int, _Class] = {}
         self.change_tables: list[ChangeTable] = [
-            change_table(mobile, changes.scale) if changes.links else _UNLEARNED[mobile]
+            change_table(mobile, changes.scale) if changes.links else UNLEARNED[mobile]
             for mobile, changes in enumerate(self._shared.changes)
         ]
         """For desktops and for mobiles."""
@@ -359,7 +305,7 @@ class Statistics:
         Links that a token proved are fair. Judged ones favour devices that changed little: they only raise a rate.
         """
         changes = self._shared.changes[features.mobile]
-        table = _EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
+        table = EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
         expected_changes = table[ROW_OF_DAY[min(days, len(ROW_OF_DAY) - 1)]]
         observed = changes.proven_observed if proven else changes.judged_observed
         expected = changes.proven_expected if proven else changes.judged_expected

@@ -18,7 +18,7 @@ Rows = dict[tuple[str, bytes, bytes], Row]
 
 
 class Remembering(Snapshot):
-    """`rows` is what other snapshots have read. A row whose key or value has other bytes is read and checked anew."""
+    """`rows` is what other snapshots have read. A row whose key or value has other bytes is read and checked again."""
 
     def __init__(self, reader: Reader, rows: Rows) -> None:
         super().__init__(reader)

@@ -1,10 +1,11 @@
 """What one match costs in time and a visitor in room, while an organization grows.
 
 Made-up devices visit a real store (LMDB in a temporary directory, without fsync) for the first time until it holds so
-many visitors. Then known and unknown ones come, one after the other, each in a transaction of its own that is undone
-afterwards: every match finds exactly that many visitors. A match is hashing what the report says, reading what might
-fit, the link decision, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the
-report's shape, which all sizes have in common, and the commit are not in it.
+many visitors. Some of them return, so that calibration has its first samples and the return rate is no longer a guess.
+Then known and unknown ones come, one after the other, each in a transaction of its own that is undone afterwards: every
+match finds exactly that many visitors. A match is hashing what the report says, reading what might fit, the link
+decision, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the report's
+shape, which all sizes have in common, and the commit are not in it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import trio
 
 from bench.linkage.devices import Reported, device
 from svc.domain.matching import Statistics, extract, match_visitor
+from svc.domain.matching.parameters import SAMPLE_SHARES, YOUNG_SAMPLES
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
@@ -36,10 +38,15 @@ MATCHES = 4_000
 """Measured at each size and for each kind of visit."""
 ROUNDS = 10
 """In which the sizes take turns, so that a busy moment of the machine strikes all of them alike."""
-ARRIVALS_IN_A_TRANSACTION = 256
+VISITS_IN_A_TRANSACTION = 256
+RETURNS = 2 * SAMPLE_SHARES[0] * YOUNG_SAMPLES
+"""Of known devices, unchanged and without token, before anything is measured: no organization of a thousand visitors
+has seen so few. A service tries one visit in `SAMPLE_SHARES[0]` without its proof until it has `YOUNG_SAMPLES`.
+"""
 
 
 class Microseconds(NamedTuple):
+    mean: float
     p50: float
     p99: float
 
@@ -69,6 +76,8 @@ class _Town:
         self._entropy = Random(arrived)
         self.arrived = arrived
         """Devices that were here; some of them found themselves taken for another."""
+        self._days = 0
+        """That went by since the last of them came for the first time."""
 
     def _open(self) -> Store:
         return Store.open(self._directory, trio.to_thread.run_sync, durable=False)
@@ -89,29 +98,42 @@ class _Town:
     def grow(self, visitors: int, progress: Callable[[int], None]) -> None:
         known = self.visitors()
         while known < visitors:
-            self._arrive(min(ARRIVALS_IN_A_TRANSACTION, visitors - known))
+            newcomers = range(self.arrived, self.arrived + min(VISITS_IN_A_TRANSACTION, visitors - known))
+            self._visit([device(number, token=token_of(number), token_is_new=True) for number in newcomers])
+            self.arrived += len(newcomers)
             known = self.visitors()
             progress(known)
 
-    def _arrive(self, devices: int) -> None:
+    def settle(self) -> None:
+        """Let known devices return."""
+        self._days += 1
+        chance = Random(self.arrived)
+        for start in range(0, RETURNS, VISITS_IN_A_TRANSACTION):
+            count = min(VISITS_IN_A_TRANSACTION, RETURNS - start)
+            self._visit([device(chance.randrange(self.arrived)) for _ in range(count)])
+        self._days += 1
+
+    def _now_ms(self) -> int:
+        return START_MS + self.arrived * 1000 + self._days * DAY_MS
+
+    def _visit(self, visits: Sequence[Reported]) -> None:
         def job(transaction: Transaction) -> None:
-            for number in range(self.arrived, self.arrived + devices):
-                features = extract(*device(number, token=token_of(number), token_is_new=True))
+            for place, reported in enumerate(visits):
                 # A fresh index per visit, as in the service; what was read before may have been written since.
                 index = VisitorIndex(transaction, ORGANIZATION)
-                recognition = match_visitor(index, self._statistics, features, START_MS + number * 1000)
+                now_ms = self._now_ms() + place * 1000
+                recognition = match_visitor(index, self._statistics, extract(*reported), now_ms)
                 index.apply(recognition, twenty_characters(self._entropy.randbytes))
                 self._statistics.learn(recognition.statistics_update)
 
         outcome = self._store.write_now([job])[0]
         if isinstance(outcome, Exception):
             raise outcome
-        self.arrived += devices
 
     def match(self, reported: Reported) -> float:
         """Microseconds of CPU."""
         taken_ns = 0
-        now_ms = START_MS + self.arrived * 1000 + DAY_MS
+        now_ms = self._now_ms()
         visitor_id = twenty_characters(self._entropy.randbytes)
 
         def job(transaction: Transaction) -> None:
@@ -125,6 +147,7 @@ class _Town:
         outcome = self._store.write_now([job])[0]
         if not isinstance(outcome, _Undone):
             raise SystemExit(f"a match failed: {outcome!r}")
+        outcome.__traceback__ = None  # a reference cycle, which no request leaves: the next match would pay for it
         return taken_ns / 1000
 
     def bytes_on_disk(self) -> int:
@@ -142,26 +165,36 @@ def measure(
     """`when_grown` is called between growing, which takes long and is not measured, and measuring."""
     with tempfile.TemporaryDirectory(prefix="svc-speed-") as directory:
         towns = _grown(Path(directory), sizes, progress)
+        for town in towns:
+            town.settle()
         when_grown()
-        with_token: list[list[float]] = [[] for _ in towns]
-        without_token: list[list[float]] = [[] for _ in towns]
-        chance = Random(0)
-        for number in range(ROUNDS + 1):
-            progress(f"matching, round {number} of {ROUNDS}")
-            for place, town in enumerate(towns):
-                visits = [chance.randrange(town.arrived) for _ in range(max(matches // ROUNDS, 1))]
-                known = [town.match(device(visitor, token=token_of(visitor))) for visitor in visits]
-                judged = [town.match(_without_token(visitor, chance, town.arrived)) for visitor in visits]
-                if number:  # the first round warms caches up
-                    with_token[place] += known
-                    without_token[place] += judged
+        with_token, without_token = _matched(towns, matches, progress)
         costs = [
-            Cost(size, _percentiles(known), _percentiles(judged), town.bytes_on_disk() / size)
+            Cost(size, _summary(known), _summary(judged), town.bytes_on_disk() / size)
             for size, town, known, judged in zip(sizes, towns, with_token, without_token, strict=True)
         ]
         for town in towns:
             town.close()
     return costs
+
+
+def _matched(
+    towns: Sequence[_Town], matches: int, progress: Callable[[str], None]
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Microseconds of each match, by town: with a token, and without."""
+    with_token: list[list[float]] = [[] for _ in towns]
+    without_token: list[list[float]] = [[] for _ in towns]
+    chance = Random(0)
+    for number in range(ROUNDS + 1):
+        progress(f"matching, round {number} of {ROUNDS}")
+        for place, town in enumerate(towns):
+            visits = [chance.randrange(town.arrived) for _ in range(max(matches // ROUNDS, 1))]
+            known = [town.match(device(visitor, token=token_of(visitor))) for visitor in visits]
+            judged = [town.match(_without_token(visitor, chance, town.arrived)) for visitor in visits]
+            if number:  # the first round warms caches up
+                with_token[place] += known
+                without_token[place] += judged
+    return with_token, without_token
 
 
 def _grown(directory: Path, sizes: Sequence[int], progress: Callable[[str], None]) -> list[_Town]:
@@ -185,6 +218,7 @@ def _without_token(number: int, chance: Random, arrived: int) -> Reported:
     return device(number, releases=1) if draw < 0.75 else device(arrived + number)
 
 
-def _percentiles(taken_us: list[float]) -> Microseconds:
+def _summary(taken_us: list[float]) -> Microseconds:
     ordered = sorted(taken_us)
-    return Microseconds(ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100])
+    count = len(ordered)
+    return Microseconds(sum(ordered) / count, ordered[count // 2], ordered[count * 99 // 100])

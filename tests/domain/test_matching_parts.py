@@ -8,13 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.matching import Block, Features, Statistics, StatisticsUpdate, Visitor, extract
-from svc.domain.matching.blocks import BLOCK_LENGTH, EXACT, KEY_LENGTH, NETWORK, block_keys, exact_key
+from svc.domain.matching.blocks import (
+    BLOCK_LENGTH,
+    EXACT,
+    KEY_LENGTH,
+    NETWORK,
+    attribute_keys,
+    block_keys,
+    exact_key,
+    same_attribute_keys,
+)
 from svc.domain.matching.change_tables import releases_between
 from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
 from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
+from svc.store.codec import CorruptionError
+from svc.store.tables import BLOCKS
 from tests.domain.matching_world import (
     CHROME,
     DESKTOP_VALUES,
@@ -189,6 +200,25 @@ blocks = st.builds(
 @given(blocks)
 def test_a_block_survives_serialization(block: Block) -> None:
     assert Block.unpack(block.pack()) == block
+
+
+@pytest.mark.parametrize("raw", [b"", bytes(7), bytes(4 * (BLOCK_LENGTH + 2))], ids=["none", "odd", "too many"])
+def test_bytes_that_are_no_block_are_corrupt(raw: bytes) -> None:
+    with pytest.raises(CorruptionError, match=f"a packed value of {len(raw)} bytes"):
+        BLOCKS.value.decode(raw)
+
+
+four = st.integers(0, 3)
+
+
+@given(st.lists(four, min_size=ATTRIBUTE_COUNT, max_size=ATTRIBUTE_COUNT), st.data())
+def test_keys_are_the_same_where_no_covered_value_differs(values: list[int], data: st.DataObject) -> None:
+    ours = tuple(values)
+    changed = data.draw(st.dictionaries(st.sampled_from(range(ATTRIBUTE_COUNT)), four, max_size=3))
+    theirs = tuple(changed.get(attribute, value) for attribute, value in enumerate(ours))
+    keys = attribute_keys(1, 2, ours)
+    in_common = set(keys) & set(attribute_keys(1, 2, theirs))
+    assert {key[0] for key in in_common} == {key[0] for key in keys} & same_attribute_keys(ours, theirs)
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.floats(0, 1)), max_size=120))

@@ -57,8 +57,7 @@ def device_counts(read: dict[int, Block]) -> dict[int, float]:
 
 def read_records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visitor]]:
     """(number, record) of these visitors, in their order, without those that were deleted."""
-    found = ((number, index.visitor(number)) for number in numbers)
-    return [(number, visitor) for number, visitor in found if visitor is not None]
+    return [(number, visitor) for number in numbers if (visitor := index.visitor(number)) is not None]
 
 
 def likely_numbers(read: dict[int, Block], most: int) -> list[int]:

@@ -8,6 +8,7 @@ Agreement is a bit mask over `Attribute`.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from svc.domain.matching import blocks, parameters
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from svc.domain.matching.features import Features
     from svc.domain.matching.statistics import Statistics
 
+Weights = tuple[tuple[int, float], ...]
+"""(attribute, weight of its agreement)"""
 BIT: Final = tuple(1 << attribute for attribute in range(ATTRIBUTE_COUNT))
 ALL_AGREE: Final = (1 << ATTRIBUTE_COUNT) - 1
 
@@ -34,22 +37,23 @@ _HARDWARE_BITS: Final = bits_of(parameters.HARDWARE_PARTS)
 _LOCALE_BITS: Final = bits_of(parameters.LOCALE_PARTS)
 _COVERED_BITS: Final = tuple((kind, bits_of(covered)) for kind, covered in blocks.COVERED.items())
 _EXACT_COVERS: Final = ((blocks.EXACT, ALL_AGREE),)
+_LOCALE_AND_FIRST_BITS: Final = bits_of((*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE))
+_WEIGHTS: Final[Weights] = tuple((int(attribute), parameters.AGREEMENT_WEIGHT[attribute]) for attribute in Attribute)
 
 
-def _weighted_bits(counted_jointly: tuple[Attribute, ...]) -> tuple[tuple[int, int, float], ...]:
-    return tuple(
-        (BIT[attribute], int(attribute), parameters.AGREEMENT_WEIGHT[attribute])
-        for attribute in Attribute
-        if attribute not in counted_jointly
-    )
+@lru_cache(maxsize=1024)
+def _singly(agreement: int) -> Weights:
+    """What an agreement is made of when each attribute counts by itself."""
+    return tuple(weight for weight in _WEIGHTS if agreement & BIT[weight[0]])
 
 
-_LOCALE_AND_FIRST: Final = (*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE)
-_SINGLY: Final = (
-    (_weighted_bits(()), _weighted_bits(_LOCALE_AND_FIRST)),
-    (_weighted_bits(parameters.HARDWARE_PARTS), _weighted_bits((*parameters.HARDWARE_PARTS, *_LOCALE_AND_FIRST))),
-)
-"""[hardware agrees as a whole][locale agrees as a whole] -> (bit, attribute, weight) of those counted singly."""
+@lru_cache(maxsize=1024)
+def _beside_joint(agreement: int) -> tuple[bool, bool, Weights]:
+    """(whether hardware agrees as a whole, whether the locale does, the attributes beside these)."""
+    hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
+    locale = agreement & _LOCALE_BITS == _LOCALE_BITS
+    jointly = (_HARDWARE_BITS if hardware else 0) | (_LOCALE_AND_FIRST_BITS if locale else 0)
+    return hardware, locale, _singly(agreement & ~jointly)
 
 
 class Chance:
@@ -64,7 +68,6 @@ class Chance:
         self._log_version = math.log(statistics.version_share(features))
         self._counts = counts
         self._known: dict[tuple[int, bool, bool], float] = {}
-        self._summed: dict[int, float] = {}
 
     def distinct(self) -> bool:
         """Whether the report tells devices apart: fewer than e^-3 (0.05) other devices of its class are expected to
@@ -93,36 +96,28 @@ class Chance:
             expected += self._log_version
         if expected < 0.0:
             expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
-        covering = _EXACT_COVERS if exact else _COVERED_BITS
         at_least: float | None = None
-        for kind, covered in covering:
-            if agreement & covered == covered and kind in self._counts:
-                seen = max(self._counts[kind] - 1.0, 0.0)
-                expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
-                # Of those that the block shows, as many as agree on what it does not cover, too.
-                agreeing = -math.inf
-                if seen > 0.0:
-                    agreeing = math.log(seen) + self._singly(agreement) - self._singly(covered)
-                at_least = agreeing if at_least is None else min(at_least, agreeing)
+        for kind, covered in _EXACT_COVERS if exact else _COVERED_BITS:
+            count = self._counts.get(kind)
+            if count is None or agreement & covered != covered:
+                continue
+            seen = max(count - 1.0, 0.0)
+            expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
+            # Of those that the block shows, as many as agree on what it does not cover, too.
+            agreeing = -math.inf
+            if seen > 0.0:
+                agreeing = self._plus(math.log(seen), _singly(agreement & ~covered))
+            at_least = agreeing if at_least is None else min(at_least, agreeing)
         return expected if at_least is None else max(expected, at_least)
-
-    def _singly(self, agreement: int) -> float:
-        known = self._summed.get(agreement)
-        if known is None:
-            logs = self._logs
-            known = 0.0
-            for bit, attribute, weight in _SINGLY[0][0]:
-                if agreement & bit:
-                    known += weight * logs[attribute]
-            self._summed[agreement] = known
-        return known
 
     def _by_frequency(self, agreement: int) -> float:
         logs = self._logs
-        hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
-        locale = agreement & _LOCALE_BITS == _LOCALE_BITS
-        total = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
-        for bit, attribute, weight in _SINGLY[hardware][locale]:
-            if agreement & bit:
-                total += weight * logs[attribute]
+        hardware, locale, beside = _beside_joint(agreement)
+        jointly = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
+        return self._plus(jointly, beside)
+
+    def _plus(self, total: float, weights: Weights) -> float:
+        logs = self._logs
+        for attribute, weight in weights:
+            total += weight * logs[attribute]
         return total

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.domain.matching.features import Features
     from svc.domain.matching.visitor import Visitor
 
-_FONTS, _REST = int(Attribute.FONTS), int(Attribute.REST)
+_FONTS, _REST = _SETS = int(Attribute.FONTS), int(Attribute.REST)
 LEADERS: Final = tuple(
     tuple(
         0 if leader is None or (leader is Attribute.CANVAS and not upgraded) else BIT[leader]
@@ -49,25 +49,29 @@ def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tupl
     """
     log_kept, log_changed = logs
     former = visitor.former
-    likelihood, agreement, attribute = 0.0, 0, -1
-    for new, old in zip(features.values, visitor.values, strict=True):
-        attribute += 1
+    likelihood, agreement = 0.0, 0
+    for new, old, kept, bit in zip(features.values, visitor.values, log_kept, BIT, strict=True):
         if new == old:
-            agreement |= BIT[attribute]
+            agreement |= bit
             if new:
-                likelihood += log_kept[attribute]
+                likelihood += kept
         elif new and old:
+            attribute = bit.bit_length() - 1
             leader = leaders[attribute]
             followed = leader and not agreement & leader
             if former and (attribute, new) in former:
                 likelihood += parameters.LOG_HABIT_FOLLOWED if followed else parameters.LOG_HABIT
-                agreement |= BIT[attribute]
+                agreement |= bit
             elif followed:
                 likelihood += parameters.LOG_FOLLOWED
             else:
-                likelihood += log_changed[attribute] + _set_correction(features, visitor, attribute)
-                times = sum(known == attribute for known, _ in former)
-                likelihood += parameters.LOG_CHANGED_BEFORE * math.log1p(times)
+                change = log_changed[attribute]
+                if attribute in _SETS:
+                    change += _set_correction(features, visitor, attribute)
+                likelihood += change
+                if former:
+                    times = sum(known == attribute for known, _ in former)
+                    likelihood += parameters.LOG_CHANGED_BEFORE * math.log1p(times)
     return likelihood, agreement
 
 

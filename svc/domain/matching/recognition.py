@@ -397,12 +397,18 @@ def _differs(after: Visitor, before: Visitor) -> bool:
 
 def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
     """Keys of the report under which this visitor does not stand yet, as far as its record tells."""
-    standing = {blocks.network_key(visitor.family, near) for near, _ in visitor.networks}
-    standing.update(token_key(token) for token in visitor.tokens)
+    standing: set[int] = set()
+    same_class = visitor.family == features.family
     if visitor.listed:
-        standing.update(blocks.attribute_keys(visitor.family, visitor.collector, visitor.values))
-        standing.update(blocks.exact_key(exact) for exact in visitor.exact_hashes)
-    return [key for key in block_keys(features) if key not in standing]
+        if features.exact in visitor.exact_hashes:
+            standing.add(blocks.EXACT)
+        if same_class and visitor.collector == features.collector:
+            standing |= blocks.same_attribute_keys(features.values, visitor.values)
+    if same_class and features.near_network in dict(visitor.networks):
+        standing.add(blocks.NETWORK)
+    if visitor.has_token(features.token):
+        standing.add(blocks.TOKEN)
+    return [key for key in block_keys(features) if key[0] not in standing]
 
 
 def _postings(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:

@@ -7,14 +7,15 @@ is hashed, and every list in it is short.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, PROBATION_DAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from svc.domain.matching.features import Features
 
@@ -44,7 +45,7 @@ VARIES: Final = 1
 _DAY_S: Final = 86_400
 
 
-class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Visitor(msgspec.Struct, frozen=True, gc=False):
     """What is kept of one visitor. Times are whole seconds since 1970, hashes as in `Features`."""
 
     visitor_id: str
@@ -256,38 +257,44 @@ class Visitor(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
         is_first_format = raw[0] == 1
-        numbers = (2 if is_first_format else 3) * network_count
-        lists = struct.unpack_from(f"<{token_count + exact_count}Q{numbers}I", raw, _FIXED.size)
         networks_at = token_count + exact_count
         addresses_at = networks_at + 2 * network_count
-        probation_at = _FIXED.size + 8 * networks_at + 4 * numbers
+        lists = _lists(networks_at, addresses_at - networks_at + (0 if is_first_format else network_count))(
+            raw, _FIXED.size
+        )
+        probation_at = _FIXED.size + 8 * networks_at + 4 * (len(lists) - networks_at)
         former_at = probation_at + (0 if is_first_format else token_count)
         visitor_id: bytes = fixed[1]
-        return Visitor(
-            visitor_id=visitor_id.rstrip(b"\0").decode("ascii"),
-            family=fixed[2],
-            collector=fixed[3],
-            first_seen_s=fixed[4],
-            last_seen_s=fixed[5],
-            visits=fixed[6],
-            visits_without_token=fixed[7],
-            browser_version=fixed[8],
-            os_release=fixed[9],
-            parent=fixed[10],
-            parent_probability=fixed[11],
-            font_sketch=fixed[12],
-            rest_sketch=fixed[13],
-            values=fixed[14:-4],
-            former=tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
-            networks=tuple(
-                zip(lists[networks_at:addresses_at:2], lists[networks_at + 1 : addresses_at : 2], strict=True)
-            ),
-            addresses=(0,) * network_count if is_first_format else lists[addresses_at:],
-            tokens=lists[:token_count],
-            probation=(0,) * token_count if is_first_format else tuple(raw[probation_at:former_at]),
-            exact_hashes=lists[token_count:networks_at],
-            listed=raw[0] != _UNLISTED,
+        networks: Any = tuple([lists[at : at + 2] for at in range(networks_at, addresses_at, 2)])
+        return Visitor(  # by position: by name, 22 fields take 0.8 µs more
+            visitor_id.rstrip(b"\0").decode("ascii"),
+            fixed[2],  # family
+            fixed[3],  # collector
+            fixed[14:-4],  # values
+            fixed[8],  # browser_version
+            fixed[9],  # os_release
+            fixed[12],  # font_sketch
+            fixed[13],  # rest_sketch
+            fixed[4],  # first_seen_s
+            fixed[5],  # last_seen_s
+            fixed[6],  # visits
+            fixed[7],  # visits_without_token
+            fixed[10],  # parent
+            fixed[11],  # parent_probability
+            tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
+            networks,
+            (0,) * network_count if is_first_format else lists[addresses_at:],
+            lists[:token_count],
+            (0,) * token_count if is_first_format else tuple(raw[probation_at:former_at]),
+            lists[token_count:networks_at],  # exact_hashes
+            raw[0] != _UNLISTED,
         )
+
+
+@lru_cache(maxsize=256)
+def _lists(longs: int, words: int) -> Callable[[bytes, int], tuple[int, ...]]:
+    """Reads the lists of a packed record from its bytes, from an offset on."""
+    return struct.Struct(f"<{longs}Q{words}I").unpack_from
 
 
 def first_record(

@@ -57,7 +57,7 @@ class LmdbReader:
         """See `Reader.get_many`: one search for each key."""
         get, database = self._handle.get, self._tables[table]
         try:
-            return [get(key, db=database) for key in keys]
+            return [get(key, None, database) for key in keys]
         except lmdb.Error as error:
             raise EngineError(str(error)) from error
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NewType, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import msgspec
 from blake3 import blake3
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from svc.domain.matching.features import Features
 
-BlockKey = NewType("BlockKey", bytes)
+BlockKey: TypeAlias = bytes
 """Nine bytes: the kind's letter and a 64-bit hash, big-endian. Short, of one width, and a dictionary key as it is."""
 KEY_LENGTH: Final = 9
 
@@ -129,7 +129,7 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
         selected = select(values)
         if selected.count(0) > spared or (letter == _RENDERING and not values[_CANVAS]):
             continue
-        keys.append(BlockKey(letter + blake3(pack(letter[0], family, collector, *selected)).digest(8)))
+        keys.append(letter + blake3(pack(letter[0], family, collector, *selected)).digest(8))
     return tuple(keys)
 
 
@@ -142,17 +142,17 @@ def same_attribute_keys(ours: tuple[int, ...], theirs: tuple[int, ...]) -> set[i
 
 def exact_key(exact: int) -> BlockKey:
     """Key X: the same report, by its 64-bit hash."""
-    return BlockKey(b"X" + exact.to_bytes(8, "big"))
+    return b"X" + exact.to_bytes(8, "big")
 
 
 def network_key(family: int, near_network: int) -> BlockKey:
     """Key N: devices of one class (`family`) in one near network, both as 32-bit hashes."""
-    return BlockKey(b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big"))
+    return b"N" + family.to_bytes(4, "big") + near_network.to_bytes(4, "big")
 
 
 def token_key(token: int) -> BlockKey:
     """Key T of a client token by its 64-bit hash, whose lowest bit does not count: visitors keep `CAME_BACK` there."""
-    return BlockKey(b"T" + (token & ~1).to_bytes(8, "big"))
+    return b"T" + (token & ~1).to_bytes(8, "big")
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
@@ -35,25 +35,40 @@ def bits_of(attributes: Sequence[Attribute]) -> int:
 
 _HARDWARE_BITS: Final = bits_of(parameters.HARDWARE_PARTS)
 _LOCALE_BITS: Final = bits_of(parameters.LOCALE_PARTS)
-_COVERED_BITS: Final = tuple((kind, bits_of(covered)) for kind, covered in blocks.COVERED.items())
-_EXACT_COVERS: Final = ((blocks.EXACT, ALL_AGREE),)
 _LOCALE_AND_FIRST_BITS: Final = bits_of((*parameters.LOCALE_PARTS, Attribute.FIRST_LANGUAGE))
+_COVERED_BITS: Final = tuple((kind, bits_of(covered)) for kind, covered in blocks.COVERED.items())
 _WEIGHTS: Final[Weights] = tuple((int(attribute), parameters.AGREEMENT_WEIGHT[attribute]) for attribute in Attribute)
 
 
-@lru_cache(maxsize=1024)
-def _singly(agreement: int) -> Weights:
-    """What an agreement is made of when each attribute counts by itself."""
-    return tuple(weight for weight in _WEIGHTS if agreement & BIT[weight[0]])
+class _Parts(NamedTuple):
+    """What an agreement is made of, whoever agrees."""
+
+    hardware: bool
+    locale: bool
+    """Whether these agree as a whole, and so count jointly."""
+    singly: Weights
+    """The attributes that count singly then."""
+    blocks: tuple[tuple[int, Weights], ...]
+    """(kind, what it does not cover) of the blocks in which all stand that agree as much."""
+
+
+_ALL_OF_IT: Final = ((blocks.EXACT, ()),)
+"""As `_Parts.blocks`, of a report that was sent before."""
 
 
 @lru_cache(maxsize=1024)
-def _beside_joint(agreement: int) -> tuple[bool, bool, Weights]:
-    """(whether hardware agrees as a whole, whether the locale does, the attributes beside these)."""
+def _parts(agreement: int) -> _Parts:
     hardware = agreement & _HARDWARE_BITS == _HARDWARE_BITS
     locale = agreement & _LOCALE_BITS == _LOCALE_BITS
     jointly = (_HARDWARE_BITS if hardware else 0) | (_LOCALE_AND_FIRST_BITS if locale else 0)
-    return hardware, locale, _singly(agreement & ~jointly)
+    covering = tuple(
+        (kind, _weights(agreement & ~covered)) for kind, covered in _COVERED_BITS if agreement & covered == covered
+    )
+    return _Parts(hardware, locale, _weights(agreement & ~jointly), covering)
+
+
+def _weights(agreement: int) -> Weights:
+    return tuple(weight for weight in _WEIGHTS if agreement & BIT[weight[0]])
 
 
 class Chance:
@@ -97,24 +112,22 @@ class Chance:
         if expected < 0.0:
             expected += min(parameters.RARE_TOGETHER, -0.5 * expected)
         at_least: float | None = None
-        for kind, covered in _EXACT_COVERS if exact else _COVERED_BITS:
+        for kind, beside in _ALL_OF_IT if exact else _parts(agreement).blocks:
             count = self._counts.get(kind)
-            if count is None or agreement & covered != covered:
+            if count is None:
                 continue
             seen = max(count - 1.0, 0.0)
             expected = min(expected, math.log(seen + parameters.UNSEEN_TWINS))
             # Of those that the block shows, as many as agree on what it does not cover, too.
-            agreeing = -math.inf
-            if seen > 0.0:
-                agreeing = self._plus(math.log(seen), _singly(agreement & ~covered))
+            agreeing = self._plus(math.log(seen), beside) if seen > 0.0 else -math.inf
             at_least = agreeing if at_least is None else min(at_least, agreeing)
         return expected if at_least is None else max(expected, at_least)
 
     def _by_frequency(self, agreement: int) -> float:
         logs = self._logs
-        hardware, locale, beside = _beside_joint(agreement)
+        hardware, locale, singly, _ = _parts(agreement)
         jointly = self._log_devices + (logs[HARDWARE] if hardware else 0.0) + (logs[LOCALE] if locale else 0.0)
-        return self._plus(jointly, beside)
+        return self._plus(jointly, singly)
 
     def _plus(self, total: float, weights: Weights) -> float:
         logs = self._logs

@@ -34,7 +34,7 @@ from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.parameters import ADMITTED, EVERYWHERE
 from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
-from svc.http.route import CONSOLE_ROOT, Route
+from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.static import is_for_people, nothing_at
@@ -284,8 +284,10 @@ class Exchange:
 
 
 def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
-    """`404` without more to say as a page, where a browser shows it; everything else as it is."""
-    is_bare = outcome.body == Refusal("not_found")
+    """`404` without more to say as a page, where a browser shows it; everything else as it is, and everything below the
+    base of the API, whose errors all have one form (interface 7).
+    """
+    is_bare = outcome.body == Refusal("not_found") and not path.startswith(f"{BASE}/")
     return nothing_at(path) if is_bare and is_for_people(headers) else outcome
 
 

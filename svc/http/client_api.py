@@ -105,9 +105,17 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
         return None
     if not key or "idempotency-key" in call.repeated:
         return invalid("Idempotency-Key", "invalid_value", "header")
-    if len(key) > MAX_IDEMPOTENCY_KEY:
+    if _characters(key) > MAX_IDEMPOTENCY_KEY:
         return Refusal("idempotency_key_too_long")
     return ordered_digest(key, hashlib.blake2b(key.encode(), digest_size=16).digest())
+
+
+def _characters(header: str) -> int:
+    """How many characters were sent in a header: in UTF-8, or else in the one byte each as which headers are read."""
+    try:
+        return len(header.encode("latin-1").decode())
+    except UnicodeDecodeError:
+        return len(header)
 
 
 async def _render(

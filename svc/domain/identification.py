@@ -53,7 +53,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     touched_key: bytes | None
     """Digest of the presented key when its `last_used_at` is due for renewal."""
     keys: tuple[bytes, ...] = ()
-    """Digests of keys that may have been revoked since they were looked up."""
+    """Digests of keys that may have been revoked, or given other origins, since they were looked up."""
     environment: Environment
     sdk_platform: str | None
     sdk_version: str | None

@@ -253,7 +253,12 @@ class Exchange:
             return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
-        return await self._services.store.query(find, recent=route.operation_id == "identify")
+        is_looked_at_again = route.operation_id == "identify"
+        found = await self._services.store.query(find, recent=is_looked_at_again)
+        if is_looked_at_again and isinstance(found, Refusal) and found.key is not None and found.status == 401:
+            # And a refusal is final: the key's list of origins may be a new one.
+            return await self._services.store.query(find)
+        return found
 
     async def _json(self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""

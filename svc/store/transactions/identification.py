@@ -36,6 +36,7 @@ from svc.domain.matching import (
     match_visitor,
 )
 from svc.domain.model import Observation
+from svc.domain.origins import origin_allowed
 from svc.domain.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.domain.records import (
     IDEMPOTENCY_MS,
@@ -169,12 +170,19 @@ def _record_request(transaction: Transaction, submission: Submission, amount: in
 
 
 def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:
-    """By the balance: that of a key that was revoked meanwhile, or of a request that was answered before."""
+    """By the balance: that of a key that was revoked meanwhile or no longer allows the origin, or of a request that was
+    answered before.
+    """
     for digest in submission.keys:
         key = find_key(transaction, digest)
         if key is None or not key.usable(submission.at_ms):
             reason = "the key was revoked while the request was on its way"
             return partial(Refused, Refusal("unauthorized", reason=reason))
+        if key.kind == "public" and submission.origin is not None:
+            assert key.environment is not None
+            if not origin_allowed(submission.origin, key.allowed_origins, key.environment):
+                reason = "the origin was taken off the key's list while the request was on its way"
+                return partial(Refused, Refusal("unauthorized", reason=reason))
     if submission.idempotency is None:
         return None
     earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)

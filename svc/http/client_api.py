@@ -85,6 +85,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         organization=caller.organization.number,
         key_id=caller.applied.id,
         touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
+        touched_public_key=_forwarded_digest(caller) if touch_is_due(caller.applied, call.at_ms) else None,
         keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
@@ -96,6 +97,10 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         signals=signals,
         signals_json=signals_json,
     )
+
+
+def _forwarded_digest(caller: Caller) -> bytes | None:
+    return None if caller.applied_digest == caller.digest else caller.applied_digest
 
 
 def _idempotency(call: Call) -> bytes | Refusal | None:

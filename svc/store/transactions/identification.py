@@ -7,7 +7,7 @@ Bounds, whatever the size of the store, which a test counts: at most 9 blocks an
 its writes, 5 rows of history, 2 of weights and 10 beside them; 22 rows are written, and 3 of history. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
 beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
-rows are read and 40 written.
+rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of both.
 """
 
 from __future__ import annotations
@@ -165,8 +165,9 @@ def _record_request(transaction: Transaction, submission: Submission, amount: in
     if submission.environment == "production":
         entry = LedgerEntry("identification", amount, submission.at_ms)
         enter(transaction, number, submission.request_id, entry)
-    if submission.touched_key is not None:
-        note_use(transaction, submission.touched_key, submission.at_ms)
+    for digest in (submission.touched_key, submission.touched_public_key):
+        if digest is not None:
+            note_use(transaction, digest, submission.at_ms)
 
 
 def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:

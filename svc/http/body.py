@@ -45,7 +45,8 @@ def acceptable(content_type: str | None, content_encoding: str | None, content_l
     """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
     1.9); `None` where they do not.
     """
-    if content_length is not None and content_length.isdecimal() and int(content_length) > MAX_WIRE_BYTES:
+    most_bytes = MAX_BODY_BYTES if content_encoding is None else MAX_WIRE_BYTES
+    if content_length is not None and content_length.isdecimal() and int(content_length) > most_bytes:
         return _TOO_LARGE
     if content_type is not None and not _is_json(content_type):
         return _UNSUPPORTED

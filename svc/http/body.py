@@ -45,7 +45,8 @@ def acceptable(content_type: str | None, content_encoding: str | None, content_l
     """`413` or `415` for a request whose headers alone rule it out, before a byte of the body is read (decisions 1.4,
     1.9); `None` where they do not.
     """
-    if content_length is not None and content_length.isdecimal() and int(content_length) > MAX_WIRE_BYTES:
+    most_bytes = MAX_BODY_BYTES if content_encoding is None else MAX_WIRE_BYTES
+    if content_length is not None and content_length.isdecimal() and int(content_length) > most_bytes:
         return _TOO_LARGE
     if content_type is not None and not _is_json(content_type):
         return _UNSUPPORTED
@@ -186,12 +187,28 @@ def decode(body: bytes, kind: type[S]) -> S | Refusal:
     except msgspec.ValidationError as error:
         # A value of the wrong type is only worth naming when the text is JSON at all, to its end.
         text = _read(msgspec.json.decode, body)
-        return text if isinstance(text, Refusal) else explain(str(error), "body")
+        return text if isinstance(text, Refusal) else _with_member(explain(str(error), "body"), text, kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _MALFORMED_JSON
     except RecursionError:
         return _TOO_DEEP
     return _wrong_names(body, value) or value
+
+
+def _with_member(refusal: Refusal, value: Any, kind: type[msgspec.Struct]) -> Refusal:
+    """The refusal with the name of the member at fault, where the decoder says only that it is one of those of a field
+    that is a map, as in `weights[...]`.
+    """
+    (fault,) = refusal.details
+    for field in msgspec.structs.fields(kind):
+        if fault.field != f"{field.encode_name}[...]":
+            continue
+        for name, member in value[field.encode_name].items():
+            try:
+                msgspec.convert({name: member}, field.type)
+            except msgspec.ValidationError:
+                return invalid(f"{field.encode_name}.{name}", fault.issue, fault.location)
+    return refusal
 
 
 def decode_signals(raw: bytes) -> dict[str, Any] | Refusal:

@@ -85,6 +85,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         organization=caller.organization.number,
         key_id=caller.applied.id,
         touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
+        touched_public_key=_forwarded_digest(caller) if touch_is_due(caller.applied, call.at_ms) else None,
         keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
@@ -98,6 +99,10 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     )
 
 
+def _forwarded_digest(caller: Caller) -> bytes | None:
+    return None if caller.applied_digest == caller.digest else caller.applied_digest
+
+
 def _idempotency(call: Call) -> bytes | Refusal | None:
     """Digest of the `Idempotency-Key`: the store keeps no text of the caller's as a key."""
     key = call.headers.get("idempotency-key")
@@ -105,9 +110,17 @@ def _idempotency(call: Call) -> bytes | Refusal | None:
         return None
     if not key or "idempotency-key" in call.repeated:
         return invalid("Idempotency-Key", "invalid_value", "header")
-    if len(key) > MAX_IDEMPOTENCY_KEY:
+    if _characters(key) > MAX_IDEMPOTENCY_KEY:
         return Refusal("idempotency_key_too_long")
     return ordered_digest(key, hashlib.blake2b(key.encode(), digest_size=16).digest())
+
+
+def _characters(header: str) -> int:
+    """How many characters were sent in a header: in UTF-8, or else in the one byte each as which headers are read."""
+    try:
+        return len(header.encode("latin-1").decode())
+    except UnicodeDecodeError:
+        return len(header)
 
 
 async def _render(

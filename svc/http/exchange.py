@@ -34,7 +34,7 @@ from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
 from svc.http.parameters import ADMITTED, EVERYWHERE
 from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
-from svc.http.route import CONSOLE_ROOT, Route
+from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.static import is_for_people, nothing_at
@@ -253,7 +253,12 @@ class Exchange:
             return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
-        return await self._services.store.query(find, recent=route.operation_id == "identify")
+        is_looked_at_again = route.operation_id == "identify"
+        found = await self._services.store.query(find, recent=is_looked_at_again)
+        if is_looked_at_again and isinstance(found, Refusal) and found.key is not None and found.status == 401:
+            # And a refusal is final: the key's list of origins may be a new one.
+            return await self._services.store.query(find)
+        return found
 
     async def _json(self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
         """The text of the body, not looked into yet."""
@@ -284,8 +289,10 @@ class Exchange:
 
 
 def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
-    """`404` without more to say as a page, where a browser shows it; everything else as it is."""
-    is_bare = outcome.body == Refusal("not_found")
+    """`404` without more to say as a page, where a browser shows it; everything else as it is, and everything below the
+    base of the API, whose errors all have one form (interface 7).
+    """
+    is_bare = outcome.body == Refusal("not_found") and not path.startswith(f"{BASE}/")
     return nothing_at(path) if is_bare and is_for_people(headers) else outcome
 
 

@@ -40,8 +40,8 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
     for name in _integers(kind) & parameters.keys():
         if not _DIGITS.fullmatch(parameters[name]):  # decisions 7.1; the conversion also takes `1e2` and `1.0`
             return invalid(name, "wrong_type", "query")
-        if len(parameters[name]) > MOST_DIGITS:
-            parameters[name] = "9" * MOST_DIGITS
+        digits = parameters[name].lstrip("0") or "0"  # which the conversion does not take before others
+        parameters[name] = digits if len(digits) <= MOST_DIGITS else "9" * MOST_DIGITS
     try:
         return msgspec.convert(parameters, kind, strict=False)
     except msgspec.ValidationError as error:

@@ -369,6 +369,20 @@ def test_the_first_refusal_is_notified_at_once_and_then_one_a_minute_with_a_coun
     assert notify(kept, "key_x", "rate_limited", AT_MS + 180_000) == (None, None), "nothing gathered: forgotten"
 
 
+def test_refusals_are_notified_of_although_the_clock_was_set_back():
+    """Decisions 8.9: at most one a minute; by the clock from before it would be none for an hour."""
+    _, kept = note(None, refused(3600))
+    event, kept = note(kept, refused(3599.9))
+    assert event is None, "two requests that changed places"
+    event, kept = note(kept, refused(0))
+    assert event is not None
+    assert event.count == 2
+    event, kept = note(kept, refused(30))
+    assert event is None
+    assert kept is not None
+    assert kept.due_ms == AT_MS + 60_000
+
+
 def test_a_refusal_notification_has_the_decided_fields():
     event, _ = note(None, refused(0, count=3))
     assert json.loads(msgspec.json.encode(event)) == {

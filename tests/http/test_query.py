@@ -30,6 +30,11 @@ def test_a_query_is_read_by_its_type() -> None:
     assert read_query(b"", None) is None
 
 
+def test_an_integer_is_its_decimal_digits() -> None:
+    """Decisions 7.1: leading zeros are some, too."""
+    assert read_query(b"page=03&limit=" + b"0" * 30 + b"12", Page) == Page(3, 12)
+
+
 @pytest.mark.parametrize(
     ("query", "field", "issue"),
     [
@@ -39,6 +44,7 @@ def test_a_query_is_read_by_its_type() -> None:
         *((b"page=" + text, "page", "wrong_type") for text in NO_INTEGERS),
         *((b"limit=" + text, "limit", "wrong_type") for text in NO_INTEGERS),
         (b"page=0", "page", "out_of_range"),
+        (b"page=00", "page", "out_of_range"),
         (b"page=", "page", "wrong_type"),
         (b"visitor=%ff", "", "malformed_encoding"),
         (b"visitor=\xff", "", "malformed_encoding"),

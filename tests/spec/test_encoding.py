@@ -95,11 +95,13 @@ async def test_an_empty_gzip_member_is_invalid_json(live: Live):
 
 
 async def test_a_body_of_one_mebibyte_is_accepted_and_one_byte_more_is_refused(live: Live):
-    """Interface 7 and 8: 1 MiB, `413 payload_too_large`."""
+    """Interface 7 and 8: 1 MiB, `413 payload_too_large`; decisions 1.8: before its media type is looked at."""
     _, secret = live.issue()
     assert (await post(live, secret, padded(MIB))).status_code == 200
     with nothing_stored(live):
-        assert_error(await post(live, secret, padded(MIB + 1)), 413, "payload_too_large")
+        for media_type in ("application/json", "text/plain"):
+            response = await post(live, secret, padded(MIB + 1), content_type=media_type)
+            assert_error(response, 413, "payload_too_large")
 
 
 async def test_the_size_is_measured_after_decompression(live: Live):

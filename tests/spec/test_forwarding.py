@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from svc.domain.timestamps import timestamp
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service
+from tests.support.worlds import EPOCH_MS
 
 pytestmark = pytest.mark.any_store
 
@@ -154,6 +156,19 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
         assert_error(response, 401, "unauthorized")
         response = await forward(live, proxy, {**VISITOR, "x-svc-public-key": public})
         assert_error(response, 401, "unauthorized")
+
+
+async def test_a_forwarded_public_key_is_in_use(live: Live):
+    """Decisions 2.3, 2.9: its `last_used_at` says so, else its owner would revoke it as unused."""
+    _, proxy = live.issue("proxy", "production")
+    _, public = live.issue("public", "production")
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
+    for seconds, noted_s in ((0, 0), (59, 0), (1, 60)):
+        live.clock.advance(seconds=seconds)
+        assert (await forward(live, proxy, {**EVERYTHING, "x-svc-public-key": public})).status_code == 200
+        (row,) = (await live.client.get(path, headers={"x-api-key": management})).json()["keys"]
+        assert row["last_used_at"] == timestamp(EPOCH_MS + 1000 * noted_s)
 
 
 async def test_a_forwarded_public_key_brings_its_platforms(live: Live):

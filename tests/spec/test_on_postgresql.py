@@ -14,6 +14,7 @@ import trio
 
 from svc.store.directory import Opened
 from svc.store.postgresql import store as serving
+from svc.store.transactions.keys import replace_origins
 from svc.world import World
 from tests.spec.responses import assert_error
 from tests.spec.test_authorization import Names, Receivers, Resources, Wire, callers, cells, visitor
@@ -69,11 +70,27 @@ async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
     """Though this node still has its row of a moment ago."""
     async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
         key, secret = live.issue("secret")
-        assert (await live.identify(secret, origin=None)).status_code == 200
+        for _ in range(2):  # the first writes when the key was used, and so does not keep its row
+            assert (await live.identify(secret, origin=None)).status_code == 200
         live.revoke(key)  # past the serving store, as another node or a command would
         refused = await live.identify(secret, origin=None)
         assert_error(refused, 401, "unauthorized")
-        assert len(live.events()) == 1
+        assert len(live.events()) == 2
+
+
+async def test_origins_replaced_by_another_node_are_in_force_at_once(tmp_path: Path):
+    """Decisions 2.7: whichever node is asked, though this one still has the row with the origins before."""
+    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+        key, secret = live.issue(environment="production")
+        number, added = live.organization.number, "https://added.example"
+        for _ in range(2):
+            assert (await live.identify(secret)).status_code == 200
+        job = partial(replace_origins, number=number, key_id=key.id, allowed_origins=(added,))
+        live.found.store.write_now([job])  # past the serving store, as another node or a command would
+        assert_error(await live.identify(secret), 401, "unauthorized")
+        assert len(live.events()) == 2
+        assert (await live.identify(secret, origin=added)).status_code == 200
+        assert_error(await live.identify(secret), 401, "unauthorized")
 
 
 async def test_during_a_database_outage_clients_are_asked_to_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

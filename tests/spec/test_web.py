@@ -237,8 +237,7 @@ BROWSED = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
     ("path", "root"),
     [
         ("/nothing", ""), ("/console/", "../"), ("/a/b/c", "../../"), ("/pages/nothing.js", "../"),
-        ("/sdk/v9/svc.js", "../../"), ("/api/v1/nothing", "../../"), ("/console/api/nothing", "../../"),
-        ("/%22%3E%3Cscript%3E", ""),
+        ("/sdk/v9/svc.js", "../../"), ("/console/api/nothing", "../../"), ("/%22%3E%3Cscript%3E", ""),
     ],
 )  # fmt: skip
 async def test_an_unknown_path_is_a_page_with_the_way_home_in_browsers(live: Live, path: str, root: str):
@@ -258,6 +257,13 @@ async def test_an_unknown_path_is_a_page_with_the_way_home_in_browsers(live: Liv
         assert_error(await live.client.get(path, headers=headers), 404, "not_found")
     head = await live.client.head(path, headers=BROWSED)
     assert (head.status_code, head.headers["content-length"]) == (404, str(len(page.content)))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/events/"])
+async def test_an_unknown_path_of_the_api_is_its_error_to_browsers_too(live: Live, path: str):
+    """Interface 7, decisions 1.7: some clients accept HTML before anything else, and expect the error body."""
+    for method in ("GET", "POST"):
+        assert_error(await live.client.request(method, path, headers=BROWSED), 404, "not_found")
 
 
 async def test_a_resource_that_is_not_there_stays_an_error_of_the_api(live: Live):

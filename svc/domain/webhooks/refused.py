@@ -38,6 +38,10 @@ class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """When the next event may be made: a minute after the last."""
         return self.told_at_ms + INTERVAL_MS
 
+    def must_wait(self, now_ms: int) -> bool:
+        """Whether the minute is not over; it is where the clock was set back by more than that."""
+        return abs(now_ms - self.told_at_ms) < INTERVAL_MS
+
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One refused request of a recognized key, or the latest of `count` alike."""
@@ -79,7 +83,7 @@ def note(before: Refusals | None, request: RefusedRequest) -> Noted:
         told_at_ms=request.occurred_at_ms if before is None else before.told_at_ms,
         count=request.count + (0 if before is None else before.count),
     )
-    if before is not None and request.occurred_at_ms < before.due_ms:
+    if before is not None and before.must_wait(request.occurred_at_ms):
         return Noted(None, kept)
     return _notified(kept, request.key_id, request.code, request.occurred_at_ms)
 
@@ -88,7 +92,7 @@ def notify(before: Refusals, key_id: str, code: str, now_ms: int) -> Noted:
     """At the end of the minute: the event of what was counted since the last, and nothing to keep where nothing was.
     Before it nothing changes.
     """
-    if now_ms < before.due_ms:
+    if before.must_wait(now_ms):
         return Noted(None, before)
     return _notified(before, key_id, code, now_ms) if before.count else Noted(None, None)
 

@@ -7,7 +7,7 @@ Bounds, whatever the size of the store, which a test counts: at most 9 blocks an
 its writes, 5 rows of history, 2 of weights and 10 beside them; 22 rows are written, and 3 of history. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
 beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
-rows are read and 40 written.
+rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of both.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from svc.domain.matching import (
     match_visitor,
 )
 from svc.domain.model import Observation
+from svc.domain.origins import origin_allowed
 from svc.domain.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.domain.records import (
     IDEMPOTENCY_MS,
@@ -164,17 +165,25 @@ def _record_request(transaction: Transaction, submission: Submission, amount: in
     if submission.environment == "production":
         entry = LedgerEntry("identification", amount, submission.at_ms)
         enter(transaction, number, submission.request_id, entry)
-    if submission.touched_key is not None:
-        note_use(transaction, submission.touched_key, submission.at_ms)
+    for digest in (submission.touched_key, submission.touched_public_key):
+        if digest is not None:
+            note_use(transaction, digest, submission.at_ms)
 
 
 def _known_outcome(transaction: Transaction, submission: Submission) -> Callable[[int], Duplicate | Refused] | None:
-    """By the balance: that of a key that was revoked meanwhile, or of a request that was answered before."""
+    """By the balance: that of a key that was revoked meanwhile or no longer allows the origin, or of a request that was
+    answered before.
+    """
     for digest in submission.keys:
         key = find_key(transaction, digest)
         if key is None or not key.usable(submission.at_ms):
             reason = "the key was revoked while the request was on its way"
             return partial(Refused, Refusal("unauthorized", reason=reason))
+        if key.kind == "public" and submission.origin is not None:
+            assert key.environment is not None
+            if not origin_allowed(submission.origin, key.allowed_origins, key.environment):
+                reason = "the origin was taken off the key's list while the request was on its way"
+                return partial(Refused, Refusal("unauthorized", reason=reason))
     if submission.idempotency is None:
         return None
     earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)

@@ -76,6 +76,8 @@ def deliveries(now: int) -> dict[str, tuple[Delivery, bool]]:
         "a digest cut short": (right._replace(signature=right.signature[:-2]), False),
         "no signature": (right._replace(signature=""), False),
         "a signature that is no ASCII": (right._replace(signature="sha256=ä"), False),
+        "a signature that is no text": (right._replace(signature="sha256=\udcff"), False),
+        "a time of 5,000 digits": (right._replace(timestamp="9" * 5000), False),
         "no time": (right._replace(timestamp="", signature=signature(SECRET, "")), False),
         "a time that is none": (right._replace(timestamp="now", signature=signature(SECRET, "now")), False),
     }

@@ -161,4 +161,5 @@ def _line(done: Forwarded) -> str:
         good = done.status is not None and done.status < HTTPStatus.MULTIPLE_CHOICES
         outcome = click.style(outcome, fg="green" if good else "red")
     problem = f"  {readable(done.problem)}" if done.problem else ""
-    return f"{done.at[11:19]}  {outcome}  {done.duration_ms} ms  {done.event_type}  {done.event_id}{problem}"
+    of = f"{readable(done.event_type)}  {readable(done.event_id)}"
+    return f"{done.at[11:19]}  {outcome}  {done.duration_ms} ms  {of}{problem}"

@@ -25,7 +25,7 @@ def verify_delivery(
     if signature is None or at is None or not is_count(at):
         return "not signed"
     signed = at.encode() + b"." + body
-    given = [part.strip().encode() for part in signature.split(",")]
+    given = [part.strip().encode(errors="replace") for part in signature.split(",")]
     expected = [b"sha256=" + hmac.digest(secret.encode(), signed, "sha256").hex().encode() for secret in secrets]
     if not any(hmac.compare_digest(one, other) for one in given for other in expected):
         return "wrong signature"

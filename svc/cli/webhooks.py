@@ -19,7 +19,7 @@ from svc.cli.dev_service import dev_data_option, service_option
 from svc.cli.examples import examples
 from svc.cli.loopback_certificate import loopback_certificate
 from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, json_option, show
+from svc.cli.output import CommandError, json_option, readable, show, terminal_safe_json
 from svc.cli.recovery import recover
 from svc.cli.webhook_forwarding import forward
 from svc.cli.webhook_receiver import DeliveryHandler, WebhookReceiver
@@ -202,7 +202,10 @@ class _Handler(DeliveryHandler):
 
 def _shown(delivery: ReceivedDelivery) -> str:
     again = ", seen before" if delivery.again else ""
-    kind, event_id = (delivery.headers.get(name, "-") for name in ("x-svc-event-type", "x-svc-event-id"))
-    body = delivery.body if isinstance(delivery.body, str) else json.dumps(delivery.body, indent=2, ensure_ascii=False)
-    indented = "\n".join("  " + line for line in body.splitlines())
+    kind, event_id = (readable(delivery.headers.get(name)) for name in ("x-svc-event-type", "x-svc-event-id"))
+    if isinstance(delivery.body, str):
+        body = "\n".join(map(readable, delivery.body.splitlines()))
+    else:
+        body = terminal_safe_json(json.dumps(delivery.body, indent=2, ensure_ascii=False))
+    indented = "\n".join("  " + line for line in body.split("\n"))
     return f"{delivery.received_at}  {kind}  {event_id}  {delivery.verdict}{again}\n{indented}"

@@ -11,6 +11,7 @@ DAY_MS = 24 * 3600 * 1000
 
 _UUID_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 _VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
+_ORGANIZATION_ID = re.compile(r"org_[0-9A-Za-z]{20}", re.ASCII)
 _WEBHOOK_ID = re.compile(r"whk_[0-9A-Za-z]{20}", re.ASCII)
 
 
@@ -32,6 +33,11 @@ def ordered_digest(text: str, digest: bytes) -> bytes:
     own (ADR 45). It depends on the text alone.
     """
     return bytes.fromhex(text[:8] + text[9:13]) + digest[:10] if _UUID_V7.fullmatch(text) else digest
+
+
+def is_organization_id(text: str) -> bool:
+    """Whether text has the form of the id of an organization (decisions 1.1)."""
+    return _ORGANIZATION_ID.fullmatch(text) is not None
 
 
 def is_webhook_id(text: str) -> bool:

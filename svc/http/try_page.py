@@ -15,6 +15,7 @@ from svc.domain.credentials import digest
 from svc.domain.errors import OperatorError
 from svc.domain.event_row import EventBody
 from svc.domain.fields import RequestId, about
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.change import caller_of, touch_caller
 from svc.http.events import read_event, read_request_id, token_refusal, visits
@@ -26,12 +27,17 @@ from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.erasure import has_events
+from svc.store.visitor_views import find_visitor
 
 MOST_VISITS = 24
 """Shown on the page."""
 KNOWN_ELSEWHERE = (
     "The organization has identified this browser outside development too, and this page erases development data "
     "alone. Erase the visitor with a management key: `eraseVisitor`."
+)
+KNOWN_FOR_LONG = (
+    "The organization has known this browser for longer than events are kept: what it did outside development may be "
+    "forgotten, and this page erases development data alone. Erase the visitor with a management key: `eraseVisitor`."
 )
 
 
@@ -95,8 +101,8 @@ async def explain(services: Services, call: Call) -> Outcome:
 
 async def forget(services: Services, call: Call) -> Outcome:
     """`POST /try/forget`: erase the visitor of an identification that this browser has made. `204`; errors as of
-    `explain`. `403 insufficient_role` where the visitor has events outside development: its id is the same there, and
-    a public key must not erase them.
+    `explain`. `403 insufficient_role` where the visitor has events outside development, or may have had some that are
+    no longer kept: its id is the same there, and a public key must not erase it.
     """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
@@ -104,8 +110,11 @@ async def forget(services: Services, call: Call) -> Outcome:
     number, raw_id = caller_of(call).organization.number, event.visitor_id.encode()
 
     def unless(snapshot: Snapshot) -> Refusal | None:
-        is_known_elsewhere = has_events(snapshot, number, raw_id, ("production", "staging"))
-        return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE) if is_known_elsewhere else None
+        if has_events(snapshot, number, raw_id, ("production", "staging")):
+            return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE)
+        record = find_visitor(snapshot, number, event.visitor_id)
+        is_older = record is not None and record.first_seen_s * 1000 < call.at_ms - RETENTION_MS
+        return Refusal("insufficient_role", explanation=KNOWN_FOR_LONG) if is_older else None
 
     return await erase_wholly(services, call, event.visitor_id, unless=unless)
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.credentials import ApiKey, KeyKind, is_key_id
+from svc.domain.ids import is_organization_id
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import DeferredReport, Document, Event, Organization
 from svc.domain.scoring import Weights
@@ -78,7 +79,7 @@ def is_removed(snapshot: Snapshot, number: int) -> bool:
 
 def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
     """An organization by its public id, removed or not; `None` where there is none. Any text may be passed."""
-    number = snapshot.get(ORGANIZATION_IDS, organization_id) if organization_id else None
+    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
     return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
 
 

@@ -76,6 +76,7 @@ def deliveries() -> dict[str, tuple[Delivery, bool]]:
         "a blank secret": (right._replace(secrets=" \n"), False),
         "another body": (right._replace(body=event.body + b" "), False),
         "no signature": (right._replace(headers={**headers, "X-Svc-Signature": ""}), False),
+        "a time of 5,000 digits": (right._replace(headers={**headers, "X-Svc-Timestamp": "9" * 5000}), False),
         "no headers": (right._replace(headers={}), False),
         "no JSON": (signed(b"hello"), False),
         "no text": (signed(b'{"version": 1, "id": "\xff"}'), False),

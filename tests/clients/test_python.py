@@ -239,6 +239,15 @@ def test_only_an_authentic_delivery_is_accepted_as_an_event(name: str):
             verify_webhook(body, headers, secrets, now=now_s)
 
 
+def test_a_signature_whose_bytes_are_no_text_is_not_authentic():
+    """As aiohttp has such a header."""
+    delivery, _ = deliveries()["as it was sent"]
+    with pytest.raises(WebhookError):
+        verify_webhook(
+            delivery.body, {**delivery.headers, "X-Svc-Signature": "\udcff"}, delivery.secrets, now=delivery.now_s
+        )
+
+
 def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated():
     network = Network(answers=(httpx.Response(200, json={}),))
     Client("http://127.0.0.1:1/api/v1/", " svc_sk_key\n", http=through(network)).get_health()

@@ -167,6 +167,7 @@ def test_an_unknown_organization_or_key_is_reported_in_one_line(run: Run):
         ("key", "list", nobody),
         ("key", "issue", nobody, "--kind", "secret", "--environment", "production"),
         ("key", "revoke", "key_AAAAAAAAAAAAAAAAAAAA"),
+        ("key", "revoke", "x" * 600),
     ):
         run(*command).assert_refused()
         run(*command, "--json").assert_refused()

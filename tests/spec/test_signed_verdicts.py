@@ -119,7 +119,7 @@ async def test_organizations_have_their_own_keys_and_unknown_ones_have_none(tmp_
         other = live.new_organization()
         theirs = {key["kid"] for key in await published(live, other.id)}
         assert theirs & {key["kid"] for key in await published(live)} == set()
-        for unknown in ("org_AAAAAAAAAAAAAAAAAAAA", "x", other.id + "x"):
+        for unknown in ("org_AAAAAAAAAAAAAAAAAAAA", "x", other.id + "x", "x" * 600, "%ff%00"):
             response = await live.client.get(f"/api/v1/organizations/{unknown}/verdict-keys")
             assert_error(response, 404, "not_found")
 

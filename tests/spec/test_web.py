@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from svc.actors.retention import Progress, sweep
 from svc.domain.records import Event
 from svc.domain.signals import CATALOGUE
 from svc.http import web
@@ -204,6 +205,22 @@ async def test_the_page_erases_no_visitor_with_events_outside_development(trying
     assert trying.live.contents() == before
     shown = (await trying.post("/try/event", asked)).json()
     assert [row["request_id"] for row in shown["visits"]] == [answer["request_id"]]
+
+
+async def test_the_page_erases_no_visitor_that_may_have_had_events_outside_development(trying: Trying):
+    """Events are kept for 30 days, its id for a year: a fraudster could wait, and become somebody else."""
+    _, page_key = trying.live.issue("public", "production")
+    elsewhere = (await visit(trying.live, page_key)).json()
+    trying.live.clock.advance(hours=24 * 31)
+    now_ms = trying.live.clock.now_ms
+    await sweep(trying.live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
+    assert trying.live.events() == []
+    answer, asked = await trying.visited()
+    assert answer["visitor_id"] == elsewhere["visitor_id"]
+    refused = await trying.post("/try/forget", asked)
+    assert_error(refused, 403, "insufficient_role")
+    assert "eraseVisitor" in refused.json()["error"]["message"]
+    assert not (await visit(trying.live, page_key)).json()["visitor_is_new"]
 
 
 @built

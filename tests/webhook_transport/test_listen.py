@@ -40,13 +40,14 @@ def headers(at: str, body: bytes = BODY, secret: str = SECRET) -> dict[str, str]
 
 
 @contextmanager
-def listening(directory: Path, *arguments: str) -> Generator[tuple[str, subprocess.Popen[str]]]:
+def listening(directory: Path, *arguments: str, as_json: bool = True) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """The URL it says, and the process."""
-    command = ("webhook", "listen", "--bind", "127.0.0.1:0", "--tls", directory, "--json", *arguments)
+    command = ("webhook", "listen", "--bind", "127.0.0.1:0", "--tls", directory, *["--json"][:as_json], *arguments)
     process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        assert process.stderr is not None
-        found = re.search(r"https?://localhost:\d+/", process.stderr.readline())
+        introduction = process.stderr if as_json else process.stdout
+        assert introduction is not None
+        found = re.search(r"https?://localhost:\d+/", introduction.readline())
         assert found
         yield found[0], process
     finally:
@@ -92,6 +93,21 @@ def test_without_a_secret_nothing_is_verified_and_the_status_can_be_chosen(tmp_p
     assert answered == 503
     assert (shown["verdict"], shown["body"]) == ("not checked", "no json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_delivery_does_not_move_the_cursor_of_a_terminal(tmp_path: Path):
+    """Its body has what visitors send, and without a secret anybody on the machine sends its headers too."""
+    hostile = "\x1b[2J\x9b2J\x7f\u202e"
+    last = json.dumps({"tag": "\x9b\u202e", "last": True}, ensure_ascii=False)
+    seen = ""
+    with listening(tmp_path, "--plain", as_json=False) as (url, process):
+        named = [(b"X-Svc-Event-Type", hostile[:8].encode("latin-1")), (b"X-Svc-Event-ID", b"\x1b]0;x\x07")]
+        for body in (hostile, json.dumps({"tag": hostile}), last):
+            assert httpx.post(url, content=body.encode(), headers=named).status_code == 200
+        while '"last"' not in seen:
+            seen += process.stdout.readline()
+    assert not {"\x1b", "\x9b", "\x7f", "\x07", "\u202e"} & set(seen)
+    assert "\\u202e" in seen
 
 
 def test_the_certificate_is_reused_at_the_next_start_and_its_key_is_private(tmp_path: Path):

@@ -6,6 +6,7 @@ Thirty days are 720 rows, read and added up a day at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,8 +21,8 @@ from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
 from svc.domain.listing import read_window
 from svc.domain.preview import LevelCounts, SignalName
-from svc.domain.refusals import Refusal
-from svc.domain.timestamps import timestamp
+from svc.domain.refusals import Detail, Refusal
+from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
 from svc.http.handler import Call, Outcome, Services
@@ -32,6 +33,8 @@ from svc.store.hours import hours
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
 COUNTRIES_SHOWN = 50
+LAST_HOUR_MS = unix_ms(datetime(9999, 12, 31, 23, tzinfo=UTC))
+"""RFC 3339 has no year beyond."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -111,8 +114,10 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     window = read_window(sent(query.start), sent(query.end), call.at_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
-    await touch_caller(services, call)
     from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
+    if to_ms > LAST_HOUR_MS:
+        return Outcome(Refusal("invalid_window", (Detail("to", "out_of_range", "query"),)))
+    await touch_caller(services, call)
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = caller_of(call).organization.number
     totals = NOTHING

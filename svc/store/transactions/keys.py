@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import ApiKey, KeyKind
+from svc.domain.credentials import ApiKey, KeyKind, is_key_id
 from svc.domain.key_quota import ActiveKeys, may_issue
 from svc.domain.model import PLATFORMS
 from svc.domain.quotas import Holding, Quotas, seconds_to_midnight
@@ -57,8 +57,10 @@ def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
 
 
 def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | Literal["unknown", "revoked_before"]:
-    """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys."""
-    digest = transaction.get(KEY_IDS, key_id)
+    """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys.
+    Any text may be passed.
+    """
+    digest = transaction.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else transaction.get(KEYS, digest)
     if digest is None or key is None:
         return "unknown"

@@ -90,10 +90,14 @@ async function walk() {
   await stranger.close();
 
   const tag = `account-7 ${ATTACK}`;
+  await reach("input.tag");
+  await page.keyboard.type("half a ta");
   const made = await identify(tag);
   found.origin = await identify(tag, ATTACK, "one", `https://shop.example/${ATTACK}`).catch((error) => error.message);
   await says(tag);
   found.arrived = await page.$eval("tbody tr", (row) => row.textContent);
+  found.typed = await page.$eval("input.tag", (field) => field.value);
+  for (let letter = 0; letter < found.typed.length; letter += 1) await page.keyboard.press("Backspace");
 
   await press(`a[href*="${made.request_id}"]`);
   await screen("Event");
@@ -142,6 +146,9 @@ async function walk() {
   await press("Rotate");
   await says("svc_whsec_");
   found.secret = await page.$eval("dialog .secret code", (element) => element.textContent);
+  await press("Copy the secret", { back: true });
+  await page.waitForFunction(() => document.querySelector("dialog .secret [role=status]").textContent !== "");
+  found.copied = await page.$eval("dialog .secret [role=status]", (element) => element.textContent);
   await press("I have stored it");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   found.focusAfterDialog = await page.evaluate(() => document.activeElement.ariaLabel);
@@ -174,6 +181,15 @@ async function walk() {
   await screen("Visitors");
   found.erased = (await api(`visitors/${made.visitor_id}?${ENVIRONMENT}`)).status;
   found.attacked = await page.evaluate(() => window.attacked ?? null);
+
+  await reach("[name=wanted]", { back: true });
+  await page.keyboard.type("account0of20letters0");
+  await page.keyboard.press("Enter");
+  await screen("Visitor");
+  await press("Look for it as a tag");
+  await screen("Visitors");
+  found.asTag = page.url();
+  found.direction = await page.$eval("strong.tag", (element) => getComputedStyle(element).unicodeBidi);
 
   const { key } = (await api("session")).body;
   execFileSync(revoke[0], [...revoke.slice(1), key.id]);
@@ -216,8 +232,15 @@ async function links(press) {
   await page.goto(other);
   await screen("You are signed in already");
   found.askedOnArrival = await asked();
+  const tab = await browser.newPage();
+  await tab.goto(`${service}/console#/billing`);
+  await tab.waitForSelector(".big");
+  await page.bringToFront();
   await press("Use the link");
   await screen("Live");
+  await tab.waitForFunction(() => document.querySelector(".notice.shown") !== null);
+  found.otherTab = await tab.$eval("body", (body) => body.innerText);
+  await tab.close();
   found.moved = (await api("session")).body.organization.name;
 }
 

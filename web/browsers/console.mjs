@@ -120,7 +120,8 @@ async function walk() {
   await press("Save", { back: true });
   await says("The weights are saved");
   await reach('input[aria-label="Weight of headless"]');
-  await page.keyboard.type("78");
+  await page.keyboard.type("-5");
+  found.negative = await page.$eval('input[aria-label="Weight of headless"]', (field) => [field.value, field.validity.valid]);
   await press("Discard", { back: true });
   await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
@@ -200,6 +201,15 @@ async function walk() {
   await page.keyboard.press("Enter");
   await screen("Events");
   found.afterwards = page.url();
+  await page.setRequestInterception(true);
+  const refuse = (request) => (request.url().endsWith("/console/session") ? request.respond({ status: 404 }) : request.continue());
+  page.on("request", refuse);
+  await page.reload();
+  await screen("Sign in to the console");
+  page.off("request", refuse);
+  await page.setRequestInterception(false);
+  await press("Try again");
+  await screen("Events");
   await links(press);
   await press("Sign out", { back: true });
   await screen("Sign in to the console");

@@ -58,7 +58,8 @@ interface Signed {
 
 type State =
   | { is: "starting" }
-  | { is: "out"; reason?: string }
+  /** `again` where nothing says that there is no session. */
+  | { is: "out"; reason?: string; again?: boolean }
   /** A link was opened in a browser that has a session. */
   | { is: "asking"; session: Session; token: string }
   | ({ is: "in" } & Signed);
@@ -108,7 +109,8 @@ function Root() {
       if (token === undefined) return setState({ is: "out" });
       await exchange({ token });
     } catch (error) {
-      setState({ is: "out", reason: error instanceof Error ? error.message : String(error) });
+      const again = token === undefined && !(error instanceof ApiError && error.status === 401);
+      setState({ is: "out", reason: error instanceof Error ? error.message : String(error), again });
     }
   };
   useEffect(() => {
@@ -132,7 +134,7 @@ function Root() {
   }, []);
 
   if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
-  if (state.is === "out") return <SignIn reason={state.reason} onKey={(key) => exchange({ key })} />;
+  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onKey={(key) => exchange({ key })} />;
   if (state.is === "asking") {
     const { session, token } = state;
     return <Link key={token} session={session} onStay={() => start()} onUse={() => exchange({ token })} />;

@@ -1,8 +1,9 @@
 // @vitest-environment happy-dom
 import { h, render } from "preact";
 import { act } from "preact/test-utils";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { usePages } from "../console/lists.js";
+import { More } from "../console/ui.js";
 
 type Answer = { rows: string[]; next_cursor?: string };
 
@@ -34,4 +35,18 @@ it("adds no page of another list to the one that is shown", async () => {
   await act(() => void pages.more());
   await answer("high older", { rows: ["high 1"] });
   expect(pages.loaded.value).toEqual({ rows: ["high 2", "high 1"], cursor: undefined });
+});
+
+it("keeps the focus on the button for more, which does nothing while a page is on its way", async () => {
+  const place = document.body.appendChild(document.createElement("div"));
+  const onMore = vi.fn();
+  const show = (busy: boolean) => act(() => render(h(More, { show: true, busy, onMore }), place));
+  await show(false);
+  const button = place.querySelector("button")!;
+  button.focus();
+  button.click();
+  await show(true);
+  button.click();
+  expect(onMore).toHaveBeenCalledTimes(1);
+  expect([button.disabled, button.getAttribute("aria-disabled"), document.activeElement]).toEqual([false, "true", button]);
 });

@@ -28,7 +28,7 @@ const MEANINGS: Record<string, string> = {
   free: "Traffic is paid from credit.",
   active: "A payment method is on file.",
   past_due: "A payment failed. Traffic is still accepted.",
-  blocked: "Identifications are refused. Contact the operator of this service.",
+  blocked: "Identifications in production are refused. Contact the operator of this service.",
 };
 
 /** Price of an identification in production. */

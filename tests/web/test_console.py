@@ -128,13 +128,26 @@ def test_an_identification_arrives_and_the_event_is_explained(tour: dict[str, An
     assert "account-7" in tour["visitor"]
 
 
+def test_a_filter_that_is_being_typed_outlasts_what_arrives(tour: dict[str, Any]):
+    assert tour["typed"] == "half a ta"
+
+
 def test_an_event_is_found_by_its_id_from_any_screen(tour: dict[str, Any]):
     assert re.search(r"#/events/[0-9a-f-]{36}\?environment=development$", tour["sought"])
+
+
+def test_what_looks_like_an_id_and_is_none_is_looked_for_as_a_tag(tour: dict[str, Any]):
+    assert tour["asTag"].endswith("#/visitors?environment=development&tag=account0of20letters0")
+
+
+def test_a_tag_turns_the_direction_of_writing_within_itself_only(tour: dict[str, Any]):
+    assert tour["direction"] == "isolate"
 
 
 def test_weights_are_previewed_before_they_are_saved(tour: dict[str, Any]):
     assert "in development would have another level" in tour["preview"]
     assert tour["saved"]["weights"]["headless"] == 77
+    assert tour["negative"] == ["-5", False], "what was typed stays, and is not saved as another number"
     assert tour["saved"]["revision"] == 1
 
 
@@ -149,6 +162,7 @@ def test_filters_of_changes_and_attempts_are_chosen_by_keyboard_and_kept_in_the_
 
 def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(tour: dict[str, Any]):
     assert re.fullmatch(r"svc_whsec_[0-9A-Za-z]{43}", tour["secret"])
+    assert tour["copied"] in {"Copied.", "The browser allows no copying here: select the text and copy it."}
     assert tour["focusAfterDialog"].startswith("Rotate secret of")
 
 
@@ -169,6 +183,12 @@ def test_a_link_replaces_a_session_only_after_confirmation(tour: dict[str, Any])
         assert asked["focus"] == "Stay signed in"
         assert "svc_cl_" not in asked["address"]
     assert tour["moved"] == "Elsewhere", "the link was not used up before"
+
+
+def test_other_tabs_follow_to_the_organization_of_the_new_session(tour: dict[str, Any]):
+    assert "svc Elsewhere" in tour["otherTab"]
+    assert "Another tab has signed in to Elsewhere as console link." in tour["otherTab"]
+    assert "No credit is left" in tour["otherTab"], "of its billing"
 
 
 def test_an_invalid_link_keeps_the_session(tour: dict[str, Any]):

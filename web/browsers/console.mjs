@@ -90,10 +90,14 @@ async function walk() {
   await stranger.close();
 
   const tag = `account-7 ${ATTACK}`;
+  await reach("input.tag");
+  await page.keyboard.type("half a ta");
   const made = await identify(tag);
   found.origin = await identify(tag, ATTACK, "one", `https://shop.example/${ATTACK}`).catch((error) => error.message);
   await says(tag);
   found.arrived = await page.$eval("tbody tr", (row) => row.textContent);
+  found.typed = await page.$eval("input.tag", (field) => field.value);
+  for (let letter = 0; letter < found.typed.length; letter += 1) await page.keyboard.press("Backspace");
 
   await press(`a[href*="${made.request_id}"]`);
   await screen("Event");
@@ -116,7 +120,8 @@ async function walk() {
   await press("Save", { back: true });
   await says("The weights are saved");
   await reach('input[aria-label="Weight of headless"]');
-  await page.keyboard.type("78");
+  await page.keyboard.type("-5");
+  found.negative = await page.$eval('input[aria-label="Weight of headless"]', (field) => [field.value, field.validity.valid]);
   await press("Discard", { back: true });
   await says("No change yet.");
   found.saved = (await api(`management/organizations/${(await api("session")).body.organization.id}/risk-weights`)).body.platforms[0];
@@ -142,6 +147,9 @@ async function walk() {
   await press("Rotate");
   await says("svc_whsec_");
   found.secret = await page.$eval("dialog .secret code", (element) => element.textContent);
+  await press("Copy the secret", { back: true });
+  await page.waitForFunction(() => document.querySelector("dialog .secret [role=status]").textContent !== "");
+  found.copied = await page.$eval("dialog .secret [role=status]", (element) => element.textContent);
   await press("I have stored it");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   found.focusAfterDialog = await page.evaluate(() => document.activeElement.ariaLabel);
@@ -175,6 +183,15 @@ async function walk() {
   found.erased = (await api(`visitors/${made.visitor_id}?${ENVIRONMENT}`)).status;
   found.attacked = await page.evaluate(() => window.attacked ?? null);
 
+  await reach("[name=wanted]", { back: true });
+  await page.keyboard.type("account0of20letters0");
+  await page.keyboard.press("Enter");
+  await screen("Visitor");
+  await press("Look for it as a tag");
+  await screen("Visitors");
+  found.asTag = page.url();
+  found.direction = await page.$eval("strong.tag", (element) => getComputedStyle(element).unicodeBidi);
+
   const { key } = (await api("session")).body;
   execFileSync(revoke[0], [...revoke.slice(1), key.id]);
   await press("Events");
@@ -184,6 +201,15 @@ async function walk() {
   await page.keyboard.press("Enter");
   await screen("Events");
   found.afterwards = page.url();
+  await page.setRequestInterception(true);
+  const refuse = (request) => (request.url().endsWith("/console/session") ? request.respond({ status: 404 }) : request.continue());
+  page.on("request", refuse);
+  await page.reload();
+  await screen("Sign in to the console");
+  page.off("request", refuse);
+  await page.setRequestInterception(false);
+  await press("Try again");
+  await screen("Events");
   await links(press);
   await press("Sign out", { back: true });
   await screen("Sign in to the console");
@@ -216,8 +242,15 @@ async function links(press) {
   await page.goto(other);
   await screen("You are signed in already");
   found.askedOnArrival = await asked();
+  const tab = await browser.newPage();
+  await tab.goto(`${service}/console#/billing`);
+  await tab.waitForSelector(".big");
+  await page.bringToFront();
   await press("Use the link");
   await screen("Live");
+  await tab.waitForFunction(() => document.querySelector(".notice.shown") !== null);
+  found.otherTab = await tab.$eval("body", (body) => body.innerText);
+  await tab.close();
   found.moved = (await api("session")).body.organization.name;
 }
 

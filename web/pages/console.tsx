@@ -43,10 +43,14 @@ const SCREENS: Record<string, Screen> = {
 };
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
+/** All tabs of a browser have one session: whoever begins one tells the others. */
+const CHANNEL = "svc console session";
 const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
 
 interface Signed {
   session: Session;
+  /** To be said on arrival. */
+  said?: string;
   texts: Texts;
   /** Where no address names one. */
   environment: string;
@@ -54,7 +58,8 @@ interface Signed {
 
 type State =
   | { is: "starting" }
-  | { is: "out"; reason?: string }
+  /** `again` where nothing says that there is no session. */
+  | { is: "out"; reason?: string; again?: boolean }
   /** A link was opened in a browser that has a session. */
   | { is: "asking"; session: Session; token: string }
   | ({ is: "in" } & Signed);
@@ -71,10 +76,14 @@ function Root() {
   const [place, setPlace] = useState<Place>(read(location.hash));
   const api = useMemo(() => new Api((reason) => setState({ is: "out", reason })), []);
 
-  const enter = async (session: Session) => {
+  const others = useMemo(() => new BroadcastChannel(CHANNEL), []);
+  const now = useRef(state);
+  now.current = state;
+
+  const enter = async (session: Session, said?: string) => {
     api.organization = session.organization.id;
     const [texts, environment] = await Promise.all([readTexts().catch(() => NO_TEXTS), environmentOf(api)]);
-    setState({ is: "in", session, texts, environment });
+    setState({ is: "in", session, texts, environment, ...(said && { said }) });
   };
   /** The session that this browser has, if any. */
   const current = () =>
@@ -82,21 +91,26 @@ function Root() {
       if (error instanceof ApiError && error.status === 401) return undefined;
       throw error;
     });
-  const exchange = async (body: { token: string } | { key: string }) => enter(await api.call<Session>("POST", "session", { body }));
+  const exchange = async (body: { token: string } | { key: string }) => {
+    const session = await api.call<Session>("POST", "session", { body });
+    others.postMessage(session);
+    await enter(session);
+  };
   /** Any site can lead here with a token of its own, so a token never replaces a session by itself. */
-  const start = async () => {
+  const start = async (said?: string) => {
     const token = tokenIn(location.hash);
     if (token !== undefined) history.replaceState(null, "", location.pathname + location.search);
     setPlace(read(location.hash));
     try {
       const session = await current();
       if (session !== undefined && token !== undefined) return setState({ is: "asking", session, token });
-      if (session !== undefined) return await enter(session);
+      if (session !== undefined) return await enter(session, said);
       // Without a session there is nothing to explain: that is how everyone arrives.
       if (token === undefined) return setState({ is: "out" });
       await exchange({ token });
     } catch (error) {
-      setState({ is: "out", reason: error instanceof Error ? error.message : String(error) });
+      const again = token === undefined && !(error instanceof ApiError && error.status === 401);
+      setState({ is: "out", reason: error instanceof Error ? error.message : String(error), again });
     }
   };
   useEffect(() => {
@@ -105,15 +119,25 @@ function Root() {
       if (tokenIn(location.hash) !== undefined) void start();
       else setPlace(read(location.hash));
     };
+    // Else this one would show what belongs to the other session under the name of its own organization.
+    others.onmessage = ({ data: { organization, key } }: MessageEvent<Session>) => {
+      const before = now.current;
+      if (before.is === "asking" || (before.is === "in" && before.session.organization.id === organization.id && before.session.key.id === key.id)) return;
+      setState({ is: "starting" });
+      void start(`Another tab has signed in to ${organization.name} as ${key.name}.`);
+    };
     addEventListener("hashchange", moved);
-    return () => removeEventListener("hashchange", moved);
+    return () => {
+      removeEventListener("hashchange", moved);
+      others.close();
+    };
   }, []);
 
   if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
-  if (state.is === "out") return <SignIn reason={state.reason} onKey={(key) => exchange({ key })} />;
+  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onKey={(key) => exchange({ key })} />;
   if (state.is === "asking") {
     const { session, token } = state;
-    return <Link key={token} session={session} onStay={start} onUse={() => exchange({ token })} />;
+    return <Link key={token} session={session} onStay={() => start()} onUse={() => exchange({ token })} />;
   }
   const leave = async () => {
     await api.call("DELETE", "session");
@@ -128,7 +152,7 @@ function intoView(link: HTMLElement | null): void {
 }
 
 function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; place: Place; onLeave: () => Promise<void> }) {
-  const [notice, setNotice] = useState("");
+  const [notice, setNotice] = useState(signed.said ?? "");
   const heading = useRef<HTMLHeadingElement>(null);
   const arrived = useRef(false);
   const { session, texts } = signed;

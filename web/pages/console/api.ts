@@ -27,6 +27,7 @@ interface Options {
   headers?: Record<string, string>;
 }
 
+const CUT = "The response was cut off on its way. Try again.";
 const UNREACHABLE = "The service cannot be reached. Check the connection and that it is running, then try again.";
 
 async function failure(response: Response): Promise<ApiError> {
@@ -36,7 +37,9 @@ async function failure(response: Response): Promise<ApiError> {
   } | null;
   const { code = "", message = `The service responded with status ${response.status}. Try again.`, details = [] } = body?.error ?? {};
   const wait = Number(response.headers.get("retry-after") ?? 0);
-  return new ApiError(message, response.status, code, details, wait, body?.request_id);
+  // Nobody sees the headers here.
+  const told = message.replace("for the seconds in Retry-After", `${wait} s`);
+  return new ApiError(told, response.status, code, details, wait, body?.request_id);
 }
 
 export class Api {
@@ -67,7 +70,10 @@ export class Api {
 
   async call<T>(method: string, path: string, options?: Options): Promise<T> {
     const response = await this.request(method, path, options);
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    if (response.status === 204) return undefined as T;
+    return response.json().catch((error: unknown) => {
+      throw options?.signal?.aborted ? error : new ApiError(CUT);
+    });
   }
 
   get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {

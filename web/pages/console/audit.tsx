@@ -1,7 +1,7 @@
 /** Audit: who changed what. */
 /** @jsxImportSource preact */
 import { useRef } from "preact/hooks";
-import { Filters, WindowFilter } from "./filterbar.js";
+import { Entry, Filters, WindowFilter } from "./filterbar.js";
 import { ALL_WINDOWS, openPeriod } from "./filters.js";
 import { words } from "./format.js";
 import { usePages } from "./lists.js";
@@ -39,8 +39,8 @@ export function Audit() {
     <>
       <Filters clear={isFiltered}>
         <WindowFilter names={ALL_WINDOWS} preset="all" />
-        <Field label="Action"><input value={action ?? ""} placeholder="issueSdkKey" maxLength={200} onChange={(event) => change({ action: event.currentTarget.value.trim() })} /></Field>
-        <Field label="By"><input value={actor ?? ""} placeholder="id or name of a key" maxLength={200} onChange={(event) => change({ actor: event.currentTarget.value.trim() })} /></Field>
+        <Field label="Action"><Entry value={action ?? ""} placeholder="issueSdkKey" maxLength={200} onEnter={(text) => change({ action: text.trim() })} /></Field>
+        <Field label="By"><Entry value={actor ?? ""} placeholder="id or name of a key" maxLength={200} onEnter={(text) => change({ actor: text.trim() })} /></Field>
       </Filters>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>

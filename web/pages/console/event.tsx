@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { Certainty } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
+import { ApiError } from "./api.js";
 import { Attempts } from "./attempts.js";
 import { client } from "./eventlist.js";
 import { capital, country, words } from "./format.js";
@@ -12,7 +13,14 @@ import type { EventDetail } from "./wire.js";
 export function Event() {
   const { api, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<EventDetail>(`events/${encodeURIComponent(id)}`, {}, signal), [id]);
-  return <Show of={loaded}>{(found) => <Shown found={found} />}</Show>;
+  return <><Show of={loaded}>{(found) => <Shown found={found} />}</Show><NoSuch error={loaded.error} /></>;
+}
+
+/** What was looked for as an id may be a tag of this form. */
+export function NoSuch({ error }: { error: unknown }) {
+  const { place: { id } } = useConsole();
+  const link = useLink();
+  return error instanceof ApiError && error.status === 404 ? <p><a href={link("visitors", "", { tag: id })}>Look for it as a tag</a></p> : null;
 }
 
 function Shown({ found }: { found: EventDetail }) {

@@ -1,5 +1,6 @@
 /** Filters of a list, kept in the address so that a view can be shared. */
 /** @jsxImportSource preact */
+import { useLayoutEffect, useState } from "preact/hooks";
 import { FILTERS, instantOf, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
 import { useConsole, useLink, useQuery } from "./state.js";
@@ -20,6 +21,23 @@ export function Filters({ children, clear }: { children: Content; clear: boolean
   );
 }
 
+/**
+ * A field of a filter: its value stands in the address once it was entered. Until then it is kept here, whatever the screen draws
+ * meanwhile.
+ */
+export function Entry({ value, onEnter, ...rest }: {
+  value: string;
+  onEnter: (text: string) => void;
+  type?: "datetime-local";
+  placeholder?: string | undefined;
+  maxLength?: number;
+  class?: string;
+}) {
+  const [text, setText] = useState(value);
+  useLayoutEffect(() => setText(value), [value]);
+  return <input {...rest} value={text} autocomplete="off" spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} onChange={(event) => onEnter(event.currentTarget.value)} />;
+}
+
 /** The window: one of these lengths, or between two times. `preset` is what an address without one means. */
 export function WindowFilter({ names, preset }: { names: Record<string, string>; preset: string }) {
   const { place: { query } } = useConsole();
@@ -32,7 +50,7 @@ export function WindowFilter({ names, preset }: { names: Record<string, string>;
       </Field>
       {shown === "between" && ["from", "to"].map((name) => (
         <Field key={name} label={name === "from" ? "From" : "Until"}>
-          <input type="datetime-local" value={local(query[name])} onChange={(event) => change({ [name]: instant(event.currentTarget.value) })} />
+          <Entry type="datetime-local" value={local(query[name])} onEnter={(text) => isEntered(text) && change({ [name]: instant(text) })} />
         </Field>
       ))}
     </>
@@ -53,7 +71,7 @@ export function FilterBar({ names, windowed, single }: { names: readonly string[
         <Field key={name} label={LABELS[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
           {options[name]
             ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((one): [string, string] => [one, name === "signal" ? one : words(one)])]} onPick={(value) => change({ [name]: value })} />
-            : <input value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} autocomplete="off" spellcheck={false} class={name} onChange={(event) => change({ [name]: tidy(name, event.currentTarget.value) })} />}
+            : <Entry value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} class={name} onEnter={(text) => change({ [name]: tidy(name, text) })} />}
         </Field>
       ))}
     </Filters>
@@ -66,5 +84,8 @@ function local(at: string | undefined): string {
   if (time === undefined) return "";
   return new Date(time.getTime() - 60_000 * time.getTimezoneOffset()).toISOString().slice(0, 16);
 }
+
+/** Browsers tell of every digit: the year 2026 is 2, 20 and 202 on its way. */
+const isEntered = (text: string): boolean => text === "" || text >= "1970";
 
 const instant = (text: string): string => (text === "" ? "" : new Date(text).toISOString());

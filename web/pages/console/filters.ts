@@ -5,6 +5,8 @@ export const FILTERS = ["level", "signal", "kind", "country", "tag", "ip_address
 export type Filter = (typeof FILTERS)[number];
 
 const HOUR = 3_600_000;
+/** The service keeps 30 days, and a request takes a moment to arrive. */
+const MOST = 720 * HOUR - 60_000;
 /** Length of a window by its name in the address, in ms. */
 export const WINDOWS: Record<string, number> = { "1h": HOUR, "24h": 24 * HOUR, "7d": 168 * HOUR, "30d": 720 * HOUR };
 export const WINDOW_NAMES: Record<string, string> = {
@@ -22,7 +24,8 @@ export function tidy(name: string, value: string): string {
   return name === "country" ? trimmed.toUpperCase() : trimmed;
 }
 
-const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Of version 7, as the service gives them: other UUIDs are ids of accounts. */
+const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const VISITOR_ID = /^[0-9A-Za-z]{20}$/;
 const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|[\da-f.]*(:[\da-f.]*){2,})$/i;
 
@@ -61,10 +64,9 @@ export function openPeriod(query: Query, now: number): { from?: string; to?: str
   return length === undefined ? {} : { from: new Date(now - length).toISOString() };
 }
 
-/** The window of an address as `from` and `to`; no name, or an unknown one, is the last 24 hours. */
+/** The window of an address as `from` and `to`; no name, or an unknown one, is the last 24 hours. What only ends begins with the oldest. */
 export function period(query: Query, now: number): { from: string; to?: string } {
-  if (query.window === "between" && instantOf(query.from)) return between(query) as { from: string; to?: string };
-  // The service keeps 30 days, and a request takes a moment to arrive.
-  const length = Math.min(WINDOWS[query.window ?? "24h"] ?? 24 * HOUR, 720 * HOUR - 60_000);
-  return { from: new Date(now - length).toISOString() };
+  const { from, to } = query.window === "between" ? between(query) : {};
+  const length = to ? MOST : Math.min(WINDOWS[query.window ?? "24h"] ?? 24 * HOUR, MOST);
+  return { from: from ?? new Date(now - length).toISOString(), ...(to && { to }) };
 }

@@ -12,7 +12,8 @@ export const share = (part: number, all: number): string =>
 /** Millionths of a dollar: cents where they say it all. */
 export function money(micros: number): string {
   const digits = micros % 10_000 === 0 ? 2 : 4;
-  return `${micros < 0 ? "−" : ""}$${(Math.abs(micros) / 1e6).toFixed(digits)}`;
+  const amount = (Math.abs(micros) / 1e6).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return `${micros < 0 ? "−" : ""}$${amount}`;
 }
 
 const sameDay = (one: Date, other: Date): boolean => one.toDateString() === other.toDateString();

@@ -1,5 +1,5 @@
 /** Lists that are read page by page. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Loaded, useLoad } from "./state.js";
 import type { Page } from "./wire.js";
 
@@ -17,18 +17,28 @@ export function usePages<A extends Page, T>(
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const page = (answer: A): Pages<T> => ({ rows: rowsOf(answer), cursor: answer.next_cursor });
-  const loaded = useLoad(async (signal) => page(await read(undefined, signal)), deps);
+  // Aborts when another list is asked for, which no further page of this one may join.
+  const asked = useRef<AbortSignal>();
+  const loaded = useLoad(async (signal) => {
+    asked.current = signal;
+    setBusy(false);
+    setError(undefined);
+    return page(await read(undefined, signal));
+  }, deps);
   const more = async () => {
-    if (loaded.value?.cursor === undefined) return;
+    const { value } = loaded, signal = asked.current;
+    if (value?.cursor === undefined) return;
     setBusy(true);
     setError(undefined);
     try {
-      const next = page(await read(loaded.value.cursor));
-      loaded.set({ rows: [...loaded.value.rows, ...next.rows], cursor: next.cursor });
+      const next = page(await read(value.cursor, signal));
+      if (signal?.aborted) return;
+      loaded.set({ rows: [...value.rows, ...next.rows], cursor: next.cursor });
     } catch (caught) {
+      if (signal?.aborted) return;
       setError(caught);
     }
     setBusy(false);
   };
-  return { loaded, more, busy, error };
+  return { loaded, more, busy: busy || loaded.busy, error };
 }

@@ -104,8 +104,9 @@ function Spoken({ arrived }: { arrived: number }) {
 export function Live() {
   const [isPaused, setPaused] = useState(false);
   const { rows, state, error, isHidden, arrived, waits } = useStream(isPaused);
-  const { environment } = useConsole();
+  const { environment, place: { query } } = useConsole();
   const link = useLink();
+  const isFiltered = Object.keys(filters(query)).length > 0;
   const shared = useEventColumns();
   const columns = shared.map((column, at): Column<Row> => ({
     ...column,
@@ -128,8 +129,8 @@ export function Live() {
         rows={rows}
         keyOf={(row) => row.request_id}
         rowClass={(row) => (isMissed(row) ? "missed" : "")}
-        empty={<>
-          <p>No identification in {environment} yet. This list fills itself as they arrive.</p>
+        empty={state.is !== "open" ? <p>{state.is === "connecting" && error === undefined ? "Loading …" : "Nothing is loaded."}</p> : <>
+          <p>No identification in {environment}{isFiltered ? " matches" : ""} yet. This list fills itself as they arrive.</p>
           <p>Nothing arrives? Choose another environment above, clear the filters, or <a href={link("keys")}>put the snippet of a key on a page</a>.</p>
         </>}
       />

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Problem } from "./ui.js";
 import { useAction } from "./state.js";
 
-export function SignIn({ reason, onKey }: { reason: string | undefined; onKey: (key: string) => Promise<void> }) {
+export function SignIn({ reason, onRetry, onKey }: { reason: string | undefined; onRetry: (() => void) | undefined; onKey: (key: string) => Promise<void> }) {
   const { busy, error, run } = useAction(onKey);
   const heading = useRef<HTMLHeadingElement>(null);
   // Before the next key is pressed: the focus is never taken from a field.
@@ -16,7 +16,7 @@ export function SignIn({ reason, onKey }: { reason: string | undefined; onKey: (
   return (
     <main class="signin" id="main">
       <h1 tabIndex={-1} ref={heading}>Sign in to the console</h1>
-      {reason && <p class="problem" role="alert">{reason}</p>}
+      {reason && <div class="problem" role="alert"><p>{reason}</p>{onRetry && <button type="button" onClick={onRetry}>Try again</button>}</div>}
       <section class="card">
         <h2>With a link</h2>
         <p>Run this where the service runs, and open the link that it prints. It works once.</p>

@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, utc, words } from "./format.js";
-import { type Loaded, useAdmin, useConsole, useLink } from "./state.js";
+import { type Loaded, useAdmin, useLink } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -24,13 +24,14 @@ export const Time = ({ at }: { at: string | null | undefined }) =>
   at ? <time dateTime={at} title={utc(at)}>{moment(at)}</time> : <span class="quiet">never</span>;
 
 export function Copy({ text, label = "Copy", what }: { text: string; label?: string; what?: string }) {
-  const { notify } = useConsole();
+  // Said here, since a dialog hides what is outside of it, also from screen readers.
+  const [said, say] = useState("");
   const copy = () =>
     (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(
-      () => notify("Copied."),
-      () => notify("The browser allows no copying here: select the text and copy it."),
+      () => say("Copied."),
+      () => say("The browser allows no copying here: select the text and copy it."),
     );
-  return <button type="button" class="small" onClick={copy} aria-label={what && `Copy ${what}`}>{label}</button>;
+  return <><button type="button" class="small" onClick={copy} aria-label={what && `Copy ${what}`}>{label}</button> <span class="quiet" role="status">{said}</span></>;
 }
 
 /** A long id: monospace, with a button that copies it. */
@@ -284,6 +285,6 @@ export function Secret({ title, secret, children, onClose }: { title: string; se
   );
 }
 
-/** More rows of a list, below those that are shown. */
+/** More rows of a list, below those that are shown. A button that is disabled would lose the focus, and the place in the list. */
 export const More = ({ show, busy, onMore, children = "Show older" }: { show: boolean; busy: boolean; onMore: () => void; children?: Content }) =>
-  show ? <p class="buttons"><button type="button" disabled={busy} onClick={onMore}>{children}</button></p> : null;
+  show ? <p class="buttons"><button type="button" aria-disabled={busy} onClick={() => busy || onMore()}>{children}</button></p> : null;

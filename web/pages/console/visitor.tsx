@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { client, place } from "./eventlist.js";
-import { AddressLink, TagLink } from "./event.js";
+import { AddressLink, NoSuch, TagLink } from "./event.js";
 import { country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { AdminNote, Button, Card, type Column, Confirm, Id, Known, Show, Signals, Table, Time, Verdict } from "./ui.js";
@@ -19,14 +19,14 @@ const SEEN: Column<Tag | Address>[] = [
 const TAGS: Column<Tag>[] = [{ head: "Tag", cell: (row) => <TagLink tag={row.tag} /> }, ...SEEN];
 const ADDRESSES: Column<Address>[] = [
   { head: "Address", cell: (row) => <AddressLink address={row.ip_address} /> },
-  { head: "Network", cell: (row) => [row.country_code && country(row.country_code), row.asn_name ?? row.asn, row.anonymity_network].filter(Boolean).join(" · ") },
+  { head: "Network", cell: (row) => [row.country_code && country(row.country_code), row.asn_name ?? row.asn, row.anonymity_network].filter(Boolean).map((part, at) => <>{at > 0 && " · "}<bdi>{part}</bdi></>) },
   ...SEEN,
 ];
 
 export function Visitor() {
   const { api, environment, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<VisitorDetail>(`visitors/${encodeURIComponent(id)}`, { environment }, signal), [id, environment]);
-  return <Show of={loaded}>{(visitor) => <Shown visitor={visitor} />}</Show>;
+  return <><Show of={loaded}>{(visitor) => <Shown visitor={visitor} />}</Show><NoSuch error={loaded.error} /></>;
 }
 
 function Shown({ visitor }: { visitor: VisitorDetail }) {

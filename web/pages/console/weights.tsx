@@ -108,9 +108,9 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
       head: "Weight",
       number: true,
       cell: (name) => (
-        <input type="number" min={0} max={most} required aria-label={`Weight of ${name}`} class={name in changes.weights ? "changed" : ""}
+        <Amount min={0} max={most} aria-label={`Weight of ${name}`} class={name in changes.weights ? "changed" : ""}
           value={draft.weights[name] ?? saved.weights[name] ?? 0}
-          onInput={(event) => edit({ weights: { ...draft.weights, [name]: event.currentTarget.valueAsNumber } })} />
+          onEdit={(value) => edit({ weights: { ...draft.weights, [name]: value } })} />
       ),
     },
   ];
@@ -124,7 +124,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
       <Card title="Levels">
         <div class="filters">
           <Field label="Suspicious from" hint={`Very suspicious from ${2 * (draft.suspect_threshold ?? saved.suspect_threshold) || "twice that"}.`}>
-            <input type="number" min={1} max={1000} required value={draft.suspect_threshold ?? saved.suspect_threshold} onInput={(event) => edit({ suspect_threshold: event.currentTarget.valueAsNumber })} />
+            <Amount min={1} max={1000} value={draft.suspect_threshold ?? saved.suspect_threshold} onEdit={(value) => edit({ suspect_threshold: value })} />
           </Field>
           {MODES.map((mode) => (
             <Field key={mode} label={`${capital(words(mode.replace("_weights_mode", "")))} counts by`}>
@@ -156,6 +156,15 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
       {asks && <Confirm title="Restore these weights?" submit="Restore" onClose={() => setAsks(false)} onConfirm={restore}><p>What is saved here is dropped, and {parent} are in force again.</p></Confirm>}
     </form>
   );
+}
+
+/** A field for a number: NaN while what is typed is none, as "-" and "1." are, which stay for what follows. */
+function Amount({ value, onEdit, ...rest }: { value: number; onEdit: (value: number) => void; min: number; max: number; class?: string; "aria-label"?: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    if (field.current && !Object.is(field.current.valueAsNumber, value)) field.current.value = String(value);
+  }, [value]);
+  return <input {...rest} type="number" required ref={field} onInput={(event) => onEdit(event.currentTarget.valueAsNumber)} />;
 }
 
 const LEVELS = ["low", "medium", "high", "not_scored"] as const;

@@ -63,6 +63,7 @@ describe("filters in the address", () => {
     const from = "2026-01-02T00:00:00.000Z";
     expect(period({ window: "between", from }, now)).toEqual({ from });
     expect(period({ window: "between", from, to: "2026-01-03T00:00Z" }, now)).toEqual({ from, to: "2026-01-03T00:00:00.000Z" });
+    expect(period({ window: "between", to: "2026-01-03T00:00Z" }, now)).toEqual({ from: "2026-01-01T12:01:00.000Z", to: "2026-01-03T00:00:00.000Z" });
     expect(period({ window: "between" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
   });
 
@@ -78,6 +79,6 @@ describe("what somebody looks for", () => {
     expect(wanted(" 019B76DA-a800-7000-8000-000000000000 ")).toEqual(["events", "019b76da-a800-7000-8000-000000000000"]);
     expect(wanted("0qppzPLvL54VURDkQrfS")).toEqual(["visitors", "0qppzPLvL54VURDkQrfS"]);
     for (const address of ["203.0.113.7", "2001:db8::1", "::ffff:1.2.3.4"]) expect(wanted(address)).toEqual(["visitors", "", { ip_address: address }]);
-    for (const tag of ["anna@example.com", "order-1042", "1.2.3", "10:30", "added"]) expect(wanted(tag)).toEqual(["visitors", "", { tag }]);
+    for (const tag of ["anna@example.com", "order-1042", "1.2.3", "10:30", "added", "550e8400-e29b-41d4-a716-446655440000"]) expect(wanted(tag)).toEqual(["visitors", "", { tag }]);
   });
 });

@@ -13,7 +13,7 @@ describe("values for people", () => {
   });
 
   it("shows money to the cent, and finer where it must", () => {
-    expect([money(10_000_000), money(3_000), money(-2_500_000), money(0)]).toEqual(["$10.00", "$0.0030", "−$2.50", "$0.00"]);
+    expect([money(10_000_000), money(3_000), money(-1_234_500_000), money(0)]).toEqual(["$10.00", "$0.0030", "−$1,234.50", "$0.00"]);
   });
 
   it("shows the date of what is not of today", () => {

@@ -128,7 +128,8 @@ wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
-# The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is.
+# The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
+# and there the packages of the web SDK, dist/svc-visitor-id-VERSION.tgz and dist/svc-visitor-id-react-VERSION.tgz.
 clients: venv
 	rm -rf clients/python/build clients/node/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python

@@ -2,7 +2,7 @@
 import { type Identification, type IdentifyOptions, type SvcClient, SvcError, type Timing } from "./api.js";
 import { type Cache, responseCache } from "./cache.js";
 import { Deadline } from "./deadline.js";
-import { listenToPolicy, timedOut } from "./explain.js";
+import { collectedTooLate, listenToPolicy } from "./explain.js";
 import { checkMs, checkTag, type Settings } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
@@ -98,7 +98,7 @@ export class Client implements SvcClient {
       const { report: pending, token } = this.prepared ?? this.prepare();
       this.prepared = null; // a report is sent once
       const report = await Promise.race([pending, deadline.over]);
-      if (!report || deadline.remainingMs() === 0) throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
+      if (!report || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
       const waitedMs = performance.now() - began;
       const signals = { ...report.signals, ...token, nonce: timeOrderedId(), collected_at: Date.now() };
       try {

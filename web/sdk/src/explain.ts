@@ -40,17 +40,25 @@ export function connectionFailure(endpoint: string): SvcError {
   );
 }
 
-/** The time limit of one attempt or of the whole call. */
+/** The time limit of one attempt or of the whole call, in which a request was sent. */
 export function timedOut(endpoint: string, ms: number, hiddenMs: number): SvcError {
+  return late(`No response from ${originOf(endpoint)} within ${Math.round(ms)} ms: go on without, or raise timeoutMs.`, hiddenMs);
+}
+
+/** The time limit of the whole call, before a request was sent. */
+export function collectedTooLate(ms: number, hiddenMs: number): SvcError {
+  return late(
+    `The report was not collected within ${Math.round(ms)} ms, so nothing was sent: call load() earlier, or raise timeoutMs.`,
+    hiddenMs,
+  );
+}
+
+function late(message: string, hiddenMs: number): SvcError {
   const hidden =
     hiddenMs >= 1 || document.visibilityState === "hidden"
       ? " The page was hidden meanwhile, where browsers slow everything down: call identify() when it is visible."
       : "";
-  return new SvcError(
-    "timeout",
-    `No response from ${originOf(endpoint)} within ${Math.round(ms)} ms: go on without, or raise timeoutMs.${hidden}`,
-    { retryable: true },
-  );
+  return new SvcError("timeout", message + hidden, { retryable: true });
 }
 
 /** A response that is not the service's own, such as that of a reverse proxy in front of one that is down. */

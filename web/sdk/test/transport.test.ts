@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SvcError } from "../src/api.js";
-import { Deadline } from "../src/deadline.js";
+import { Deadline, pause } from "../src/deadline.js";
 import { backoffMs, type Cost, Endpoints, type Message, retryAfterMs, send } from "../src/transport.js";
 import { openPage, type World } from "./page.js";
 import { IDENTIFIED, refusal, REQUEST_ID, Server, type Step, UNAVAILABLE } from "./server.js";
@@ -185,9 +185,16 @@ describe("the time limit", () => {
     const server = await serving(() => undefined);
     const { error, cost } = await sent(server.url, { deadline: new Deadline(150) });
     expect(error).toMatchObject({ code: "timeout", status: 0, retryable: true });
-    expect(error?.message).toMatch(/^No response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms/);
+    expect(error?.message).toMatch(/^No response from http:\/\/127\.0\.0\.1:\d+ within 150 ms/);
     expect(error?.message).not.toContain("hidden");
     expect(cost.attempts).toBe(1);
+  });
+
+  test("is said as it was given, whatever was left of it for the last attempt", async () => {
+    const server = await serving(() => undefined);
+    const deadline = new Deadline(150);
+    await pause(50);
+    expect((await sent(server.url, { deadline })).error?.message).toContain(" within 150 ms");
   });
 
   test("does not count while the page is hidden, and says so when it ends", async () => {

@@ -28,6 +28,7 @@ from svc.cli.samples import identify_sample
 from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
+from svc.domain.addresses import read_bind
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
@@ -72,6 +73,10 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
             "or serve the database with `svc serve`"
         )
     bind = bind or config.bind
+    try:
+        read_bind(bind)
+    except ValueError as error:
+        raise ConfigError(f"--bind: {error}") from error
     config = msgspec.structs.replace(config, bind=bind)
     world = World.real()
     with (

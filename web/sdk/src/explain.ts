@@ -9,8 +9,10 @@ export function listenToPolicy(): void {
   document.addEventListener("securitypolicyviolation", recordStopped);
 }
 
-function recordStopped(event: SecurityPolicyViolationEvent): void {
-  if (event.effectiveDirective === "connect-src" && !stopped.includes(event.blockedURI)) stopped.push(event.blockedURI);
+/** A policy that only reports stops nothing. */
+function recordStopped({ disposition, effectiveDirective, blockedURI }: SecurityPolicyViolationEvent): void {
+  if (disposition === "report" || effectiveDirective !== "connect-src") return;
+  if (!stopped.includes(blockedURI)) stopped.push(blockedURI);
 }
 
 /** The origin of an endpoint, for messages and policies. */
@@ -20,7 +22,7 @@ const originOf = (endpoint: string): string => new URL(endpoint, location.href).
 export function connectionFailure(endpoint: string): SvcError {
   const origin = originOf(endpoint);
   // Of another origin, browsers report the origin alone or the whole address.
-  if (stopped.some((blocked) => blocked.startsWith(origin))) {
+  if (stopped.some((blocked) => `${blocked}/`.startsWith(`${origin}/`))) {
     return new SvcError(
       "blocked_by_policy",
       `The page's content security policy doesn't allow requests to ${origin}: add it to connect-src.`,

@@ -2,7 +2,7 @@
 #   make run    set up, start the development service, show the main job on a real report
 #   make test   set up, run every test
 #   make quick  every test that takes less than a quarter of a second, on LMDB alone
-# PYTHON=python3.13 takes another Python than `python3.11`.
+# PYTHON=python3.13 takes another Python than `python3.11`; SVC_BIND=127.0.0.1:8081 runs at another port than 8080.
 
 SHELL := /bin/bash
 PYTHON ?= python3.11
@@ -128,7 +128,8 @@ wheel: venv
 	rm -rf build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
-# The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is.
+# The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
+# and there the packages of the web SDK, dist/svc-visitor-id-VERSION.tgz and dist/svc-visitor-id-react-VERSION.tgz.
 clients: venv
 	rm -rf clients/python/build clients/node/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python

@@ -62,7 +62,8 @@ def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
     except ValueError as error:
         raise ConfigError(f"{option}: {error}") from error
     except OSError as error:
-        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option}"
+        variable = "SVC_" + option.removeprefix("--").replace("-", "_").upper()
+        problem = f"cannot listen on {bind}: {error.strerror or error}; choose another with {option} or {variable}"
         raise ConfigError(problem) from error
 
 

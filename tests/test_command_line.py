@@ -52,11 +52,12 @@ print(*sorted({"psycopg"} & set(sys.modules)))
     assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n\n"
 
 
-def test_dev_starts_from_nothing_and_prints_a_working_curl_command(tmp_path: Path):
-    port = free_port()
-    arguments = ["dev", "--data", str(tmp_path / "data"), "--bind", f"127.0.0.1:{port}"]
+def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
+    """Also where it listens at the setting `bind`, and keeps its data elsewhere than by default."""
+    port, data = free_port(), tmp_path / "my data"
+    environment = {**ENVIRONMENT, "SVC_BIND": f"127.0.0.1:{port}"}
     process = subprocess.Popen(
-        [*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT
+        [*PROGRAM, "dev", "--data", data], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
     )
     try:
         shown = read_until(process, "Ctrl-C")
@@ -68,6 +69,10 @@ def test_dev_starts_from_nothing_and_prints_a_working_curl_command(tmp_path: Pat
         first, again = (json.loads(subprocess.check_output(shlex.split(curl), timeout=20)) for _ in range(2))
         assert again["visitor_id"] == first["visitor_id"]
         assert again["visitor_confidence"] == 100
+        listen = next(line for line in shown.splitlines() if line.startswith("Receive its webhooks: "))
+        words = shlex.split(listen.partition(": ")[2])
+        service = ["--service", f"http://127.0.0.1:{port}", "--data", str(data)]
+        assert words == ["svc", "webhook", "listen", "--forward-to", "http://localhost:3000/hook", *service]
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)

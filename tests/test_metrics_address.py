@@ -35,8 +35,13 @@ def test_a_port_in_use_is_reported_in_one_line_with_how_to_choose_another(tmp_pa
         assert httpx.get(f"http://{taken}/metrics").text.startswith("# HELP svc_http_requests_total ")
         other = ("serve", "--data", str(tmp_path / "b"), "--bind", "127.0.0.1:0", "--metrics-bind")
         refused = run(*other, taken, status=1).stderr
-        assert refused == f"svc: cannot listen on {taken}: Address already in use; choose another with --metrics-bind\n"
+        problem = f"svc: cannot listen on {taken}: Address already in use"
+        assert refused == f"{problem}; choose another with --metrics-bind or SVC_METRICS_BIND\n"
         assert run(*other, "nowhere", status=1).stderr.startswith("svc: --metrics-bind: 'nowhere' is not host:port.")
+        development = ("dev", "--data", str(tmp_path / "c"))
+        refused = run(*development, status=1, SVC_BIND="nowhere").stderr
+        assert refused.startswith("svc: --bind: 'nowhere' is not host:port.")
+        assert not (tmp_path / "c").exists()
     finally:
         assert served.terminate() == 0
 

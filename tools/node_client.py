@@ -1,5 +1,6 @@
 """Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`, which also
-puts the npm package into FOLDER. Says so, and does nothing, where there is no npm.
+puts the npm packages into FOLDER: that one, and those of the web SDK, which `tools.web` builds. Says so, and does
+nothing, where there is no npm.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 
 PACKAGE = ROOT / "clients" / "node"
+PACKAGES = (PACKAGE, WEB / "sdk", WEB / "react")
+"""What a developer installs."""
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 
 
@@ -27,6 +30,12 @@ def compile_to(node: Node, folder: Path) -> None:
     subprocess.run([node.node, COMPILER, "-p", PACKAGE, "--outDir", folder], env=node.environment, check=True)
 
 
+def pack(node: Node, package: Path, folder: Path) -> None:
+    """Put a built package into a folder. Raises `subprocess.CalledProcessError` where npm refuses it."""
+    command = [*node.npm, "pack", "--silent", "--pack-destination", folder.resolve()]
+    subprocess.run(command, cwd=package, env=node.environment, check=True, stdout=subprocess.DEVNULL)
+
+
 def main(folder: str | None = None) -> int:
     """Build; 0 also where that is impossible here."""
     node = compiler()
@@ -35,8 +44,8 @@ def main(folder: str | None = None) -> int:
         return 0
     compile_to(node, PACKAGE / "dist")
     if folder is not None:
-        command = [*node.npm, "pack", "--silent", "--pack-destination", Path(folder).resolve()]
-        subprocess.run(command, cwd=PACKAGE, env=node.environment, check=True, stdout=subprocess.DEVNULL)
+        for package in PACKAGES:
+            pack(node, package, Path(folder))
     return 0
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ import trio
 import svc
 from svc.cli.console import console_url, link_for
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
-from svc.cli.dev_service import NAME
+from svc.cli.dev_service import NAME, SERVICE
 from svc.cli.examples import examples
 from svc.cli.listen_address import reachable
 from svc.cli.loopback_certificate import loopback_certificate
@@ -25,6 +28,7 @@ from svc.cli.samples import identify_sample
 from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
+from svc.domain.addresses import read_bind
 from svc.domain.billing import MICROS_PER_USD
 from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
@@ -40,7 +44,7 @@ LINK_MINUTES = 12 * 60
 
 
 @click.command(epilog=examples("svc dev", "svc dev --bind 0.0.0.0:8080 --origin http://192.168.1.20:3000"))
-@click.option("--bind", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT", help="Where to listen.")
+@click.option("--bind", metavar="HOST:PORT", help="Where to listen, instead of the setting (127.0.0.1:8080).")
 @click.option(
     "--metrics-bind",
     metavar="HOST:PORT",
@@ -54,7 +58,7 @@ LINK_MINUTES = 12 * 60
     metavar="ORIGIN",
     help="Add an allowed origin to the public key, such as http://192.168.1.20:3000; repeat for more.",
 )
-def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str, ...]) -> None:
+def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tuple[str, ...]) -> None:
     """Start a development service from nothing.
 
     Makes the data directory, an organization and development keys, identifies a sample report and then the same device
@@ -62,12 +66,18 @@ def dev(bind: str, metrics_bind: str | None, directory: Path, origins: tuple[str
     kept in dev-keys.json in the data directory: they are the same at the next start. `svc webhook listen --forward-to
     URL` forwards its webhooks to an application on this machine.
     """
-    config = msgspec.structs.replace(settings(), bind=bind, log_format="console", workers=1)
+    config = msgspec.structs.replace(settings(), log_format="console", workers=1)
     if config.store is not None:
         raise ConfigError(
             "the setting `store` names a database, and `svc dev` keeps its store in a data directory: unset SVC_STORE, "
             "or serve the database with `svc serve`"
         )
+    bind = bind or config.bind
+    try:
+        read_bind(bind)
+    except ValueError as error:
+        raise ConfigError(f"--bind: {error}") from error
+    config = msgspec.structs.replace(config, bind=bind)
     world = World.real()
     with (
         locked_directory(directory, config, world, "svc dev", create=True),
@@ -126,7 +136,7 @@ async def _introduce(
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
-    click.echo("Receive its webhooks: svc webhook listen --forward-to http://localhost:3000/hook\n")
+    click.echo(f"Receive its webhooks: {_listen(url, directory)}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
     if elsewhere is not None:
         click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
@@ -153,6 +163,23 @@ def _in_words(response: dict[str, Any]) -> str:
 def _indented(response: dict[str, Any]) -> str:
     shown = {**response, "deferred_token": response["deferred_token"][:12] + "..."}
     return "\n".join("  " + line for line in json.dumps(shown, indent=2).splitlines())
+
+
+def _listen(url: str, directory: Path) -> str:
+    """The line that forwards webhooks from another terminal in this folder."""
+    words = [_program(), "webhook", "listen", "--forward-to", "http://localhost:3000/hook"]
+    if url != SERVICE:
+        words += ["--service", url]
+    if directory != Path("data"):
+        words += ["--data", str(directory)]
+    return shlex.join(words)
+
+
+def _program() -> str:
+    """The running program as a shell finds it: by its path where `svc` alone is not found, such as after `make run`."""
+    program, found = Path(sys.argv[0]), shutil.which("svc")
+    is_found = found is not None and program.exists() and program.samefile(found)
+    return "svc" if is_found or program.name != "svc" else str(program)
 
 
 def _curl(url: str, public: str) -> str:

@@ -19,9 +19,11 @@ from svc.store import views
 NAME = "development"
 """Of the organization of `svc dev`."""
 
+SERVICE = "http://127.0.0.1:8080"
+"""Where `svc dev` listens unless it is told otherwise."""
 dev_data_option = directory_option("The data directory of `svc dev`.", default=Path("data"), show_default=True)
 service_option = click.option(
-    "--service", default="http://127.0.0.1:8080", show_default=True, metavar="URL", help="Where `svc dev` listens."
+    "--service", default=SERVICE, show_default=True, metavar="URL", help="Where `svc dev` listens."
 )
 
 
@@ -35,7 +37,7 @@ class DevService:
     def __init__(self, directory: Path, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
-            raise CommandError(f"{url} is not where `svc dev` listens: write --service http://127.0.0.1:8080")
+            raise CommandError(f"{url} is not where `svc dev` listens: write --service {SERVICE}")
         self.url, self.address = url, parts.netloc
         self.keys: DevelopmentKeys = read_keys(directory)
         if not self.keys.management:

@@ -107,6 +107,11 @@ def time_options(since: str) -> Callable[[F], F]:
     return decorate
 
 
+def say_nothing_found(environment: Environment) -> None:
+    """Where a command found nothing: that it looked at one environment, which is often not the one that was meant."""
+    click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
+
+
 def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
     """What the options ask for, within the 30 days that events are kept; `until_ms=None` is now. Raises `UsageError`
     for a time that is empty.

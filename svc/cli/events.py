@@ -13,7 +13,15 @@ import msgspec
 
 from svc.cli import event_text
 from svc.cli.data_directory import Readable
-from svc.cli.event_source import Wanted, filter_options, newest_first, number_of, oldest_first, reading
+from svc.cli.event_source import (
+    Wanted,
+    filter_options,
+    newest_first,
+    number_of,
+    oldest_first,
+    reading,
+    say_nothing_found,
+)
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
@@ -68,6 +76,7 @@ def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, dir
         return
     if not found:
         click.echo("no events")
+        say_nothing_found(wanted.environment)
         return
     click.echo(event_text.head(ids=ids))
     for request_id, event in found:
@@ -123,6 +132,7 @@ def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_js
     with reading(directory) as store:
         number = number_of(store, organization_id)
         if not as_json:
+            click.echo(f"Following {wanted.environment}; --environment names another.", err=True)
             click.echo(event_text.head(ids=ids))
         try:
             for request_id, event in follow(store, number, wanted, world.now_ms, pause):

@@ -27,6 +27,7 @@ from svc.cli.event_source import (
     number_of,
     oldest_first,
     reading,
+    say_nothing_found,
     time_options,
 )
 from svc.cli.events import Archived, Archives
@@ -117,12 +118,14 @@ def _export(
         with output_file(output) as write, _progress(output) as steps:
             if documents:
                 read = partial(Archives().read_all, number)
-                _write(store, number, wanted, steps, write, _archived, read_events=read)
+                written = _write(store, number, wanted, steps, write, _archived, read_events=read)
             elif form == "csv":
                 write(csv_line(COLUMNS))
-                _write(store, number, wanted, steps, write, _csv_row)
+                written = _write(store, number, wanted, steps, write, _csv_row)
             else:
-                _write(store, number, wanted, steps, write, _json_row)
+                written = _write(store, number, wanted, steps, write, _json_row)
+    if not written:
+        say_nothing_found(wanted.environment)
 
 
 @export.command(
@@ -186,16 +189,18 @@ def _write(
     write: Callable[[bytes], Any],
     encode: Callable[[Any], bytes],
     **reading_options: Any,
-) -> None:
-    """Every event, encoded; the progress is the share of the time that was asked for."""
+) -> int:
+    """Write every event, encoded, and return how many; the progress is the share of the time that was asked for."""
     steps.stage("exporting", _PERMILLE)
-    shown = 0
+    written = shown = 0
     for stretch in oldest_first(store, number, wanted, **reading_options):
         for found in stretch.found:
             write(encode(found))
+        written += len(stretch.found)
         reached = _PERMILLE * (stretch.to_ms - wanted.since_ms) // (wanted.until_ms - wanted.since_ms)
         steps.step(reached - shown)
         shown = reached
+    return written
 
 
 def _json_row(match: EventMatch) -> bytes:

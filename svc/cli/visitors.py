@@ -18,6 +18,7 @@ from svc.cli.event_source import (
     newest_first,
     number_of,
     reading,
+    say_nothing_found,
     tag_option,
 )
 from svc.cli.examples import examples
@@ -142,6 +143,8 @@ def list_visitors(
         return
     columns = tuple(rows[0]) if rows else ()
     show_table(rows, columns, "visitors", as_json=False)
+    if not rows and (tag is not None or ip_address is not None):
+        say_nothing_found(environment)
     if more:
         click.echo("There are more: raise --limit.", err=True)
 

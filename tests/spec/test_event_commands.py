@@ -352,6 +352,21 @@ async def one_line(stream: trio.abc.ReceiveStream) -> dict[str, Any]:
     return json.loads(received)
 
 
+@pytest.mark.parametrize(
+    "command", [("events", "list"), ("export", "events"), ("export", "events", "--format", "csv"), ("visitor", "list")]
+)
+def test_a_command_that_finds_nothing_names_the_environment_that_it_searched(
+    run: Run, shop: Shop, command: tuple[str, ...]
+):
+    """The default is production, where who tries a service has nothing yet."""
+    tag = () if command[0] == "export" else ("--tag", "cart")
+    hint = "Nothing was found in development; --environment names another."
+    for environment in ("production", "development"):
+        ran = run(*command, shop.organization, *tag, "--environment", environment)
+        assert (hint in ran.err) == (environment == "development")
+        assert hint not in ran.out
+
+
 # Beside a service
 
 

@@ -93,6 +93,7 @@ def test_the_documentation_is_searched_and_its_diagrams_drawn_without_another_ho
     found = json.loads(browser().run("docs.mjs", service, DIAGRAM))
     assert found["outside"] == found["failed"] == found["violations"] == found["console"] == []
     assert "webhooks.html" in found["results"][0], "the page of that name comes first"
+    assert any("frontend.html" in link for link in found["status"]), "a status is found, though it is a number"
     assert found["nothing"] == []
     assert found["dark"] != found["light"], "the diagram follows the theme"
     assert "svc/docs_site" in found["name"]

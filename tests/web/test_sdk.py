@@ -16,6 +16,7 @@ import pytest
 from tests.support.chromium import browser, built, node
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, read_until, start
+from tools.node_client import PACKAGES, pack
 from tools.web import INSTALLED, WEB, install
 
 pytestmark = pytest.mark.slow(40)
@@ -71,6 +72,15 @@ def test_a_package_contains_its_named_files_and_requires_nothing_else(package: s
     assert not [name for name in files if name.startswith(("src", "test"))]
     assert "dependencies" not in described
     assert described["sideEffects"] is False
+
+
+def test_make_clients_puts_the_packages_where_the_guide_installs_them_from(tmp_path: Path):
+    """`docs/frontend.md`: no index has them."""
+    built()
+    assert {WEB / "sdk", WEB / "react"} < set(PACKAGES)
+    pack(node(), WEB / "react", tmp_path)
+    (packed,) = tmp_path.glob("svc-visitor-id-react-*.tgz")
+    assert packed.stat().st_size > 0
 
 
 def test_no_served_file_has_a_name_on_block_lists():

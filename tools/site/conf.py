@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from pygments.lexers.special import TextLexer  # pyright: ignore[reportMissingTypeStubs]
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.search.en import SearchEnglish
 
 HERE = Path(__file__).parent
 
@@ -40,10 +43,20 @@ html_show_copyright = False
 html_use_index = False
 
 
+class StatusesToo(SearchEnglish):
+    """Sphinx finds no number; who looks for 401 means a status, which pages explain."""
+
+    def word_filter(self, word: str) -> bool:
+        """Whether the index has this word."""
+        return super().word_filter(word) or re.fullmatch(r"[45]\d\d", word) is not None
+
+
 def setup(app: Sphinx) -> None:
     """Diagrams are text in the page, which `diagrams.js` draws."""
     app.add_lexer("mermaid", TextLexer)
+    app.add_search_language(StatusesToo)
     app.connect("html-page-context", _with_levels, priority=900)
+    app.connect("build-finished", _ask_for_statuses)
 
 
 def _with_levels(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
@@ -51,3 +64,14 @@ def _with_levels(_app: Sphinx, _page: str, _template: str, context: dict[str, An
     context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
+
+
+def _ask_for_statuses(app: Sphinx, problem: Exception | None) -> None:
+    """In the browser as in `StatusesToo`: of what is looked for, numbers that may be a status are kept."""
+    if problem is not None:
+        return
+    script = Path(app.outdir, "_static", "searchtools.js")
+    text, number = script.read_text(), r"queryTerm.match(/^\d+$/)"
+    if text.count(number) != 1:
+        raise ExtensionError(f"searchtools.js has no {number}, or several: look at its new version")
+    script.write_text(text.replace(number, r"queryTerm.match(/^(?![45]\d\d$)\d+$/)"))

@@ -26,6 +26,7 @@ async function drawn(scheme) {
 }
 
 found.results = await search("webhook secret");
+found.status = await search("401");
 found.nothing = await search("zqxjk");
 found.light = await drawn("light");
 found.dark = await drawn("dark");

@@ -37,18 +37,22 @@ export function Visits({ visits, current }: { visits: VisitRow[]; current: strin
   );
 }
 
+/** How long the visitor is known, as far as the newest visits tell: older ones may be left out, or over their time. */
+export function acquaintance(event: Explained, visits: VisitRow[]): string {
+  const oldest = visits[visits.length - 1];
+  if (event.visitor_is_new || oldest === undefined) return "New: this visitor was not seen before.";
+  const [earlier, later] = oldest.visitor_is_new ? ["", ""] : [" or earlier", " or later"];
+  return `Known since ${moment(oldest.occurred_at)}${earlier}; this is visit ${visits.length}${later}.`;
+}
+
 export function Identity({ event, visits, texts }: { event: Explained; visits: VisitRow[]; texts: Texts }) {
-  const first = visits[visits.length - 1];
-  const known = event.visitor_is_new || first === undefined
-    ? "New: this visitor was not seen before."
-    : `Known since ${moment(first.occurred_at)}; this is visit ${visits.length}${visits.length >= 24 ? " or later" : ""}.`;
   const outcome = event.document?.linkage.outcome;
   const changes = event.document?.changes ?? [];
   return (
     <section class="card identity" style={colored(event.visitor_id)} aria-labelledby="identity">
       <h2 id="identity">You are</h2>
       <p class="id">{event.visitor_id}</p>
-      <p>{known}</p>
+      <p>{acquaintance(event, visits)}</p>
       <Certainty event={event} />
       {outcome !== undefined && <p class="quiet">{sentence(texts.linkage[outcome] ?? outcome)}</p>}
       {changes.length > 0 && (

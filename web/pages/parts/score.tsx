@@ -64,7 +64,10 @@ function Signal({ one, place, event, texts }: { one: Fired; place: number; event
         <span class="quiet">{one.group}, {one.confidence} confidence</span>
       </p>
       <p>{texts.signals[one.signal]?.description}</p>
-      {evidence.length > 0 && <ul class="evidence">{evidence.map((name) => <li key={name}>{texts.evidence[name] ?? name}</li>)}</ul>}
+      {evidence.length > 0 && <ul class="evidence">{evidence.map((name) => <li key={name}>{withCode(texts.evidence[name] ?? name)}</li>)}</ul>}
     </li>
   );
 }
+
+/** A sentence, with what stands in backticks as code. */
+const withCode = (sentence: string) => sentence.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part));

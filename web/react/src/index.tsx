@@ -21,7 +21,7 @@ const ClientContext = createContext<Provided | null>(null);
 /** Options of `load`, and the components that may identify. */
 export interface SvcProviderProps extends LoadOptions {
   /** `false` collects nothing before the first `identify()`, such as until the visitor consents. Default `true`. */
-  eager?: boolean;
+  eager?: boolean | undefined;
   children?: ReactNode;
 }
 
@@ -53,9 +53,9 @@ export function SvcProvider({ eager = true, children, ...options }: SvcProviderP
 /** Options of {@link useVisitor}. */
 export interface UseVisitorOptions {
   /** As in `identify()`. */
-  tag?: string;
+  tag?: string | undefined;
   /** Whether to identify when the component appears; otherwise call `identify`. Default `true`. */
-  immediate?: boolean;
+  immediate?: boolean | undefined;
 }
 
 /** What {@link useVisitor} returns. */

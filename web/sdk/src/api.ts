@@ -72,31 +72,31 @@ export interface LoadOptions {
    * Where the service is, such as `https://id.shop.example`, or several such addresses, tried in order.
    * By default the origin of the SDK's own script.
    */
-  endpoint?: string | readonly string[];
+  endpoint?: string | readonly string[] | undefined;
   /** Milliseconds for one `identify()`, all attempts included; time while the page is hidden doesn't count. Default 10,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Milliseconds for each single source of the report; one that takes longer is left out. Default 1,000. */
-  collectMs?: number;
+  collectMs?: number | undefined;
   /** Name of the cookie and the `localStorage` entry with the visitor's token. `false` stores nothing. Default `_svc`. */
-  storage?: string | false;
+  storage?: string | false | undefined;
   /** Address of `svc.worker.js` on the page's own origin, where the content security policy forbids `blob:` workers. */
-  workerUrl?: string;
+  workerUrl?: string | undefined;
   /** Whether a second report follows when the page is idle, for people who look at the event. Default `true`. */
-  deferred?: boolean;
+  deferred?: boolean | undefined;
   /** Whether responses have a signed `verdict`, which your server verifies by itself. Default `false`. */
-  verdict?: boolean;
+  verdict?: boolean | undefined;
   /** Off by default. */
-  cache?: CacheOptions | false;
+  cache?: CacheOptions | false | undefined;
 }
 
 /** Options of {@link SvcClient.identify}. */
 export interface IdentifyOptions {
   /** Your own reference, at most 1,024 characters; on the event and in webhooks. */
-  tag?: string;
+  tag?: string | undefined;
   /** Aborts this call. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Milliseconds for this call, in place of the option of `load`. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 /** How certain a signal is; and the level of a score. */

@@ -2,7 +2,7 @@
 import { type Identification, type IdentifyOptions, type SvcClient, SvcError, type Timing } from "./api.js";
 import { type Cache, responseCache } from "./cache.js";
 import { Deadline } from "./deadline.js";
-import { listenToPolicy, timedOut } from "./explain.js";
+import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
 import { checkMs, checkTag, type Settings } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
@@ -49,8 +49,13 @@ export class Client implements SvcClient {
     if (signal?.aborted) throw aborted();
     const known = this.cache.get(tag);
     if (known) return known;
-    const flight = this.flights.get(tag) ?? this.depart(tag, timeoutMs);
-    return joined(flight, signal);
+    const shared = this.flights.get(tag);
+    if (!shared) return joined(this.depart(tag, timeoutMs), signal);
+    const deadline = new Deadline(timeoutMs);
+    const tooLate = deadline.over.then(() => {
+      throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
+    });
+    return joined(shared, signal, tooLate).finally(() => deadline.stop());
   }
 
   deferredSent(): Promise<boolean> {
@@ -98,7 +103,7 @@ export class Client implements SvcClient {
       const { report: pending, token } = this.prepared ?? this.prepare();
       this.prepared = null; // a report is sent once
       const report = await Promise.race([pending, deadline.over]);
-      if (!report || deadline.remainingMs() === 0) throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
+      if (!report || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
       const waitedMs = performance.now() - began;
       const signals = { ...report.signals, ...token, nonce: timeOrderedId(), collected_at: Date.now() };
       try {
@@ -178,17 +183,22 @@ function removeStored(storage: string | false, cache: Cache): void {
 }
 
 /** One caller's view of a request: it may leave alone, and the last one to leave ends the request. */
-function joined(flight: Flight, signal: AbortSignal | undefined): Promise<Identification> {
+function joined(flight: Flight, signal?: AbortSignal, tooLate?: Promise<never>): Promise<Identification> {
   flight.callers += 1;
-  if (!signal) return flight.result;
+  if (!signal && !tooLate) return flight.result;
   return new Promise((resolve, reject) => {
-    const leave = (): void => {
+    let isWaiting = true;
+    const leave = (reason: unknown): void => {
+      if (!isWaiting) return;
+      isWaiting = false;
       flight.callers -= 1;
       if (flight.callers === 0) flight.stop();
-      reject(aborted());
+      reject(reason);
     };
-    signal.addEventListener("abort", leave, { once: true });
-    flight.result.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+    const onAbort = (): void => leave(aborted());
+    signal?.addEventListener("abort", onAbort, { once: true });
+    tooLate?.catch(leave);
+    flight.result.then(resolve, reject).finally(() => signal?.removeEventListener("abort", onAbort));
   });
 }
 

@@ -17,7 +17,7 @@ export class Deadline {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private resolve: () => void = () => undefined;
 
-  constructor(ms: number) {
+  constructor(readonly ms: number) {
     this.left = ms;
     this.over = new Promise((resolve) => (this.resolve = resolve));
     document.addEventListener("visibilitychange", this.turn);

@@ -9,8 +9,10 @@ export function listenToPolicy(): void {
   document.addEventListener("securitypolicyviolation", recordStopped);
 }
 
-function recordStopped(event: SecurityPolicyViolationEvent): void {
-  if (event.effectiveDirective === "connect-src" && !stopped.includes(event.blockedURI)) stopped.push(event.blockedURI);
+/** A policy that only reports stops nothing. */
+function recordStopped({ disposition, effectiveDirective, blockedURI }: SecurityPolicyViolationEvent): void {
+  if (disposition === "report" || effectiveDirective !== "connect-src") return;
+  if (!stopped.includes(blockedURI)) stopped.push(blockedURI);
 }
 
 /** The origin of an endpoint, for messages and policies. */
@@ -20,7 +22,7 @@ const originOf = (endpoint: string): string => new URL(endpoint, location.href).
 export function connectionFailure(endpoint: string): SvcError {
   const origin = originOf(endpoint);
   // Of another origin, browsers report the origin alone or the whole address.
-  if (stopped.some((blocked) => blocked.startsWith(origin))) {
+  if (stopped.some((blocked) => `${blocked}/`.startsWith(`${origin}/`))) {
     return new SvcError(
       "blocked_by_policy",
       `The page's content security policy doesn't allow requests to ${origin}: add it to connect-src.`,
@@ -40,17 +42,25 @@ export function connectionFailure(endpoint: string): SvcError {
   );
 }
 
-/** The time limit of one attempt or of the whole call. */
+/** The time limit of one attempt or of the whole call, in which a request was sent. */
 export function timedOut(endpoint: string, ms: number, hiddenMs: number): SvcError {
+  return late(`No response from ${originOf(endpoint)} within ${Math.round(ms)} ms: go on without, or raise timeoutMs.`, hiddenMs);
+}
+
+/** The time limit of the whole call, before a request was sent. */
+export function collectedTooLate(ms: number, hiddenMs: number): SvcError {
+  return late(
+    `The report was not collected within ${Math.round(ms)} ms, so nothing was sent: call load() earlier, or raise timeoutMs.`,
+    hiddenMs,
+  );
+}
+
+function late(message: string, hiddenMs: number): SvcError {
   const hidden =
     hiddenMs >= 1 || document.visibilityState === "hidden"
       ? " The page was hidden meanwhile, where browsers slow everything down: call identify() when it is visible."
       : "";
-  return new SvcError(
-    "timeout",
-    `No response from ${originOf(endpoint)} within ${Math.round(ms)} ms: go on without, or raise timeoutMs.${hidden}`,
-    { retryable: true },
-  );
+  return new SvcError("timeout", message + hidden, { retryable: true });
 }
 
 /** A response that is not the service's own, such as that of a reverse proxy in front of one that is down. */

@@ -139,7 +139,6 @@ async function attempt(message: Message, packed: Packed, cost: Cost): Promise<Re
   const { endpoints, signal, deadline } = message;
   const endpoint = endpoints.current;
   const began = performance.now();
-  const left = deadline.remainingMs();
   const stop = new AbortController();
   const onAbort = (): void => stop.abort();
   signal.addEventListener("abort", onAbort, { once: true });
@@ -155,7 +154,7 @@ async function attempt(message: Message, packed: Packed, cost: Cost): Promise<Re
     return await exchange(message, packed, stop.signal, cost);
   } catch {
     if (signal.aborted) return aborted();
-    if (late) return timedOut(endpoint, Math.min(ATTEMPT_MS, left), deadline.hiddenMs);
+    if (late) return timedOut(endpoint, deadline.remainingMs() === 0 ? deadline.ms : ATTEMPT_MS, deadline.hiddenMs);
     await pause(0); // reports of a policy come a moment after the failure
     return connectionFailure(endpoint);
   } finally {

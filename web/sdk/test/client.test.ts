@@ -117,6 +117,22 @@ describe("calls at the same time", () => {
     expect(server?.received).toHaveLength(1);
   });
 
+  test("have each their own time limit, also where they share a request", async () => {
+    await serving((response) => setTimeout(() => response.writeHead(200).end(JSON.stringify(IDENTIFIED.body)), 300));
+    const client = loaded();
+    const patient = client.identify();
+    await server?.until(1);
+    const stop = new AbortController();
+    const hurried = client.identify({ timeoutMs: 20, signal: stop.signal });
+    await expect(hurried).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining(" within 20 ms") as string,
+    });
+    stop.abort(); // who has left already leaves nobody else behind
+    expect(await patient).toEqual(IDENTIFIED.body);
+    expect(server?.received).toHaveLength(1);
+  });
+
   test("do not share a request that the last caller has left, as where an effect runs twice", async () => {
     await serving(IDENTIFIED);
     const client = loaded();
@@ -176,7 +192,10 @@ describe("errors", () => {
 
   test("a time limit ends while collecting, too", async () => {
     await serving(IDENTIFIED);
-    await expect(loaded({ collectMs: 3000 }).identify({ timeoutMs: 1 })).rejects.toMatchObject({ code: "timeout" });
+    await expect(loaded({ collectMs: 3000 }).identify({ timeoutMs: 1 })).rejects.toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("was not collected within 1 ms, so nothing was sent") as string,
+    });
     expect(server?.received).toHaveLength(0);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { LoadOptions } from "../src/api.js";
+import type { IdentifyOptions, LoadOptions } from "../src/api.js";
 import { load, SvcError, VERSION } from "../src/index.js";
 import { checked } from "../src/options.js";
 import { openPage } from "./page.js";
@@ -35,6 +35,17 @@ describe("in a page of https://shop.example", () => {
       cache: false,
       verdict: false,
     });
+  });
+
+  test("one that is undefined is as one that is missing, also in a project with exactOptionalPropertyTypes", () => {
+    const nothing = undefined;
+    const given: LoadOptions = {
+      apiKey: KEY, endpoint: nothing, timeoutMs: nothing, collectMs: nothing, storage: nothing,
+      workerUrl: nothing, deferred: nothing, verdict: nothing, cache: nothing,
+    };
+    expect(checked(given, SCRIPT)).toEqual(checked({ apiKey: KEY }, SCRIPT));
+    const call: IdentifyOptions = { tag: nothing, signal: nothing, timeoutMs: nothing };
+    expect(Object.keys(call)).toHaveLength(3);
   });
 
   test("endpoints may have a path, and be several", () => {

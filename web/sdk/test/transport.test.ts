@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SvcError } from "../src/api.js";
-import { Deadline } from "../src/deadline.js";
+import { Deadline, pause } from "../src/deadline.js";
+import { listenToPolicy } from "../src/explain.js";
 import { backoffMs, type Cost, Endpoints, type Message, retryAfterMs, send } from "../src/transport.js";
 import { openPage, type World } from "./page.js";
 import { IDENTIFIED, refusal, REQUEST_ID, Server, type Step, UNAVAILABLE } from "./server.js";
@@ -185,9 +186,16 @@ describe("the time limit", () => {
     const server = await serving(() => undefined);
     const { error, cost } = await sent(server.url, { deadline: new Deadline(150) });
     expect(error).toMatchObject({ code: "timeout", status: 0, retryable: true });
-    expect(error?.message).toMatch(/^No response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms/);
+    expect(error?.message).toMatch(/^No response from http:\/\/127\.0\.0\.1:\d+ within 150 ms/);
     expect(error?.message).not.toContain("hidden");
     expect(cost.attempts).toBe(1);
+  });
+
+  test("is said as it was given, whatever was left of it for the last attempt", async () => {
+    const server = await serving(() => undefined);
+    const deadline = new Deadline(150);
+    await pause(50);
+    expect((await sent(server.url, { deadline })).error?.message).toContain(" within 150 ms");
   });
 
   test("does not count while the page is hidden, and says so when it ends", async () => {
@@ -295,5 +303,28 @@ describe("messages", () => {
   test("a proxy in front of a service that is down is asked again", async () => {
     const server = await serving({ status: 502, body: "<html>Bad Gateway" }, IDENTIFIED);
     expect(await sent(server.url)).toMatchObject({ response: IDENTIFIED.body, cost: { attempts: 2 } });
+  });
+});
+
+describe("a policy of the page", () => {
+  const violated = (blockedURI: string, disposition: "enforce" | "report"): Event =>
+    Object.assign(new Event("securitypolicyviolation"), { blockedURI, disposition, effectiveDirective: "connect-src" });
+
+  test("that stops the request is named, and nothing tried again", async () => {
+    const url = await nobody();
+    listenToPolicy();
+    world.page.dispatchEvent(violated(url, "enforce"));
+    const { error, cost } = await sent(url);
+    expect(error).toMatchObject({ code: "blocked_by_policy", retryable: false });
+    expect(cost.attempts).toBe(1);
+  });
+
+  test("that only reports is not to blame", async () => {
+    const url = await nobody();
+    listenToPolicy();
+    world.page.dispatchEvent(violated(url, "report"));
+    const { error, cost } = await sent(url);
+    expect(error).toMatchObject({ code: "network", retryable: true });
+    expect(cost.attempts).toBe(3);
   });
 });

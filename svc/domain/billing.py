@@ -129,9 +129,12 @@ def price_micros(*, environment: Environment, state: State, identifiable: bool) 
     return IDENTIFIABLE_MICROS if identifiable else UNIDENTIFIABLE_MICROS
 
 
+RefusedForMoney = Literal["billing_blocked", "no_credit"]
+
+
 def refused_for_money(
     *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int, price: int
-) -> Literal["billing_blocked", "no_credit"] | None:
+) -> RefusedForMoney | None:
     """The code of the `402` for an identification of this price, or `None`. Only production traffic is refused
     (decisions 5.2, 5.3). Amounts in micro-dollars.
     """

@@ -48,6 +48,7 @@ async def test_a_new_organization_has_an_empty_account(live: Live):
     organization = live.new_organization(credit_usd=0)
     assert await Console(live, organization=organization).seen("/billing") == {
         "status": "free",
+        "refused": "no_credit",
         "balance_micros": 0,
         "credit_limit_micros": 0,
         "today": NOTHING,

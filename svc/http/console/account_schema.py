@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.audit import ActorKind, AuditRecord
-from svc.domain.billing import BillingStatus, BlockedReason, Settlement
+from svc.domain.billing import BillingStatus, BlockedReason, RefusedForMoney, Settlement
 from svc.domain.bodies import body_of
 from svc.domain.credentials import Role
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
@@ -22,6 +22,7 @@ Unidentifiable = Annotated[int, about("Charged as not identifiable.", 80)]
 Free = Annotated[int, about("Free, since the network look-up could not run.", 20)]
 Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
 AccountStatus = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
+Refused = Annotated[RefusedForMoney, about("An error code.", "no_credit", form=open_to(*get_args(RefusedForMoney)))]
 Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
 
 Sought = Annotated[str, Meta(max_length=200)]
@@ -68,6 +69,9 @@ class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
 
     status: AccountStatus
     blocked_reason: Annotated[Blocked, about("Why, where traffic is blocked.")] | UnsetType = UNSET
+    refused: (
+        Annotated[Refused, about("What the next identification in production would be refused for.")] | UnsetType
+    ) = UNSET
     balance_micros: Annotated[int, about("Balance in millionths of a US dollar.", 24997000)]
     credit_limit_micros: Annotated[int, about("How far the balance may go below zero.", 0)]
     today: Annotated[UsageBody, about("This UTC day so far.")]

@@ -10,6 +10,7 @@ from functools import partial
 
 from msgspec import UNSET
 
+from svc.domain.billing import IDENTIFIABLE_MICROS, refused_for_money
 from svc.domain.bodies import body_of, present, sent
 from svc.domain.ids import first_id
 from svc.domain.listing import read_timestamp
@@ -50,10 +51,19 @@ async def read_billing(services: Services, call: Call) -> Outcome:
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
     account, today = views.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
+    balance_micros = views.balance(snapshot, number)
+    refused = refused_for_money(
+        environment="production",
+        status=account.billing_status,
+        balance_micros=balance_micros,
+        credit_limit_micros=account.credit_limit_micros,
+        price=IDENTIFIABLE_MICROS,
+    )
     return BillingBody(
         status=account.billing_status,
         blocked_reason=present(account.blocked_reason),
-        balance_micros=views.balance(snapshot, number),
+        refused=present(refused),
+        balance_micros=balance_micros,
         credit_limit_micros=account.credit_limit_micros,
         today=body_of(UsageBody, today, amount_micros=today.charged_micros),
         days=tuple(settled_row(*settled) for settled in views.newest_settlements(snapshot, number, DAYS_SHOWN)),

@@ -31,10 +31,6 @@ const MEANINGS: Record<string, string> = {
   blocked: "Identifications in production are refused. Contact the operator of this service.",
 };
 
-/** Price of an identification in production. */
-const PRICE_MICROS = 3_000;
-const isSpent = ({ status, balance_micros: balance, credit_limit_micros: limit }: Account): boolean => status !== "blocked" && balance + limit < PRICE_MICROS;
-
 export function Billing() {
   const { api } = useConsole();
   const loaded = useLoad((signal) => api.get<Account>("billing", {}, signal), []);
@@ -49,7 +45,7 @@ export function Billing() {
               ["Credit limit", money(account.credit_limit_micros)],
             ]} />
             <p class="quiet">{MEANINGS[account.status]}</p>
-            {isSpent(account) && <p class="problem">No credit is left: identifications in production are refused. Ask the operator of this service for credit.</p>}
+            {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. Ask the operator of this service for credit.</p>}
           </Card>
           <Card title="Today, in production">
             <p class="big">{money(account.today.amount_micros)}</p>

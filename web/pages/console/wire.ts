@@ -110,6 +110,8 @@ interface Usage {
 export interface Billing {
   status: string;
   blocked_reason?: string;
+  /** Why the next identification in production would be refused. */
+  refused?: "billing_blocked" | "no_credit";
   balance_micros: number;
   credit_limit_micros: number;
   today: Usage;

@@ -31,8 +31,7 @@ _SPECIAL_V6 = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "
 
 def parse_ip(text: str) -> str | None:
     """One IPv4 or IPv6 literal in its canonical spelling; `None` for anything else, zone ids included."""
-    address = read_address(text)
-    return None if address is None else str(address)
+    return _spell(text) if len(text) <= LONGEST_LITERAL else None
 
 
 def read_address(text: str) -> Address | None:
@@ -51,6 +50,12 @@ def _read(text: str) -> Address | None:
             return None
         return address.ipv4_mapped or address
     return address
+
+
+@lru_cache(maxsize=4096)
+def _spell(text: str) -> str | None:
+    address = _read(text)
+    return None if address is None else str(address)
 
 
 def is_public(address: Address) -> bool:

@@ -106,7 +106,9 @@ def system_of_connection(seen: str | None) -> System | None:
     """The group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or `Linux
     3.x`; `None` where it names none of the three.
     """
-    text = (seen or "")[:_TEXT_LIMIT].lower()
+    if not seen:
+        return None
+    text = seen[:_TEXT_LIMIT].lower()
     for system, names in _CONNECTIONS:
         if any(name in text for name in names):
             return system

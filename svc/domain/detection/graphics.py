@@ -5,6 +5,8 @@ What may live here: everything that is read from the renderer and vendor strings
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from svc.domain.detection.claimed import Claimed, System
 from svc.domain.detection.findings import Findings
 from svc.domain.model import Claims
@@ -36,7 +38,7 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
     if not claims.gpu_renderer:
         return
     renderer = claims.gpu_renderer[:_TEXT_LIMIT].lower()
-    if any(name in renderer for name in _HYPERVISORS):
+    if _names_any(renderer, _HYPERVISORS):
         findings.add("virtual_machine", "hypervisor_renderer", "definitive")
     elif is_software_renderer(renderer):
         findings.add("virtual_machine", "software_renderer", "hint")
@@ -58,7 +60,13 @@ def is_software_renderer(renderer: str | None) -> bool:
     if not renderer:
         return False
     text = renderer[:_TEXT_LIMIT].lower()
-    return any(name in text for name in _SOFTWARE)
+    return _names_any(text, _SOFTWARE)
+
+
+@lru_cache(maxsize=1024)
+def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
+    # Few renderers draw most reports; the length limit bounds what strangers make us keep.
+    return any(name in renderer for name in names)
 
 
 def _may_draw_such_points(renderer: str) -> bool:
@@ -68,7 +76,7 @@ def _may_draw_such_points(renderer: str) -> bool:
 
 def _is_foreign(renderer: str, claimed: Claimed) -> bool:
     if claimed.ios:
-        return any(name in renderer for name in (*_FOREIGN["apple"], *_NOT_IN_A_PHONE))
+        return _names_any(renderer, (*_FOREIGN["apple"], *_NOT_IN_A_PHONE))
     if claimed.system is None:
         return False
     # WebKit gives this name everywhere, for privacy.
@@ -77,7 +85,7 @@ def _is_foreign(renderer: str, claimed: Claimed) -> bool:
     # Windows on ARM draws with an Adreno too, but through Direct3D.
     if claimed.system == "windows" and "adreno" in renderer and "direct3d" not in renderer:
         return True
-    return any(name in renderer for name in _FOREIGN[claimed.system])
+    return _names_any(renderer, _FOREIGN[claimed.system])
 
 
 def _is_stealth_default(claims: Claims, claimed: Claimed) -> bool:

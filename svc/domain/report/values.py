@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -195,6 +196,7 @@ def epoch_ms(value: Any) -> int | None:
     return moment if 0 <= moment <= _LAST_MS else None
 
 
+@lru_cache(maxsize=4096)
 def shown(value: float) -> str:
     """A finite number as its shortest text, the same for 8 and 8.0. Raises `ValueError` or `OverflowError` for others,
     which `number` lets none of pass.

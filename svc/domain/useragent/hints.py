@@ -24,7 +24,7 @@ def read_hints(headers: Mapping[str, str]) -> ClientHints:
     """The client hints in request headers with lower-case names. A header that is missing or malformed counts as not
     sent.
     """
-    if not any(name in headers for name in _HEADERS):
+    if _HEADERS.isdisjoint(headers):
         return _NO_HINTS
     full, _ = _brands(headers.get("sec-ch-ua-full-version-list"))
     brands, invented = _brands(headers.get("sec-ch-ua"))
@@ -57,7 +57,7 @@ _TEXTS = {
     "model": "sec-ch-ua-model",
 }
 """Field of `ClientHints` -> header that has one quoted string."""
-_HEADERS = ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-full-version-list", *_TEXTS.values())
+_HEADERS = frozenset({"sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-full-version-list", *_TEXTS.values()})
 
 
 def _brands(value: str | None) -> tuple[tuple[tuple[str, str], ...], str | None]:

@@ -122,7 +122,7 @@ def test_check_reads_a_snapshot_and_compares_it_with_its_manifest(run: Run, tmp_
     (snapshot / "data.mdb").write_bytes(content[:8192])
     run("check", snapshot / "data.mdb").assert_refused("cut short")
     (snapshot / "data.mdb").write_bytes(b"x" * 9000)
-    run("check", snapshot / "data.mdb").assert_refused("cannot be read as a store")
+    run("check", snapshot / "data.mdb").assert_refused("no LMDB file; keep it to find the cause")
     run("check", tmp_path / "backup").assert_refused("is no snapshot")
     run("check", tmp_path / "none").assert_refused("is not there")
     run("check", snapshot, "--data", tmp_path / "data").assert_usage()

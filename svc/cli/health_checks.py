@@ -42,6 +42,7 @@ from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, refused_modes, risky_modes
 from svc.store.engine import EngineError
+from svc.store.migrations import OlderStoreError
 from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
@@ -103,14 +104,8 @@ def permissions(examined: Examined) -> Finding:
         if not os.access(parent, os.W_OK | os.X_OK):
             return _problem(f"{directory} cannot be made", f"make {parent} writable")
         return _warning(f"{directory} is not there yet", BEGIN)
-    folder, pepper = directory / "store", examined.config.pepper_path() or directory / "pepper"
-    written = (directory, folder, folder / "data.mdb", folder / "lock.mdb", directory / "serve.lock")
-    for path in (*written, pepper):
-        needed = os.R_OK | (os.W_OK if path != pepper else 0) | (os.X_OK if path.is_dir() else 0)
-        if path.exists() and not os.access(path, needed):
-            owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
-            do = "run this command and the service as its owner, or change the owner with chown -R"
-            return _problem(f"{path} cannot be read{' and written' * (path != pepper)}: {owner}", do)
+    if (unusable := _unusable_file(directory, examined.config.pepper_path() or directory / "pepper")) is not None:
+        return unusable
     if refused := refused_modes(directory, examined.config.pepper_path()):
         says, _, do = refused[0].partition(": ")
         return _problem(says, do)
@@ -119,6 +114,21 @@ def permissions(examined: Examined) -> Finding:
         says, _, do = risks[0].partition(": ")
         return _warning(says, do)
     return _ok(f"{directory} is readable and writable, and the pepper is private")
+
+
+def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
+    if os.statvfs(directory).f_flag & os.ST_RDONLY:
+        do = "look into dmesg for the reason, then remount it: mount -o remount,rw"
+        return _problem(f"{directory} is on a file system that is mounted read-only", do)
+    folder = directory / "store"
+    written = (directory, folder, folder / "data.mdb", folder / "lock.mdb", directory / "serve.lock")
+    for path in (*written, pepper):
+        needed = os.R_OK | (os.W_OK if path != pepper else 0) | (os.X_OK if path.is_dir() else 0)
+        if path.exists() and not os.access(path, needed):
+            owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
+            do = "run this command and the service as its owner, or change the owner with chown -R"
+            return _problem(f"{path} cannot be read{' and written' * (path != pepper)}: {owner}", do)
+    return None
 
 
 def store(examined: Examined) -> Finding:
@@ -132,6 +142,8 @@ def store(examined: Examined) -> Finding:
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
         own_mark = pepper_mark(pepper.read_bytes())
+    except OlderStoreError as error:
+        return _warning(str(error), "take a backup with the older program before (docs/upgrading.md)")
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         in_file = "`svc check` examines it; docs/runbook.md has the way back"
         return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)

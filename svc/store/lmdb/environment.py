@@ -10,14 +10,13 @@ import lmdb
 
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError, StoreFullError
-from svc.store.lmdb.free_space import NO_SPACE, may_grow
+from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, NO_SPACE, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
 MAX_TABLES = 64
 _MAX_READERS = 126
-FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
@@ -78,8 +77,8 @@ def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineErr
     calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is asked.
     """
     if isinstance(error, lmdb.MapFullError):
-        return StoreFullError(FULL)
+        return StoreFullError(MAP_FULL)
     code = getattr(error, "code", None)
     if code in NO_SPACE or (code == errno.EIO and not may_grow(environment)):
-        return StoreFullError("the disk of the data directory is full")
+        return StoreFullError(DISK_FULL)
     return EngineError(str(error))

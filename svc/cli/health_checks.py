@@ -42,8 +42,8 @@ from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, refused_modes, risky_modes
 from svc.store.engine import EngineError
-from svc.store.migrations import OlderStoreError
 from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
+from svc.store.reading import OlderFileError
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
 from svc.world import World, elapsed_s
@@ -142,11 +142,8 @@ def store(examined: Examined) -> Finding:
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
         own_mark = pepper_mark(pepper.read_bytes())
-    except OlderStoreError as error:
-        return _warning(str(error), "take a backup with the older program before (docs/upgrading.md)")
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
-        in_file = "`svc check` examines it; docs/runbook.md has the way back"
-        return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
+        return _unread(error, in_database=in_database)
     if mark not in (None, own_mark):
         return _problem(f"{pepper} is the pepper of another store", "put the right pepper there")
     if in_database:
@@ -159,21 +156,34 @@ def store(examined: Examined) -> Finding:
     return _ok(says)
 
 
+def _unread(error: Exception, *, in_database: bool) -> Finding:
+    if isinstance(error, OlderFileError):
+        return _warning(str(error), "take a backup with the older program first (docs/upgrading.md)")
+    in_file = "`svc check` examines it; docs/runbook.md has the way back"
+    return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
+
+
 def lock_and_service(examined: Examined) -> Finding:
-    """Who holds the data directory, and whether it answers; or whether a service could listen."""
+    """Who holds the data directory, and whether it answers; or whether a service could listen. A node of a database
+    holds no directory, so it is asked.
+    """
     holder = holder_of(examined.directory) if examined.directory.exists() else None
     config = examined.config
-    if holder is None:
+    runs = holder or "a service"
+    if holder is None and examined.url is None and config.store is None:
         return _could_listen(config)
     url = examined.url or local_url(config)
     try:
         status, response = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        says = f"{holder} holds the directory, and {url} does not respond: {error}"
+        if holder is None and examined.url is None:
+            return _could_listen(config)
+        says = f"{url} does not respond: {error}"
+        says = says if holder is None else f"{holder} holds the directory, and {says}"
         return _warning(says, "name where it listens with --url")
     if status != http.HTTPStatus.OK:
-        return _problem(f"{holder} runs and is not ready: {response}", "read its log")
-    return _ok(f"{holder} is ready at {url}")
+        return _problem(f"{runs} runs and is not ready: {response}", "read its log")
+    return _ok(f"{runs} is ready at {url}")
 
 
 def _could_listen(config: Config) -> Finding:

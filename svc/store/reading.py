@@ -15,12 +15,16 @@ from svc.store.codec import CorruptionError
 from svc.store.directory import NO_STORE, DirectoryError
 from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
-from svc.store.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps
 from svc.store.store import ReadTransaction, engine_at, version_of
 from svc.store.tables import TABLES
+
+
+class OlderFileError(DirectoryError):
+    """The store was written by an earlier version of the service: the next start upgrades it."""
 
 
 class ReadOnlyStore:
@@ -80,7 +84,7 @@ class ReadOnlyFile(ReadOnlyStore):
 def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
     """The store in a directory, or in a file `data.mdb`. `live`: another process may be writing to it.
 
-    Raises `DirectoryError` where there is none that this program could read, `NewerStoreError`, `OlderStoreError` and
+    Raises `DirectoryError` where there is none that this program could read, `NewerStoreError`, and
     `codec.CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
@@ -122,7 +126,7 @@ def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
                 f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one"
             )
         if version < len(MIGRATIONS):
-            raise OlderStoreError(
+            raise OlderFileError(
                 f"{file} was written by an older program: start the service on it once, or restore it, which brings it "
                 "up to date"
             )

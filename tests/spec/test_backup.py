@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.cli.progress import progress
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside
@@ -176,7 +177,27 @@ def test_progress_is_shown_to_people_and_not_to_programs(
     assert run("backup", tmp_path / "backup", "--json").err == ""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
     json.loads(run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").out)
     for stage in ("copying the snapshot", "checking the pages", "checking every row"):
         assert stage in terminal.getvalue()
     assert terminal.getvalue().count("100%") == 3
+
+
+def test_progress_that_is_interrupted_leaves_the_cursor_visible(monkeypatch: pytest.MonkeyPatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def read():
+        with progress() as steps:
+            steps.stage("reading", 100)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
+    assert terminal.getvalue().endswith("\x1b[?25h\n")
+    monkeypatch.setenv("TERM", "dumb")
+    with progress() as steps:
+        steps.stage("reading", 100)
+    assert terminal.getvalue().count("reading") == 1

@@ -17,6 +17,7 @@ from svc.cli.health_checks import Examined, Finding
 from svc.config import Config
 from svc.world import World
 from tests.spec.commands import Run
+from tests.store.release import RELEASED, unpack
 from tests.support.certificates import Files
 from tests.support.ports import free_port
 from tests.support.process import Started, run_json
@@ -125,6 +126,12 @@ def test_the_store_its_pepper_and_its_free_space_are_checked(data: Path, tmp_pat
     assert "restore a backup" in health_checks.store(examined(data)).says
 
 
+def test_an_older_store_is_a_warning_since_the_next_start_upgrades_it(tmp_path: Path):
+    old = unpack(RELEASED / "0.1.0.tar.xz", tmp_path)
+    finding = health_checks.store(examined(old.directory))
+    assert (finding.status, "older program" in finding.says) == ("warning", True)
+
+
 @pytest.mark.slow
 def test_a_running_service_is_found_and_queried(data: Path):
     assert "no service runs" in health_checks.lock_and_service(examined(data)).says
@@ -133,6 +140,10 @@ def test_a_running_service_is_found_and_queried(data: Path):
         assert (ready.status, "`svc serve`" in ready.says) == ("ok", True)
         elsewhere = health_checks.lock_and_service(examined(data))
         assert (elsewhere.status, "--url" in elsewhere.do) == ("warning", True)
+        node = health_checks.lock_and_service(examined(data.parent / "other", url=f"http://127.0.0.1:{service.port}"))
+        assert (node.status, "is ready at" in node.says) == ("ok", True), (
+            "one that holds no directory, as of a database"
+        )
         taken = health_checks.lock_and_service(examined(data.parent / "other", bind=f"127.0.0.1:{service.port}"))
         assert (taken.status, "Address already in use" in taken.says) == ("problem", True)
 

@@ -175,3 +175,13 @@ def test_serve_rejects_a_corrupt_store_with_what_to_do(tmp_path: Path):
         refused = run(*command, "--data", str(data), status=1)
         assert refused.stderr.startswith("svc: corrupt: page ")
         assert "svc restore" in refused.stderr
+
+
+def test_output_to_a_full_disk_is_one_line_and_status_1():
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(
+            [*PROGRAM, "config", "check"], stdout=full, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True, check=False
+        )
+    assert told.returncode == 1
+    assert "No space left on device; free some space" in told.stderr
+    assert told.stderr.count("\n") == 1

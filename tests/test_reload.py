@@ -86,6 +86,7 @@ def test_an_invalid_file_changes_nothing(data: Path, file: Path):
     ask(server)
     assert said(server, '"event":"request"')
     assert server.terminate() == 0
+    assert not any("settings reloaded" in text for text in server.log)
 
 
 def test_the_log_format_changes_to_text(data: Path, file: Path):

@@ -36,7 +36,7 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
             await run()
         except Exception as error:
             if is_unavailable(error):
-                log.warning("actor waits for the store", actor=name, reason=str(error))
+                log.warning("actor waits for the store", actor=name, reason=str(_first(error)))
                 await trio.sleep(PAUSE_S)
                 continue
             now = trio.current_time()
@@ -55,3 +55,10 @@ def is_unavailable(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", error).split(UnavailableError)[1] is None
     return isinstance(error, UnavailableError)
+
+
+def _first(error: BaseException) -> BaseException:
+    """Of a group, in which a nursery raises what its tasks do, the first: its own text says nothing."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -7,6 +7,7 @@ A command is imported when it is asked for: `svc --help` and `svc --version` loa
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
@@ -141,6 +142,10 @@ def program(begin: Callable[[], None] | None) -> None:
         begin()
 
 
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Of the disk that the output is redirected to."""
+
+
 def main() -> None:
     """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or folder
     that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
@@ -166,12 +171,16 @@ def main() -> None:
     except BrokenPipeError:
         _end_quietly()
     except OSError as error:
-        if error.filename is None:
-            raise
         _fail(_unusable(error), 1)
 
 
 def _unusable(error: OSError) -> str:
+    """The line for it. One that names no file is raised, unless it is of the output."""
+    if error.filename is None:
+        if error.errno not in _NO_SPACE:
+            raise error
+        _discard_output()
+        return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
     line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, PermissionError):
         line += "; run the command as the user of the service, or name a place that this user may use"
@@ -182,8 +191,13 @@ def _end_quietly() -> NoReturn:
     """The reader of the output has seen enough, as `| head` has: what is still buffered goes nowhere. The status is
     that of click, which ends like this where it is the command that writes.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_output()
     sys.exit(1)
+
+
+def _discard_output() -> None:
+    """What is still buffered goes nowhere: the interpreter would fail to write it once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(line: str, status: int) -> NoReturn:

@@ -28,7 +28,7 @@ from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower,
 from svc.store.backup.restore import Restored
 from svc.store.backup.restore import restore as restore_store
 from svc.store.backup.snapshots import BackupSnapshot
-from svc.store.directory import DirectoryError
+from svc.store.directory import DirectoryError, refuse_without_data
 from svc.store.reading import read_only
 from svc.store.steps import QUIET, Steps
 from svc.store.verification import Verification
@@ -98,6 +98,7 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
             f"{folder} is inside the data directory, whose loss would take both; name a folder elsewhere"
         )
     config = settings()
+    refuse_without_data(directory)
     take = partial(_take, directory, folder, config, Verification(verification), with_pepper=with_pepper)
     if follow:
         _follow(directory, folder, config, limit_mib << 20, take)

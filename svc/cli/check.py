@@ -53,7 +53,9 @@ def check(context: click.Context, snapshot: Path | None, directory: Path | None,
         for sentence in first:
             click.echo(sentence)
     if total:
-        raise CommandError(f"{total} violations; restore from a backup, and keep this directory to find the cause")
+        raise CommandError(
+            f"{total} violation{'s' * (total != 1)}; restore from a backup, and keep this directory to find the cause"
+        )
     if not as_json:
         click.echo("every invariant holds")
 

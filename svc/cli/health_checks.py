@@ -40,9 +40,10 @@ from svc.http.sockets import open_sockets
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
-from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, risky_modes
+from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, refused_modes, risky_modes
 from svc.store.engine import EngineError
 from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
+from svc.store.reading import OlderFileError
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
 from svc.world import World, elapsed_s
@@ -103,17 +104,31 @@ def permissions(examined: Examined) -> Finding:
         if not os.access(parent, os.W_OK | os.X_OK):
             return _problem(f"{directory} cannot be made", f"make {parent} writable")
         return _warning(f"{directory} is not there yet", BEGIN)
-    for path in (directory, directory / "store", directory / "store" / "data.mdb"):
-        needed = os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0)
-        if path.exists() and not os.access(path, needed):
-            owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
-            do = "run this command and the service as its owner, or change the owner with chown -R"
-            return _problem(f"{path} cannot be read and written: {owner}", do)
+    if (unusable := _unusable_file(directory, examined.config.pepper_path() or directory / "pepper")) is not None:
+        return unusable
+    if refused := refused_modes(directory, examined.config.pepper_path()):
+        says, _, do = refused[0].partition(": ")
+        return _problem(says, do)
     risks = risky_modes(directory, examined.config.pepper_path())
     if risks:
         says, _, do = risks[0].partition(": ")
         return _warning(says, do)
     return _ok(f"{directory} is readable and writable, and the pepper is private")
+
+
+def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
+    if os.statvfs(directory).f_flag & os.ST_RDONLY:
+        do = "look into dmesg for the reason, then remount it: mount -o remount,rw"
+        return _problem(f"{directory} is on a file system that is mounted read-only", do)
+    folder = directory / "store"
+    written = (directory, folder, folder / "data.mdb", folder / "lock.mdb", directory / "serve.lock")
+    for path in (*written, pepper):
+        needed = os.R_OK | (os.W_OK if path != pepper else 0) | (os.X_OK if path.is_dir() else 0)
+        if path.exists() and not os.access(path, needed):
+            owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
+            do = "run this command and the service as its owner, or change the owner with chown -R"
+            return _problem(f"{path} cannot be read{' and written' * (path != pepper)}: {owner}", do)
+    return None
 
 
 def store(examined: Examined) -> Finding:
@@ -126,10 +141,10 @@ def store(examined: Examined) -> Finding:
         pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
+        own_mark = pepper_mark(pepper.read_bytes())
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
-        in_file = "`svc check` examines it; docs/runbook.md has the way back"
-        return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
-    if mark not in (None, pepper_mark(pepper.read_bytes())):
+        return _unread(error, in_database=in_database)
+    if mark not in (None, own_mark):
         return _problem(f"{pepper} is the pepper of another store", "put the right pepper there")
     if in_database:
         took_ms = 1000 * (elapsed_s() - began_at)
@@ -141,31 +156,46 @@ def store(examined: Examined) -> Finding:
     return _ok(says)
 
 
+def _unread(error: Exception, *, in_database: bool) -> Finding:
+    if isinstance(error, OlderFileError):
+        return _warning(str(error), "take a backup with the older program first (docs/upgrading.md)")
+    in_file = "`svc check` examines it; docs/runbook.md has the way back"
+    return _problem(str(error), "docs/postgresql.md says what a database needs" if in_database else in_file)
+
+
 def lock_and_service(examined: Examined) -> Finding:
-    """Who holds the data directory, and whether it answers; or whether a service could listen."""
+    """Who holds the data directory, and whether it answers; or whether a service could listen. A node of a database
+    holds no directory, so it is asked.
+    """
     holder = holder_of(examined.directory) if examined.directory.exists() else None
     config = examined.config
-    if holder is None:
-        return _could_listen(config.bind)
+    runs = holder or "a service"
+    if holder is None and examined.url is None and config.store is None:
+        return _could_listen(config)
     url = examined.url or local_url(config)
     try:
         status, response = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:
-        says = f"{holder} holds the directory, and {url} does not respond: {error}"
+        if holder is None and examined.url is None:
+            return _could_listen(config)
+        says = f"{url} does not respond: {error}"
+        says = says if holder is None else f"{holder} holds the directory, and {says}"
         return _warning(says, "name where it listens with --url")
     if status != http.HTTPStatus.OK:
-        return _problem(f"{holder} runs and is not ready: {response}", "read its log")
-    return _ok(f"{holder} is ready at {url}")
+        return _problem(f"{runs} runs and is not ready: {response}", "read its log")
+    return _ok(f"{runs} is ready at {url}")
 
 
-def _could_listen(bind: str) -> Finding:
-    try:
-        for opened in open_sockets(bind, backlog=1):
-            opened.close()
-    except OSError as error:
-        says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
-        return _problem(says, "end the program that listens there, or choose another with --bind")
-    return _ok(f"no service runs on the directory; one could listen on {bind}")
+def _could_listen(config: Config) -> Finding:
+    binds = {"--bind": config.bind, "--metrics-bind": config.metrics_bind}
+    for option, bind in binds.items():
+        try:
+            for opened in open_sockets(bind, backlog=1) if bind else ():
+                opened.close()
+        except OSError as error:
+            says = f"no service runs on the directory, and none could listen on {bind}: {error.strerror or error}"
+            return _problem(says, f"end the program that listens there, or choose another with {option}")
+    return _ok(f"no service runs on the directory; one could listen on {' and '.join(filter(None, binds.values()))}")
 
 
 def _get(url: str, path: str) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -30,16 +31,26 @@ class _Bars(Steps):
     def end(self) -> None:
         if self._bar is not None:
             self._bar.update(self._left)
+            self.leave()
+
+    def leave(self) -> None:
+        """End the line of a bar as it is, and show the cursor again, which bars hide."""
+        if self._bar is not None:
             self._bar.__exit__(None, None, None)
             self._bar = None
 
 
 @contextmanager
 def progress() -> Generator[Steps]:
-    """Progress bars on standard error, which end with the block; `QUIET` where that is no terminal."""
-    if not sys.stderr.isatty():
+    """Progress bars on standard error, which end with the block, however that ends; `QUIET` where that is no terminal,
+    or one that cannot move its cursor.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield QUIET
         return
     bars = _Bars()
-    yield bars
-    bars.end()
+    try:
+        yield bars
+        bars.end()
+    finally:
+        bars.leave()

@@ -40,11 +40,9 @@ ROWS_A_STEP = 128
 def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Path, as_json: bool) -> None:
     """Queue again every delivery to an endpoint that ended `failed` and has not arrived since.
 
-    \b
-    Events keep their ids and bytes, and get nine new attempts. A running service
-    begins at once. Running it twice queues nothing twice.
-    Times are RFC 3339: 2026-01-05T10:00:00Z
-    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    Events keep their ids and bytes, and get nine new attempts. A running service begins at once. Running it twice
+    queues nothing twice. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
+    """
     world = World.real()
     now_ms = world.now_ms()
     if since_ms >= now_ms:

@@ -60,7 +60,8 @@ class Reload:
         set_up_logging(self._config.log_format, self._worker)
         self._service.use(self._config)
         changed, waiting = _different(before, self._config), _different(self._config, read)
-        log.info("settings reloaded", changed=changed)
+        if read is not before:
+            log.info("settings reloaded", changed=changed)
         if waiting:
             log.warning("settings changed that need a restart", settings=waiting)
         if not _renew(listeners, self._config, self._service.services.world.now_ms()):

@@ -33,6 +33,7 @@ from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
+EMPTY = "{} is empty: restore a backup, or delete the file if nothing was ever stored there"
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
 _WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
@@ -89,6 +90,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     exists = has_store(directory) if database is None else is_initialized(database)
     if not exists and not create:
         raise DirectoryError(_NO_DATA.format(directory) if database is None else NO_STORE.format(database))
+    if exists and not create and database is None and not (directory / "store" / "data.mdb").stat().st_size:
+        raise DirectoryError(EMPTY.format(directory / "store" / "data.mdb"))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
         raise DirectoryError(_PEPPER_MISSING.format(pepper_path))
@@ -188,6 +191,12 @@ def _refuse_writable_by_others(*directories: Path) -> None:
     for directory in directories:
         if directory.exists() and directory.stat().st_mode & stat.S_IWOTH:
             raise DirectoryError(_WRITABLE.format(directory))
+
+
+def refused_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
+    """A sentence for each mode with which no directory is opened."""
+    paths = (directory, directory / "store", pepper_file or directory / "pepper")
+    return [_WRITABLE.format(path) for path in paths if path.exists() and path.stat().st_mode & stat.S_IWOTH]
 
 
 def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:

@@ -40,6 +40,12 @@ def _read_uuid(text: str) -> bytes:
     return UUID(text).bytes
 
 
+def _read_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def _read_moment(text: str) -> int:
     at_ms = read_timestamp(text)
     if at_ms is None:
@@ -106,9 +112,9 @@ def place(names: Sequence[str]) -> KeyPart:
     return KeyPart("B", show, read)
 
 
-U8 = KeyPart("B", int, int)
-U32 = KeyPart("I", int, int)
-U64 = KeyPart("Q", int, int)
+U8 = KeyPart("B", int, _read_number)
+U32 = KeyPart("I", int, _read_number)
+U64 = KeyPart("Q", int, _read_number)
 TEXT = KeyPart(TEXT_LAYOUT, str, str)
 UUID_V7 = KeyPart("16s", show_uuid, _read_uuid)
 """An id that begins with its time, so that it is an index by time, too."""

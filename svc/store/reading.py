@@ -23,6 +23,10 @@ from svc.store.store import ReadTransaction, engine_at, version_of
 from svc.store.tables import TABLES
 
 
+class OlderFileError(DirectoryError):
+    """The store was written by an earlier version of the service: the next start upgrades it."""
+
+
 class ReadOnlyStore:
     """A store that is open for reading only. Close snapshots soon where a service writes: its file grows meanwhile."""
 
@@ -122,7 +126,7 @@ def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:
                 f"{file} has version {version} and this program knows {len(MIGRATIONS)}: use a newer one"
             )
         if version < len(MIGRATIONS):
-            raise DirectoryError(
+            raise OlderFileError(
                 f"{file} was written by an older program: start the service on it once, or restore it, which brings it "
                 "up to date"
             )

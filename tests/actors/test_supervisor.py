@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from svc.actors.supervisor import supervise
 from svc.store.engine import UnavailableError
@@ -59,6 +60,8 @@ async def test_an_actor_waits_while_the_store_is_unreachable_and_that_is_not_its
             error = UnavailableError("away")
             raise (ExceptionGroup("of a nursery", [error]) if actor.left % 2 else error) from None
 
-    await supervise("flaky", run, restarts)
+    with capture_logs() as lines:
+        await supervise("flaky", run, restarts)
     assert actor.starts == 21
     assert not restarts
+    assert {line["reason"] for line in lines} == {"away"}, "and not that of the group"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.cli.progress import progress
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside
@@ -122,7 +123,7 @@ def test_check_reads_a_snapshot_and_compares_it_with_its_manifest(run: Run, tmp_
     (snapshot / "data.mdb").write_bytes(content[:8192])
     run("check", snapshot / "data.mdb").assert_refused("cut short")
     (snapshot / "data.mdb").write_bytes(b"x" * 9000)
-    run("check", snapshot / "data.mdb").assert_refused("cannot be read as a store")
+    run("check", snapshot / "data.mdb").assert_refused("no LMDB file; keep it to find the cause")
     run("check", tmp_path / "backup").assert_refused("is no snapshot")
     run("check", tmp_path / "none").assert_refused("is not there")
     run("check", snapshot, "--data", tmp_path / "data").assert_usage()
@@ -151,7 +152,8 @@ def test_an_impossible_operation_is_reported_in_one_line_and_changes_nothing(run
     run("backup", tmp_path / "backup", "--verify", "some").assert_usage()
     run("backup", "--unfollow").assert_refused("nobody follows")
     run("backup", tmp_path / "data" / "inside").assert_refused("inside the data directory")
-    run("backup", tmp_path / "backup", "--data", tmp_path / "none").assert_refused("is not there")
+    run("backup", tmp_path / "backup", "--data", tmp_path / "none").assert_refused("name another --data")
+    assert not (tmp_path / "backup").exists()
     run("backup", tmp_path / "backup", "--follow", "--data", tmp_path / "none").assert_refused("holds no data")
     assert not list((tmp_path / "backup").glob("snap*"))
     run("restore", tmp_path / "none", "--data", tmp_path / "new").assert_refused("no folder of backups")
@@ -176,7 +178,27 @@ def test_progress_is_shown_to_people_and_not_to_programs(
     assert run("backup", tmp_path / "backup", "--json").err == ""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
     json.loads(run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").out)
     for stage in ("copying the snapshot", "checking the pages", "checking every row"):
         assert stage in terminal.getvalue()
     assert terminal.getvalue().count("100%") == 3
+
+
+def test_progress_that_is_interrupted_leaves_the_cursor_visible(monkeypatch: pytest.MonkeyPatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def read():
+        with progress() as steps:
+            steps.stage("reading", 100)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
+    assert terminal.getvalue().endswith("\x1b[?25h\n")
+    monkeypatch.setenv("TERM", "dumb")
+    with progress() as steps:
+        steps.stage("reading", 100)
+    assert terminal.getvalue().count("reading") == 1

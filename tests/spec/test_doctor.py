@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from svc.cli import health_checks
-from svc.cli.health_checks import Examined
+from svc.cli.health_checks import Examined, Finding
 from svc.config import Config
 from svc.world import World
 from tests.spec.commands import Run
+from tests.store.release import RELEASED, unpack
 from tests.support.certificates import Files
 from tests.support.ports import free_port
 from tests.support.process import Started, run_json
@@ -21,6 +25,7 @@ from tests.support.process import Started, run_json
 pytestmark = pytest.mark.only_on("lmdb", "it looks at a data directory; at a database: test_store_in_a_database.py")
 
 NOW_MS = 1_767_225_600_000
+NOBODY = 65534
 
 
 def examined(directory: Path, now_ms: int | None = None, url: str | None = None, **settings: Any) -> Examined:
@@ -28,6 +33,7 @@ def examined(directory: Path, now_ms: int | None = None, url: str | None = None,
     if now_ms is not None:
         world.now_ms = lambda: now_ms
     settings.setdefault("bind", f"127.0.0.1:{free_port()}")
+    settings.setdefault("metrics_bind", "")
     return Examined(directory, None, Config(**settings), url, world)
 
 
@@ -45,6 +51,54 @@ def test_permissions_of_existing_and_missing_directories_are_checked(data: Path,
     (data / "pepper").chmod(0o644)
     finding = health_checks.permissions(examined(data))
     assert (finding.status, finding.do) == ("warning", f"chmod 600 {data / 'pepper'}")
+
+
+def test_what_a_service_would_refuse_is_a_problem(data: Path):
+    for path, mode in ((data / "pepper", 0o602), (data / "store", 0o702), (data, 0o777)):
+        path.chmod(mode)
+        finding = health_checks.permissions(examined(data))
+        assert (finding.status, finding.do) == ("problem", f"chmod o-w {path}")
+        path.chmod(mode & ~0o77)
+    pepper = data / "pepper"
+    pepper.unlink()
+    pepper.mkdir()
+    assert health_checks.store(examined(data)).status == "problem"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        finding = health_checks.lock_and_service(examined(data, metrics_bind=f"127.0.0.1:{taken.getsockname()[1]}"))
+    assert (finding.status, "--metrics-bind" in finding.do) == ("problem", True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root makes files of others")
+@pytest.mark.parametrize("name", ["pepper", "store/lock.mdb", "serve.lock"])
+def test_a_file_of_another_user_is_a_problem(data: Path, name: str):
+    """As after a command by root in the directory of the service."""
+    shutil.chown(data, NOBODY)
+    for path in data.rglob("*"):
+        shutil.chown(path, NOBODY)
+    (data / name).touch()
+    shutil.chown(data / name, 0)
+    (data / name).chmod(0o600)
+    finding = _as_nobody(data.parent, lambda: health_checks.permissions(examined(Path(data.name))))
+    assert f"data/{name} cannot be read" in finding
+    assert "chown -R" in finding
+
+
+def _as_nobody(folder: Path, check: Callable[[], Finding]) -> str:
+    """What the check finds, in a folder, as a user who may not do everything."""
+    folder.chmod(0o711)
+    reader, writer = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            os.chdir(folder)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            os.write(writer, repr(check()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(process, 0)
+    with os.fdopen(reader) as found:
+        return found.read()
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may do everything")
@@ -68,6 +122,14 @@ def test_the_store_its_pepper_and_its_free_space_are_checked(data: Path, tmp_pat
     pepper.write_bytes(kept)
     (data / "store" / "data.mdb").write_bytes(b"no store")
     assert health_checks.store(examined(data)).status == "problem"
+    (data / "store" / "data.mdb").write_bytes(b"")
+    assert "restore a backup" in health_checks.store(examined(data)).says
+
+
+def test_an_older_store_is_a_warning_since_the_next_start_upgrades_it(tmp_path: Path):
+    old = unpack(RELEASED / "0.1.0.tar.xz", tmp_path)
+    finding = health_checks.store(examined(old.directory))
+    assert (finding.status, "older program" in finding.says) == ("warning", True)
 
 
 @pytest.mark.slow
@@ -78,6 +140,10 @@ def test_a_running_service_is_found_and_queried(data: Path):
         assert (ready.status, "`svc serve`" in ready.says) == ("ok", True)
         elsewhere = health_checks.lock_and_service(examined(data))
         assert (elsewhere.status, "--url" in elsewhere.do) == ("warning", True)
+        node = health_checks.lock_and_service(examined(data.parent / "other", url=f"http://127.0.0.1:{service.port}"))
+        assert (node.status, "is ready at" in node.says) == ("ok", True), (
+            "one that holds no directory, as of a database"
+        )
         taken = health_checks.lock_and_service(examined(data.parent / "other", bind=f"127.0.0.1:{service.port}"))
         assert (taken.status, "Address already in use" in taken.says) == ("problem", True)
 

@@ -258,6 +258,7 @@ def test_an_invalid_selection_is_rejected(run: Run, toured: Toured, tmp_path: Pa
     for arguments, says in (
         (("events", "--key", 1, "--key", "x"), "request_id of events"),
         (("events", "--key", 2**40), "number"),
+        (("events", "--key", "first"), "'first' is not a whole number"),
         (("balances", "--key", 1, "--key", 2), "has 1 parts: organization"),
         (("settlements", "--org", 1, "--key", "yesterday"), "day of settlements"),
         (("keys", "--key", "abcd"), "32 bytes"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import count
@@ -16,6 +17,8 @@ from bench.retention import Months
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
 from svc.store.invariants import violations
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.lmdb.free_space import FreeSpace
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
@@ -64,10 +67,19 @@ def test_a_full_store_can_be_emptied_row_by_row_whatever_filled_it(tmp_path: Pat
 def test_the_smallest_write_is_refused_before_it_uses_the_reserve_for_deletes(tmp_path: Path):
     store, _ = filled(tmp_path, 50_000)
     until_full(lambda number: store.write_now([put(1_000 + number, 1)]))
-    with pytest.raises(StoreFullError):
+    with pytest.raises(StoreFullError, match="has reached map_gib"):
         store.write_now([lambda transaction: transaction.put(BALANCES, (1,), 1)])
     assert store.write_now([delete(0), delete(1)], may_use_reserve=True) == [True, True]
     store.close()
+
+
+def test_a_full_disk_is_told_from_a_full_map(tmp_path: Path):
+    """An operator raises the setting or frees the disk, by what the log says."""
+    disk = os.statvfs(tmp_path)
+    for map_bytes, sentence in ((MIB, "has reached map_gib"), (2 * disk.f_blocks * disk.f_frsize, "disk .* is full")):
+        engine = LmdbEngine.open(tmp_path / str(map_bytes), map_bytes=map_bytes, durable=False)
+        assert re.search(sentence, FreeSpace(engine.environment, ()).full())
+        engine.close()
 
 
 def test_a_store_stays_full_until_a_write_fits_or_the_flag_is_cleared(tmp_path: Path):

@@ -122,7 +122,8 @@ def _restore(
 ) -> Restored:
     free = shutil.disk_usage(partial).free
     if free < chosen.manifest.bytes:
-        raise DirectoryError(f"{partial.parent} has {free >> 20} MiB left and {chosen.manifest.bytes >> 20} are needed")
+        needed = -(-chosen.manifest.bytes >> 20)
+        raise DirectoryError(f"{partial.parent} has {free >> 20} MiB left and {needed} are needed: free some space")
     store = partial / "store"
     store.mkdir(mode=0o700)
     steps.stage("copying the snapshot", chosen.manifest.bytes)

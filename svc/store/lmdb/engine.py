@@ -25,7 +25,7 @@ from svc.store.engine import (
     StoreFullError,
     Writer,
 )
-from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, FULL, open_read_only, open_writable, write_failure
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable, write_failure
 from svc.store.lmdb.free_space import FreeSpace, pages_in_use
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
@@ -156,7 +156,7 @@ class LmdbEngine:
                 with inside:
                     result = group(LmdbWriter(self.environment, handle, self._tables, self._check_row))
                     if not may_use_reserve and not self._free_space.has_headroom(handle):
-                        raise StoreFullError(FULL)
+                        raise StoreFullError(self._free_space.full())
                 return result
         except lmdb.Error as error:
             raise write_failure(self.environment, error) from error

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import lmdb
 
+from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError, StoreFullError
-from svc.store.lmdb.free_space import NO_SPACE, may_grow
+from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, NO_SPACE, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
 MAX_TABLES = 64
 _MAX_READERS = 126
-FULL = "the store has reached map_gib, or its disk is full; raise the setting, or delete what is not needed"
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
@@ -36,12 +37,13 @@ def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Env
             metasync=durable,
         )
     except lmdb.Error as error:
-        raise EngineError(str(error)) from error
+        raise _unopened(directory / FILE, error) from error
 
 
 def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmdb.Environment:
     """An existing environment: of a directory if it is `live`, so that other processes may write to it, or else of a
-    file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError`.
+    file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError`
+    and `codec.CorruptionError`.
     """
     try:
         return lmdb.open(
@@ -54,7 +56,20 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
             map_size=0,  # as the file says
         )
     except lmdb.Error as error:
-        raise EngineError(str(error)) from error
+        raise _unopened(path / FILE if live else path, error) from error
+
+
+def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
+    """The exception for a file that LMDB does not open, with what to do where that is known."""
+    if file.is_file() and not file.stat().st_size:
+        return EngineError("the file is empty: restore a backup, or delete it if nothing was ever stored there")
+    if isinstance(error, lmdb.InvalidError):
+        return CorruptionError(f"{file}: its first pages are corrupt, or it is no LMDB file")
+    for used in (file, file.with_name("lock.mdb")):
+        if getattr(error, "code", None) == errno.EACCES and used.exists() and not os.access(used, os.R_OK | os.W_OK):
+            owner = f"{used.name} belongs to user {used.stat().st_uid}, and this is user {os.getuid()}"
+            return EngineError(f"{owner}: run this as its owner, or change the owner with chown -R")
+    return EngineError(str(error))
 
 
 def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineError | StoreFullError:
@@ -62,8 +77,8 @@ def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineErr
     calls it an input/output error where a part of what it wrote found space, and a part did not; so the disk is asked.
     """
     if isinstance(error, lmdb.MapFullError):
-        return StoreFullError(FULL)
+        return StoreFullError(MAP_FULL)
     code = getattr(error, "code", None)
     if code in NO_SPACE or (code == errno.EIO and not may_grow(environment)):
-        return StoreFullError("the disk of the data directory is full")
+        return StoreFullError(DISK_FULL)
     return EngineError(str(error))

@@ -27,6 +27,8 @@ NEAR_SHARE = 64
 """So near the reserve, as a part of it, the store counts as full: what is large is refused from there on, and what is
 small comes through now and then, which would make the store ready and unready by turns."""
 
+MAP_FULL = "the store has reached map_gib: raise the setting, or delete what is not needed"
+DISK_FULL = "the disk of the data directory is full: free some space"
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A full disk, a quota that is used up, a file that may not be larger."""
 
@@ -59,6 +61,13 @@ class FreeSpace:
         """Whether so little is left above the reserve that ordinary writes are rejected, or soon will be."""
         file = self._file()
         return self._left(file, transaction) < file.reserve + file.reserve // NEAR_SHARE
+
+    def full(self) -> str:
+        """What is in the way where there is no headroom: the map or the disk, with what to do."""
+        info = self._environment.info()
+        in_map = info["map_size"] - self._environment.stat()["psize"] * (info["last_pgno"] + 1)
+        disk = os.statvfs(self._environment.path())
+        return DISK_FULL if disk.f_bavail * disk.f_frsize < in_map else MAP_FULL
 
     def _left(self, file: _File, transaction: Any) -> int:
         """Bytes, at most twice the reserve."""

@@ -38,7 +38,7 @@ from svc.store.snapshot import Transaction
 from svc.store.tables import WEBHOOK_EVENTS
 from svc.store.transactions.identification import VisitorIndex
 from svc.world import World
-from tests.support.due import DATA, EVENT, Due
+from tests.support.due import DATA, EVENT, ORGANIZATION_ID, Due
 from tests.support.process import ENVIRONMENT, PROGRAM
 
 ENDPOINTS = 10
@@ -148,7 +148,7 @@ def _events(many: int, transaction: Transaction) -> None:
     now_ms = WORLD.now_ms()
     for _ in range(many):
         event_id = WORLD.request_id(now_ms)
-        sealed = seal(event_id, EVENT, "live", "org_due", DATA, now_ms)
+        sealed = seal(event_id, EVENT, "live", ORGANIZATION_ID, DATA, now_ms)
         transaction.put(WEBHOOK_EVENTS, (1, event_id.bytes), sealed)
 
 

@@ -21,7 +21,7 @@ from bench.far_side import far_side
 from bench.groups import server_cpu_of
 from bench.measures import cpu_s
 from tests.store.postgresql.nodes import until
-from tests.support.due import Due
+from tests.support.due import ORGANIZATION_ID, Due
 from tests.support.postgresql import Cluster
 from tests.support.process import Served
 from tests.support.process import run as run_command
@@ -61,7 +61,9 @@ async def run(cluster: Cluster, database: str, directory: Path, nodes: int, deli
         before = [cpu_s(each.pid) for each in served]  # one that looks meanwhile begins to send
         await trio.to_thread.run_sync(due.fill, deliveries // ENDPOINTS)
         database_before = server_cpu_of(cluster)
-        command = partial(run_command, "org", "rate-limit", "org_due", "0", "--data", str(due.data), SVC_STORE=str(url))
+        command = partial(
+            run_command, "org", "rate-limit", ORGANIZATION_ID, "0", "--data", str(due.data), SVC_STORE=str(url)
+        )
         began = trio.current_time()
         await trio.to_thread.run_sync(command)  # the nodes look now
         ended = await far.arrived(deliveries, 300)

@@ -27,7 +27,7 @@ from svc.store.reading import read_only_database
 from svc.store.tables import BALANCES, EVENTS, IDEMPOTENCY
 from tests.store.postgresql.nodes import until
 from tests.support.acknowledged import CREDIT_USD, PRICE_MICROS, shop
-from tests.support.due import Due, certified
+from tests.support.due import ORGANIZATION_ID, Due, certified
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
@@ -107,7 +107,7 @@ async def test_writes_of_a_node_that_was_stopped_within_a_group_are_rejected_whe
 async def fill(due: Due, url: str) -> None:
     """And a command that changes something, so that the nodes look."""
     await trio.to_thread.run_sync(due.fill, EACH)
-    command = partial(run, "org", "rate-limit", "org_due", "0", "--data", str(due.data), "--store", url)
+    command = partial(run, "org", "rate-limit", ORGANIZATION_ID, "0", "--data", str(due.data), "--store", url)
     await trio.to_thread.run_sync(command)
 
 

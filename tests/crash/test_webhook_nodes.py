@@ -17,7 +17,7 @@ import trio
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until
-from tests.support.due import Due, certified
+from tests.support.due import ORGANIZATION_ID, Due, certified
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
 from tests.support.receivers import THANKS, Responder, receiver
@@ -79,5 +79,5 @@ def ids(one: Responder) -> Counter[str]:
 async def fill(due: Due, url: object, each: int) -> None:
     """And a command that changes something, so that the nodes look."""
     await trio.to_thread.run_sync(due.fill, each)
-    command = partial(run, "org", "rate-limit", "org_due", "0", "--data", str(due.data), "--store", str(url))
+    command = partial(run, "org", "rate-limit", ORGANIZATION_ID, "0", "--data", str(due.data), "--store", str(url))
     await trio.to_thread.run_sync(command)

@@ -28,6 +28,7 @@ from svc.world import World
 
 T = TypeVar("T")
 
+ORGANIZATION_ID = f"org_{'due':0>20}"
 EVENT = "usage.daily_settled"
 DATA = {"padding": "x" * 900}
 """About the size of `identification.completed`."""
@@ -45,7 +46,7 @@ class Due:
         self._world = World.real()
         with self._opened() as found:
             organization = partial(
-                create_organization, organization_id="org_due", name="", now_ms=0, rate_limit_per_s=0
+                create_organization, organization_id=ORGANIZATION_ID, name="", now_ms=0, rate_limit_per_s=0
             )
             self.organization = found.store.write_one_now(organization).number
             self.endpoints: list[tuple[EndpointKey, Endpoint]] = []
@@ -65,7 +66,7 @@ class Due:
             for queue, endpoint in endpoints_of(transaction, self.organization):
                 for _ in range(many):
                     event_id = self._world.request_id(now_ms)
-                    event = seal(event_id, EVENT, "live", "org_due", DATA, now_ms)
+                    event = seal(event_id, EVENT, "live", ORGANIZATION_ID, DATA, now_ms)
                     transaction.put(WEBHOOK_EVENTS, (queue.organization, event_id.bytes), event)
                     key = DeliveryKey(event_id.bytes, "auto")
                     open_delivery(transaction, queue, key, now_ms)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from bench.identify import Server, svc
 from bench.load import CLIENTS, head, run
 from bench.measures import written_bytes
-from bench.page_visits import FIRST_NEW, Visits
+from bench.page_visits import FIRST_NEW, ORGANIZATION_ID, Visits
 
 RETURNING = 0.7
 DEVICES = 30_000
@@ -56,7 +56,7 @@ class Store:
         self._visits.found.store.close()
         data = ("--data", str(directory))
         origin = ("--origin", "https://shop.example")
-        issued = svc("key", "issue", "org_x", "--kind", "public", "--environment", "production", *origin, *data)
+        issued = svc("key", "issue", ORGANIZATION_ID, "--kind", "public", "--environment", "production", *origin, *data)
         self._key = issued["secret"]
         self._chance = random.Random(2)
         self._devices = list(range(DEVICES))

@@ -35,6 +35,7 @@ from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import step
 from svc.world import World
 
+ORGANIZATION_ID = f"org_{'bench':0>20}"
 GIB = 1 << 30
 MODELS = 10_000
 """Devices at most that other visitors are made after."""
@@ -215,7 +216,7 @@ class Visits:
 
 
 def _prepare(transaction: Transaction, end_ms: int) -> None:
-    create_organization(transaction, organization_id="org_x", name="x", now_ms=end_ms, rate_limit_per_s=0)
+    create_organization(transaction, organization_id=ORGANIZATION_ID, name="x", now_ms=end_ms, rate_limit_per_s=0)
     add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=end_ms, note="")
 
 

@@ -264,7 +264,7 @@ async function screens() {
     event: `events/${event.request_id}`,
     visitor: `visitors/${event.visitor_id}`,
     period: "audit?window=between&from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z",
-    attempts: `webhooks?endpoint=${(await api(`management/organizations/${(await api("session")).body.organization.id}/webhooks`)).body.endpoints[0].id}`,
+    attempts: `webhooks?endpoint=${(await api(`management/organizations/${(await api("session")).body.organization.id}/webhooks`)).body.endpoints[0]?.id}`,
     nothing: "events?country=ZZ",
     unknown: "nowhere",
     link: "",

@@ -40,8 +40,9 @@ ROUNDS = 10
 """In which the sizes take turns, so that a busy moment of the machine strikes all of them alike."""
 VISITS_IN_A_TRANSACTION = 256
 RETURNS = 2 * SAMPLE_SHARES[0] * YOUNG_SAMPLES
-"""Of known devices, unchanged and without token, before anything is measured: no organization of a thousand visitors
-has seen so few. A service tries one visit in `SAMPLE_SHARES[0]` without its proof until it has `YOUNG_SAMPLES`.
+"""Of known devices, unchanged and without token, before anything is measured. Until it has `YOUNG_SAMPLES`, a service
+tries one proven visit in `SAMPLE_SHARES[0]` without its proof, which costs as much as two more; then one in
+`SAMPLE_SHARES[1]`.
 """
 
 

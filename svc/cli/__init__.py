@@ -7,7 +7,6 @@ A command is imported when it is asked for: `svc --help` and `svc --version` loa
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
@@ -21,7 +20,7 @@ from click.shell_completion import CompletionItem
 import svc
 from svc.cli.examples import examples
 from svc.cli.mistakes import clearer
-from svc.domain.errors import OperatorError
+from svc.domain.errors import NO_SPACE, OperatorError
 
 
 class CommandLocation(NamedTuple):
@@ -142,10 +141,6 @@ def program(begin: Callable[[], None] | None) -> None:
         begin()
 
 
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Of the disk that the output is redirected to."""
-
-
 def main() -> None:
     """Entry point. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or folder
     that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
@@ -177,7 +172,7 @@ def main() -> None:
 def _unusable(error: OSError) -> str:
     """The line for it. One that names no file is raised, unless it is of the output."""
     if error.filename is None:
-        if error.errno not in _NO_SPACE:
+        if error.errno not in NO_SPACE:
             raise error
         _discard_output()
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"

@@ -20,7 +20,7 @@ NAME = "development"
 """Of the organization of `svc dev`."""
 
 SERVICE = "http://127.0.0.1:8080"
-"""Where `svc dev` listens unless it is told otherwise."""
+"""Where `svc dev` listens by default."""
 dev_data_option = directory_option("The data directory of `svc dev`.", default=Path("data"), show_default=True)
 service_option = click.option(
     "--service", default=SERVICE, show_default=True, metavar="URL", help="Where `svc dev` listens."

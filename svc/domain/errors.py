@@ -1,12 +1,16 @@
-"""The base class of errors that an operator can act on.
+"""Errors that an operator can act on.
 
-What may live here: the class that the command line catches. An error with another base is a fault of the program and
-ends a command with a traceback.
+What may live here: the class that the command line catches, and the numbers of system errors that mean a full disk. An
+error with another base is a fault of the program and ends a command with a traceback.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+import errno
+from typing import ClassVar, Final
+
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of errors: a full disk, a quota that is used up, a file that may not be larger."""
 
 
 class OperatorError(Exception):

@@ -43,7 +43,7 @@ const SCREENS: Record<string, Screen> = {
 };
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
-/** All tabs of a browser have one session: whoever begins one tells the others. */
+/** All tabs of a browser have one session: the tab that begins one says so to the others. */
 const CHANNEL = "svc console session";
 const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import lmdb
 
+from svc.domain.errors import NO_SPACE
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError, StoreFullError
-from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, NO_SPACE, may_grow
+from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages
 
 FILE = "data.mdb"

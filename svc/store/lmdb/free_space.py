@@ -10,13 +10,14 @@ another program takes from the disk is not kept back: where it has taken all, de
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lmdb
+
+from svc.domain.errors import NO_SPACE
 
 RESERVE_SHARE = 4
 RESERVE_MOST_BYTES = 64 << 20
@@ -29,8 +30,6 @@ small comes through now and then, which would make the store ready and unready b
 
 MAP_FULL = "the store has reached map_gib: raise the setting, or delete what is not needed"
 DISK_FULL = "the disk of the data directory is full: free some space"
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, a quota that is used up, a file that may not be larger."""
 
 
 class _File(NamedTuple):

@@ -1,5 +1,5 @@
 """svc: an open, self-hosted visitor identification service."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 DISTRIBUTION = "svc-visitor-id"
 """The name of the package in a registry, where `svc` is another project's."""

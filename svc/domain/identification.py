@@ -144,7 +144,7 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         report=report,
         agent=agent,
         network=network,
-        features=extract(report, agent, submission.facts, network),
+        features=extract(report, agent, submission.facts, network, origin=submission.origin),
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
         + missing(submission.signals, platform),
         history=history_evidence(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
@@ -179,4 +179,5 @@ def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, re
         visitor_confidence=recognition.confidence,
         linkage=recognition.outcome,
         signals=fired,
+        proven=recognition.proven,
     )

@@ -164,6 +164,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     factory_reset_at_ms: int | None = None
     client_token: str | None = None
     client_token_is_new: bool = False
+    device_id: str | None = None
+    """What the system says that this device is (`android_id`), or this maker's apps on it
+    (`identifier_for_vendor`)."""
     collected_at_ms: int | None = None
     nonce: str | None = None
     incognito: bool | None = None

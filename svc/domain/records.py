@@ -77,6 +77,7 @@ EVENT_FIELDS = (
     "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name", "anonymity_network", "agent",
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
+    "proven",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

@@ -48,3 +48,5 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """How the visitor was matched: `token`, `exact`, `match`, ..., for operators."""
     signals: tuple[EventSignal, ...] | None = None
     """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
+    proven: bool = False
+    """The report was signed by the key of the visitor's browser (`client_proof`)."""

@@ -63,6 +63,12 @@ def _fourth_version(_: Transaction) -> None:
     """Version 4: retention notes where it has looked. Nothing to convert: it has looked nowhere."""
 
 
+def _fifth_version(_: Transaction) -> None:
+    """Version 5: the tokens of visitors have an origin and a life. Nothing to convert: a visitor's record is read in
+    the form in which it was written, and written in the new one at its next change.
+    """
+
+
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
     """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
     fields of `Holding`.
@@ -108,7 +114,7 @@ def _split_statistics(transaction: Transaction) -> None:
             transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version, _third_version, _fourth_version)
+MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version, _third_version, _fourth_version, _fifth_version)
 
 
 class NewerStoreError(OperatorError):

@@ -89,6 +89,17 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """64-bit hash of class, versions and all attributes."""
     information_bits: float
     identifiable: bool
+    origin: int = 0
+    """32-bit hash of the site whose storage the token is in; a hash of its own for reports without a site. 0 = not
+    known."""
+    private: bool = False
+    """The collector saw a private window, whose storage is erased when it is closed."""
+    device: int = 0
+    """64-bit hash of the identifier that the system gave the device or the app's maker on it; lowest bit 0."""
+    fixed_device: bool = False
+    """Another `device` is another device (Android). Elsewhere it may change while the device stays (iOS)."""
+    key: int = 0
+    """64-bit hash of the public key whose private half signed this report; 0 = none did."""
 
     def without_token(self) -> Features:
         """The same report as if it had brought no token."""
@@ -113,11 +124,20 @@ def hash64(value: bytes) -> int:
     return int.from_bytes(blake3(value).digest(8), "little") or 1
 
 
-def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network | None = None) -> Features:
+def extract(
+    report: Report,
+    agent: Agent,
+    facts: RequestFacts,
+    network: Network | None = None,
+    *,
+    origin: str | None = None,
+    key: bytes | None = None,
+) -> Features:
     """What matching needs of one report: pure, about 20 µs, so it is done before any transaction is opened.
 
     `network` is what is known of the address. Behind Tor, a VPN, a relay or a proxy anybody may be: such an address
-    tells nothing but that the visitor hides, as it may have done before.
+    tells nothing but that the visitor hides, as it may have done before. `origin` is the site that the report comes
+    from; `key` the public key that verifiably signed it.
     """
     values = [0] * ATTRIBUTE_COUNT
     bits, informative = 0.0, 0
@@ -151,7 +171,7 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
         rest_sketch=sketch(report.rest),
         hardware=_joint(values, _HARDWARE),
         locale=_joint(values, _LOCALE),
-        token=(hash64(token.encode("utf-8", "replace")) & ~1 or 2) if token else 0,
+        token=_identifier(token) if token else 0,
         token_is_new=report.client_token_is_new if token else False,
         near_network=near_network,
         wide_network=wide_network,
@@ -159,7 +179,17 @@ def extract(report: Report, agent: Agent, facts: RequestFacts, network: Network 
         exact=hash64(_EXACT.pack(family, collector, browser_version, os_release, *values)),
         information_bits=bits,
         identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
+        origin=_hash_of_short(f"origin {origin or ''}"[:_CACHED_LENGTH]),
+        private=report.incognito is True,
+        device=_identifier(f"device {report.device_id}") if report.device_id else 0,
+        fixed_device=report.claims.native_platform == "android",
+        key=hash64(key) if key else 0,
     )
+
+
+def _identifier(text: str) -> int:
+    """A 64-bit hash with the lowest bit 0, where visitor records keep a flag."""
+    return hash64(text.encode("utf-8", "replace")) & ~1 or 2
 
 
 def _embedding(report: Report, agent: Agent) -> str:

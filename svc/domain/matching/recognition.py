@@ -60,6 +60,10 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
     postings: tuple[tuple[BlockKey, float], ...] = ()
     """Blocks that gain this visitor's number, and how many devices it counts for (`Block.with_posting`)."""
+    proven: bool = False
+    """The report was signed by the key that its token had before this visit."""
+    split_from: int | None = None
+    """Number of the visitor that this device was taken for until now: its token lives beside that visitor's own."""
     lookalike: bool = False
     """A new visitor whose very report another one sent before."""
     dropped: tuple[BlockKey, ...] = ()

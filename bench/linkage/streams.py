@@ -21,6 +21,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+ORIGIN = "https://shop.example"
+"""The site that the visits of a stream were on."""
 SHORTEST_TOKEN = 16
 """Characters: a shorter client token is not taken for one."""
 COLLECTED_EVERY_DAYS = {"every-7-days": 7.0}
@@ -106,7 +108,7 @@ def replay_line(at: str, ip: str, user_agent: str | None, signals: dict[str, Any
         "at": at,
         "ip": ip,
         "user_agent": user_agent or "",
-        "origin": "https://shop.example",
+        "origin": ORIGIN,
         "platform": "web",
         "signals": signals,
         "tag": tag,

@@ -1,0 +1,197 @@
+"""All rows, several seeds of each, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from bench.linkage.identity import private, takeover, twins
+from bench.linkage.identity.world import Aim, Count, Counts, Part
+from bench.linkage.tables import Table
+
+SEEDS = 5
+CONFIDENCE_BINS = ((85, 89), (90, 94), (95, 97), (98, 98), (99, 99), (100, 100))
+"""First and last confidence of each published bin."""
+PHONES = "bench.linkage.phones"
+
+
+class Row(NamedTuple):
+    measure: Callable[[int, Path, str], Counts]
+    """(seed, data, stream) -> what it found. Seeds count from 0."""
+    aims: Mapping[str, Aim]
+    streams: Sequence[str] = ("",)
+    """Those whose reports are used, one after the other; empty = captures."""
+
+
+ROWS: dict[str, Row] = {
+    "twins": Row(twins.measure, twins.AIMS, twins.STREAMS),
+    "private": Row(private.measure, private.AIMS),
+    "takeover": Row(takeover.measure, takeover.AIMS),
+}
+
+
+def _phones() -> None:
+    """The fleet of phones, where it is there: a module with `measure` and `AIMS` as every row has them."""
+    if find_spec(PHONES) is not None:
+        phones = import_module(PHONES)
+        ROWS["phones"] = Row(phones.measure, phones.AIMS)
+
+
+_phones()
+
+
+@dataclass(slots=True)
+class Measured:
+    """A row on one kind of reports."""
+
+    row: str
+    stream: str
+    runs: list[Counts] = field(default_factory=list[Counts])
+    """In the order of the seeds."""
+
+    def cases(self) -> dict[tuple[str, Part], list[Count]]:
+        keys = dict.fromkeys(key for run in self.runs for key in run.shares)
+        return {key: [run.shares.get(key, Count()) for run in self.runs] for key in keys}
+
+    def whole(self, case: str) -> list[Count]:
+        """The case on all reports, fitted on or held out."""
+        counts: list[Count] = []
+        for found in self.runs:
+            of_case = [count for (name, _), count in found.shares.items() if name == case]
+            counts.append(Count(sum(count.hits for count in of_case), sum(count.of for count in of_case)))
+        return counts
+
+
+def run(rows: Sequence[str], seeds: int, data: Path, say: Callable[[str], None], processes: int = 2) -> list[Measured]:
+    measured = [Measured(row, stream) for row in rows for stream in ROWS[row].streams]
+    with ProcessPoolExecutor(processes) as pool:
+        running: dict[Future[Counts], str] = {}
+        futures: list[list[Future[Counts]]] = []
+        for one in measured:
+            mine = [pool.submit(ROWS[one.row].measure, seed, data, one.stream) for seed in range(seeds)]
+            futures.append(mine)
+            running.update({future: f"{one.row} {one.stream}, seed {seed}" for seed, future in enumerate(mine)})
+        waiting = set(running)
+        while waiting:
+            done, waiting = wait(waiting, timeout=1, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            now = [name for future, name in running.items() if future.running()]
+            say(f"{len(running) - len(waiting)} of {len(running)} done, now {'; '.join(now[:processes])}")
+        for one, mine in zip(measured, futures, strict=True):
+            one.runs = [future.result() for future in mine]
+    return measured
+
+
+# ---- tables
+
+
+def identity_tables(measured: Sequence[Measured], *, details: bool = False) -> list[Table]:
+    tables = [_aims_table(measured), _parts_table(measured), confidence_table(measured)]
+    if details:
+        tables.append(_details_table(measured))
+    return [table for table in tables if table.rows]
+
+
+def _aims_table(measured: Sequence[Measured]) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for one in measured:
+        for case, aim in ROWS[one.row].aims.items():
+            rows.append((_reports(one), case, str(aim), *_shown(one.whole(case), aim)))
+    header = ("reports", "case", "aim", "mean", "worst seed", "visits, pairs", "met")
+    return Table("One browser, one visitor", header, rows, left=2)
+
+
+def _parts_table(measured: Sequence[Measured]) -> Table:
+    """Each case of the streams twice: with reports that the numbers were fitted on, and with held-out ones."""
+    rows: list[tuple[str, ...]] = []
+    for one in measured:
+        cases = one.cases()
+        for case, aim in ROWS[one.row].aims.items():
+            parts: list[str] = []
+            for part in ("fitted on", "held out"):
+                if (case, part) in cases:
+                    parts += _shown(cases[case, part], aim)[:3]
+            if parts:
+                rows.append((_reports(one), case, str(aim), *parts))
+    names = (f"{name}, {part}" for part in ("fitted on", "held out") for name in ("mean", "worst seed", "of"))
+    return Table("One browser, one visitor: fitted on and held out", ("reports", "case", "aim", *names), rows, left=2)
+
+
+def _details_table(measured: Sequence[Measured]) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for one in measured:
+        cases = dict.fromkeys(case for case, _ in one.cases())
+        others = [case for case in cases if case not in ROWS[one.row].aims]
+        rows += [(_reports(one), case, *_shown(one.whole(case), None)[:3]) for case in others]
+    return Table("In detail", ("reports", "case", "mean", "largest", "visits, pairs"), rows, left=2)
+
+
+def confidence_table(measured: Sequence[Measured]) -> Table:
+    """Of the answers with so much confidence, how many were right."""
+    rows: list[tuple[str, ...]] = []
+    names = list(dict.fromkeys(one.row for one in measured))
+    for name in [*names, "all"]:
+        said: Counter[tuple[int, bool]] = Counter()
+        for one in measured:
+            if name in (one.row, "all"):
+                for found in one.runs:
+                    said.update(found.confidences)
+        shares: list[str] = []
+        for low, high in CONFIDENCE_BINS:
+            right = sum(said[confidence, True] for confidence in range(low, high + 1))
+            wrong = sum(said[confidence, False] for confidence in range(low, high + 1))
+            shares.append(f"{right / (right + wrong):.3f} of {right + wrong:,}" if right + wrong else "-")
+        rows.append((name, *shares))
+    bins = (str(low) if low == high else f"{low}-{high}" for low, high in CONFIDENCE_BINS)
+    note = "Right: the browser had this id before. Thieves' visits are in it; a thief never has the victim's id."
+    return Table("One browser, one visitor: answers that were right, by confidence", ("row", *bins), rows, note=note)
+
+
+def _reports(one: Measured) -> str:
+    return one.stream or "captures"
+
+
+def _shown(counts: Sequence[Count], aim: Aim | None) -> tuple[str, str, str, str]:
+    """Mean over the seeds, worst seed, of how many, whether the mean meets the aim."""
+    shares = [count.share for count in counts if count.share is not None]
+    if not shares:
+        return "-", "-", "0", "-"
+    worst = min(shares) if aim is not None and aim.sense == ">=" else max(shares)
+    mean = fmean(shares)
+    met = "-" if aim is None else "yes" if aim.met(mean) else "no"
+    return f"{mean:.3f}", f"{worst:.3f}", f"{sum(count.of for count in counts):,.0f}", met
+
+
+def identity_facts(measured: Sequence[Measured]) -> list[dict[str, Any]]:
+    """For JSON."""
+    return [
+        {
+            "row": one.row,
+            "reports": _reports(one),
+            "cases": [
+                {
+                    "case": case,
+                    "part": part,
+                    "aim": str(ROWS[one.row].aims[case]) if case in ROWS[one.row].aims else None,
+                    "hits": [count.hits for count in counts],
+                    "of": [count.of for count in counts],
+                }
+                for (case, part), counts in one.cases().items()
+            ],
+            "confidence": {
+                f"{confidence} {'right' if right else 'wrong'}": sum(
+                    run.confidences[confidence, right] for run in one.runs
+                )
+                for confidence, right in sorted({key for run in one.runs for key in run.confidences})
+            },
+        }
+        for one in measured
+    ]

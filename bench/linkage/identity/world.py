@@ -1,0 +1,280 @@
+"""What the rows of the measurement share: reports, visits, the service that answers them, and the counts of a row."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from bench.browsers.pack import read_rows
+from bench.linkage.inprocess import Service, features_of
+from bench.linkage.judge import Answer
+from bench.linkage.streams import ORIGIN, is_held_out, read_stream
+from svc.domain.matching import Features
+from svc.domain.matching.features import hash64
+from svc.domain.model import Agent, Network, Report, RequestFacts
+from svc.domain.network import read_network
+from svc.domain.report import read_report
+from svc.domain.useragent import read_agent
+from svc.domain.useragent.hints import read_hints
+from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.lookup import NetworkData
+
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+START_MS = 1_767_225_600_000
+"""The first of January 2026, 0:00 UTC."""
+ACCEPTED = 90
+"""Least confidence that a shop takes for proof that it is this visitor."""
+CAPTURES = Path("tests/captures/real-browsers.jsonl.gz")
+UPGRADES = Path("tests/captures/sdk-upgrades.jsonl.gz")
+
+Part = Literal["", "fitted on", "held out"]
+"""Of which reports a figure is; empty = all that the row has."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sent:
+    """What a browser sends, but for what belongs to the visit. Never change the fields' contents: they are shared."""
+
+    name: str
+    signals: dict[str, Any]
+    headers: dict[str, str]
+    held_out: bool = False
+    """Nothing was fitted on it."""
+
+    @property
+    def part(self) -> Part:
+        return "held out" if self.held_out else "fitted on"
+
+
+class Reading:
+    """Features of reports; what was read once is kept."""
+
+    def __init__(self) -> None:
+        self._ranges = NetworkData(BuiltInRanges(), {})
+        self._read: dict[tuple[int, bool], tuple[Report, Agent, RequestFacts]] = {}
+        self._networks: dict[str, Network] = {}
+        self._features: dict[tuple[int, str, str, bool], Features] = {}
+        self._alive: list[Sent] = []
+
+    def features(self, sent: Sent, ip: str, origin: str = ORIGIN, *, private: bool = False) -> Features:
+        """Without a token. `private`: the collector saw that the window was a private one."""
+        key = id(sent), ip, origin, private
+        known = self._features.get(key)
+        if known is None:
+            self._alive.append(sent)
+            report, agent, facts = self._report(sent, private=private)
+            facts = msgspec.structs.replace(facts, ip=ip)
+            if ip not in self._networks:
+                self._networks[ip] = read_network(ip, self._ranges)
+            known = self._features[key] = features_of(report, agent, facts, self._networks[ip], origin)
+        return known
+
+    def _report(self, sent: Sent, *, private: bool) -> tuple[Report, Agent, RequestFacts]:
+        key = id(sent), private
+        if key not in self._read:
+            facts = RequestFacts(
+                ip="",
+                user_agent=sent.headers.get("user-agent", ""),
+                accept_language=sent.headers.get("accept-language", ""),
+                hints=read_hints(sent.headers),
+            )
+            report = read_report({**sent.signals, "incognito": True} if private else sent.signals, facts)
+            self._read[key] = report, read_agent(facts, report), facts
+        return self._read[key]
+
+
+class Visit(NamedTuple):
+    browser: str
+    """The truth: who visits."""
+    sent: Sent
+    ip: str
+    at_ms: int
+    token: str | None = None
+    token_is_new: bool = False
+    origin: str = ORIGIN
+    private: bool = False
+    key: bytes | None = None
+    """The public key that verifiably signed the report."""
+    nonce: str | None = None
+    """`None` = one of its own, which nobody sent before."""
+
+
+class World:
+    """A service, and the truth about those who visit it."""
+
+    def __init__(self, reading: Reading, service: Service | None = None) -> None:
+        self.reading = reading
+        self.service = service or Service()
+        self._ids: dict[str, set[object]] = defaultdict(set)
+        self.confidences: Counter[tuple[int, bool]] = Counter()
+        """(confidence, whether the browser had this id before) -> visits that were answered so; new ids left out."""
+
+    def visit(self, visit: Visit) -> Answer:
+        answer = self.service.visit(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
+        own = self._ids[visit.browser]
+        if answer.confidence:
+            self.confidences[answer.confidence, answer.visitor in own] += 1
+        own.add(answer.visitor)
+        return answer
+
+    def ask(self, visit: Visit) -> Answer:
+        """What the visit would be answered. It does not take place. A new visitor is `None`."""
+        recognition = self.service.recognize(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
+        return Answer(recognition.number, recognition.confidence)
+
+    def copy(self) -> World:
+        """One that goes on from here by itself, with its own count of confidences."""
+        other = World(self.reading, self.service.copy())
+        other._ids = defaultdict(set, {browser: set(ids) for browser, ids in self._ids.items()})
+        return other
+
+    def _features(self, visit: Visit) -> Features:
+        features = self.reading.features(visit.sent, visit.ip, visit.origin, private=visit.private)
+        more: dict[str, Any] = {}
+        if visit.token is not None:
+            more = {"token": token_hash(visit.token), "token_is_new": visit.token_is_new}
+        if visit.key is not None:
+            more["key"] = hash64(visit.key)
+        return msgspec.structs.replace(features, **more) if more else features
+
+
+@cache
+def token_hash(token: str) -> int:
+    return hash64(token.encode()) & ~1 or 2
+
+
+# ---- what a row counts
+
+
+class Count(NamedTuple):
+    hits: float = 0
+    of: float = 0
+
+    @property
+    def share(self) -> float | None:
+        return self.hits / self.of if self.of else None
+
+
+class Aim(NamedTuple):
+    sense: Literal["<=", ">="]
+    share: float
+
+    def met(self, share: float) -> bool:
+        return share <= self.share if self.sense == "<=" else share >= self.share
+
+    def __str__(self) -> str:
+        sign = "≤" if self.sense == "<=" else "≥"
+        return (
+            f"{sign} {self.share:.3f}".removesuffix("0").replace("0.", ".", 1)
+            if 0 < self.share < 1
+            else (f"{sign} {self.share:.0f}")
+        )
+
+
+def at_most(share: float) -> Aim:
+    return Aim("<=", share)
+
+
+def at_least(share: float) -> Aim:
+    return Aim(">=", share)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What one run of a row found."""
+
+    shares: dict[tuple[str, Part], Count] = field(default_factory=dict[tuple[str, Part], Count])
+    """(case, part) -> how often it was so."""
+    confidences: Counter[tuple[int, bool]] = field(default_factory=Counter[tuple[int, bool]])
+
+    def add(self, case: str, hit: float, of: float = 1, part: Part = "") -> None:
+        before = self.shares.get((case, part), Count())
+        self.shares[case, part] = Count(before.hits + hit, before.of + of)
+
+    def add_confidences(self, world: World) -> None:
+        self.confidences.update(world.confidences)
+
+
+# ---- reports and addresses
+
+
+def stream_reports(folder: Path) -> list[Sent]:
+    """Each different report of a stream once, in the order of its file; held out as the device that first sent it."""
+    name = folder.name
+    held_out: dict[str, bool] = {}
+    stream = read_stream(folder)
+    for visit in stream.visits:
+        held_out.setdefault(visit.report, visit.held_out)
+    with gzip.open(folder / "fps.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [
+        Sent(
+            f"{name}/{row['fp']}",
+            row["signals"],
+            {"user-agent": row["signals"].get("userAgent") or ""},
+            held_out.get(str(row["fp"]), is_held_out(name, str(row["fp"]))),
+        )
+        for row in rows
+    ]
+
+
+def captured(path: Path = CAPTURES, kinds: Iterable[str] = ("normal",)) -> list[Sent]:
+    """Reports of real browsers (`tests/captures/README.md`), named by browser, setting and visit."""
+    return [
+        Sent(f"{row['tag']}/{row['visit']}", row["report"], row["headers"], row["held_out"])
+        for row in read_rows(path)
+        if row["kind"] in kinds
+    ]
+
+
+def different(reading: Reading, sents: Iterable[Sent]) -> list[Sent]:
+    """Of equal reports the first; those that say too little to identify anybody left out."""
+    found: dict[int, Sent] = {}
+    for sent in sents:
+        features = reading.features(sent, "81.2.69.142")
+        if features.identifiable:
+            found.setdefault(features.exact, sent)
+    return list(found.values())
+
+
+def address(random: Random) -> str:
+    """One of an access network, where nobody was before."""
+    first = random.choice((71, 81, 82, 86, 91, 93))
+    return f"{first}.{random.randrange(1, 250)}.{random.randrange(1, 250)}.{random.randrange(1, 250)}"
+
+
+def token(random: Random) -> str:
+    return f"{random.getrandbits(128):032x}"
+
+
+def warmed(reading: Reading, sents: Sequence[Sent], random: Random, visits: int = 200) -> World:
+    """A world in which so many strangers were within four weeks, each with one of these reports, from an address and
+    with a token of its own; every second one came twice.
+    """
+    world = World(reading)
+    planned: list[Visit] = []
+    for place in range(visits * 2 // 3):
+        stranger = Visit(f"stranger {place}", random.choice(sents), address(random), 0, token(random))
+        times = sorted(random.uniform(-28, 0) for _ in range(1 + place % 2))
+        planned += [
+            stranger._replace(at_ms=START_MS + round(time * DAY_MS), token_is_new=visit == 0)
+            for visit, time in enumerate(times)
+        ]
+    for visit in sorted(planned, key=lambda visit: visit.at_ms):
+        world.visit(visit)
+    world.confidences.clear()
+    return world
+
+
+def random_of(row: str, seed: int) -> Random:
+    return Random(blake2b(f"{row} {seed}".encode(), digest_size=8).digest())

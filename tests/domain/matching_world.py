@@ -98,7 +98,7 @@ class Organization:
         recognition = match_visitor(self, self.statistics, features, now_ms, flooding=flooding)
         self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
-        self.most_block_writes = max(self.most_block_writes, len(recognition.postings) + len(recognition.dropped))
+        self.most_block_writes = max(self.most_block_writes, len(recognition.postings))
         number = self.apply(recognition)
         self.statistics.learn(recognition.statistics_update)
         return Seen(
@@ -117,10 +117,11 @@ class Organization:
             number = self.last_number
             if visitor is not None:
                 visitor = msgspec.structs.replace(visitor, visitor_id=f"{number:020d}")
+        if recognition.left is not None:
+            assert recognition.split_from is not None
+            self.visitors[recognition.split_from] = recognition.left.pack()
         if visitor is not None:
             self.visitors[number] = visitor.pack()
-        for key in recognition.dropped:
-            self.blocks[key] = self._stored(key).without(number).pack()
         for key, weight in recognition.postings:
             self.blocks[key] = self._stored(key).with_posting(number, weight).pack()
         return number

@@ -166,6 +166,8 @@ def block_keys(features: Features) -> tuple[BlockKey, ...]:
     )
     if features.token:
         keys = (*keys, token_key(features.token))
+    if features.device:
+        keys = (*keys, token_key(features.device))
     return keys
 
 

@@ -23,7 +23,8 @@ from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
 from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.visitor import CAME_BACK, STRANGERS, VARIES
+from svc.domain.matching.tokens import STRANGERS
+from svc.domain.matching.visitor import VARIES
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What kind of link decision it is, and its probability before calibration (`calibration`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
+    hidden: float = 0.0
+    """Devices that are expected to hide behind the likeliest visitor, beside its own (`Visitor.hidden`)."""
     near: bool = False
     """Some known visitor differs from it in two independent attributes at most."""
 
@@ -89,8 +92,11 @@ class TokenStanding(msgspec.Struct, frozen=True, gc=False):
     """Attributes that differ from the visitor's, its class included."""
 
 
-def token_standing(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> TokenStanding:
-    """Whether a token that is known was presented by the device that it was given to.
+def token_standing(
+    features: Features, visitor: Visitor, now_s: int, statistics: Statistics, *, signed: bool = False
+) -> TokenStanding:
+    """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
+    cannot be copied with it, a key or the system's own identifier.
 
     A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
     a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
@@ -98,7 +104,7 @@ def token_standing(features: Features, visitor: Visitor, now_s: int, statistics:
     not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
     cannot be compared; values that the visitor had before contradict nothing.
     """
-    place = _place(features, visitor)
+    place = _KNOWN if signed else _place(features, visitor)
     if features.collector != visitor.collector:
         return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
     differing = differences(features, visitor)
@@ -187,7 +193,11 @@ def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[
     `parameters.RECORDS_SCORED`: those that are scored in full.
     """
     family, collector = features.family, features.collector
-    comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
+    comparable = [
+        pair
+        for pair in candidates
+        if pair[1].family == family and pair[1].collector == collector and not pair[1].is_other_device(features)
+    ]
     if len(comparable) < 2:
         return comparable
     values, exact, near = features.values, features.exact, features.near_network
@@ -301,10 +311,12 @@ class _Weighing:
         features = self.features
         if not features.token:
             return 0.0
-        for token, left in zip(visitor.tokens, visitor.probation, strict=True):
-            if token & ~CAME_BACK == features.token:
-                # One on probation proves nothing here, and is nobody else's.
-                return parameters.LOG_STRANGERS_TOKEN if left == STRANGERS else 0.0
+        token = visitor.token(features.token)
+        if token is not None and token.probation == STRANGERS:
+            return parameters.LOG_STRANGERS_TOKEN
+        if token is not None:
+            # On probation: it proves nothing here.
+            return 0.0
         if features.token_is_new:
             forgets = features.forgetful and gap_days > parameters.FORGETFUL_DAYS
             usual = parameters.FORGETFUL_COMES_WITHOUT_TOKEN if forgets else parameters.COMES_WITHOUT_TOKEN
@@ -352,11 +364,13 @@ def decide(
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
     kind = kind_of(best.network_context, exact=best.exact, token=bool(features.token))
-    probability = statistics.calibrated(kind, raw, rate)
+    calibrated = statistics.calibrated(kind, raw, rate)
     # What the calibration takes from the best is shared by the others as before.
-    doubt = (1.0 - probability) / max(1.0 - raw, 1e-9)
-    probability_new = min((1.0 - rate) / total * doubt, 1.0 - probability)
-    bar = _link_probability(features, best, counts)
+    doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
+    probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
+    hidden = best.visitor.hidden(now_ms // 1000) if features.token_is_new else 0.0
+    probability = calibrated / (1.0 + hidden)
+    bar = _link_probability(features, best, counts, hidden)
     linked = probability >= bar
     outcome: Linkage
     if linked:
@@ -377,13 +391,14 @@ def decide(
         kind=kind,
         raw=raw,
         distinct=distinct,
+        hidden=hidden,
         near=any((~candidate.agreement & INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
 
 
-def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float]) -> float:
+def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float) -> float:
     """The calibrated probability from which on the report is linked to this candidate."""
-    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
+    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) + hidden >= parameters.SOLE_DEVICE
     at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
     if features.token:
         nearby = at_home or best.network_context == WIDE

@@ -393,6 +393,20 @@ DOUBTED_PROBABILITY: Final = 0.85
 PROBATION_DAYS: Final = 3
 """A token that joins a record because the report looks alike is on probation: it must come on so many further days from
 a network of that visitor before it proves anything from elsewhere. A copied report is enough to join."""
+JOINED_DAYS: Final = 1
+SILENT_DAYS: Final = 3
+"""At the very address of a proven visit so many further days are enough, once the visitor's older token of that site
+was not seen for so many: it may be alive, and this one a neighbor's."""
+OPEN_DAYS: Final = 14
+"""A token of which nothing is known for so many days was a private window's, or its storage was cleared."""
+TWINS: Final = (0.5, 9.0)
+TWINS_REMEMBERED: Final = 2000.0
+TWIN_ODDS: Final = 0.075
+"""Of tokens that joined a visitor beside an older one and came back before that did: how many are another device's, of
+how many, to begin with; how many are remembered; and the odds from which on one gets a visitor of its own: a doubtful
+split costs less than a false merge."""
+RATE_DAYS: Final = 5.0
+"""Days without a visit that a visitor is taken to have had before its first one, when its rate of visits is asked."""
 
 assert set(INFORMATION_BITS) == set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(AGREEMENT_WEIGHT) == set(Attribute)
 assert set(PRIOR_FREQUENCY) == set(Attribute)

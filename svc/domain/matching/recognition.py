@@ -33,7 +33,8 @@ from svc.domain.matching.decision import (
     token_standing,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.visitor import CAME_BACK, IN_DOUBT, STRANGERS, Visitor, first_record
+from svc.domain.matching.tokens import STRANGERS, Token, is_given_up, older_beside, rivals_of, told_apart
+from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -64,12 +65,23 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The report was signed by the key that its token had before this visit."""
     split_from: int | None = None
     """Number of the visitor that this device was taken for until now: its token lives beside that visitor's own."""
+    left: Visitor | None = None
+    """The record to put of that visitor, which has this token no longer."""
     lookalike: bool = False
     """A new visitor whose very report another one sent before."""
-    dropped: tuple[BlockKey, ...] = ()
-    """Blocks that lose this visitor's number (`Block.without`)."""
     statistics_update: StatisticsUpdate = NOTHING
     """For `Statistics.learn`, once the transaction is committed and never before."""
+
+
+    def without_writes(self) -> Recognition:
+        """The same decision, of which nothing is written and nothing learned."""
+        return Recognition(
+            number=self.number,
+            confidence=self.confidence,
+            probability=self.probability,
+            token_conflict=self.token_conflict,
+            outcome=self.outcome,
+        )
 
 
 UNIDENTIFIABLE: Final = Recognition()
@@ -83,36 +95,106 @@ class Found(NamedTuple):
 
 
 def match_visitor(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool = False
+    index: Index,
+    statistics: Statistics,
+    features: Features,
+    now_ms: int,
+    *,
+    flooding: bool = False,
+    replayed: bool = False,
 ) -> Recognition:
     """Find the visitor that a report belongs to. Reads the index within the bounds of the module's docstring and writes
     nothing; the caller applies what comes back.
 
     `flooding`: so many new visitors with known reports came from this address today that most may be copies. Another is
-    not `listed`, and a known visitor, unless more than a likeness proves it, stays as it was (ADR 77).
+    not `listed`, and a known visitor, unless more than a likeness proves it, stays as it was (ADR 77). `replayed`: the
+    report was sent before; nothing is learned from it, no token joins, and a visitor it would make is not kept.
     """
     if not features.identifiable:
         return UNIDENTIFIABLE
+    if replayed:
+        return _matched(index, statistics, msgspec.structs.replace(features, key=0), now_ms, flooding).without_writes()
+    return _matched(index, statistics, features, now_ms, flooding)
+
+
+def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, flooding: bool) -> Recognition:  # noqa: FBT001
+    now_s = now_ms // 1000
     token_conflict = False
-    for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
-        visitor = index.visitor(number)
-        if visitor is None:
-            break
-        standing = token_standing(features, visitor, now_ms // 1000, statistics)
-        if standing.believed and _is_on_probation(features, visitor):
-            break
-        if standing.believed and not standing.conflict:
-            return _proven(index, statistics, features, now_ms, number, visitor, standing.changed)
-        if standing.believed:
-            return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
-        token_conflict = True
-        features = features.without_token()
-    return _decided(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding)
+    split: _Split | None = None
+    for identifier in _identifiers(features):
+        for number in index.block(token_key(identifier)).numbers[:1]:
+            visitor = index.visitor(number)
+            if visitor is None:
+                continue
+            is_device = identifier == features.device
+            if not is_device and visitor.is_other_device(features):
+                continue
+            token = visitor.token(identifier)
+            if token is not None and token.probation == STRANGERS:
+                split = _Split(number, visitor, token)
+                continue
+            needs_proof = token is not None and token.needs_proof(now_s)
+            signed = is_device or bool(token is not None and features.key and token.key == features.key)
+            standing = token_standing(features, visitor, now_s, statistics, signed=signed)
+            if needs_proof and not signed:
+                token_conflict = True
+                features = features.without_token()
+                continue
+            if standing.believed and not is_device and _is_on_probation(features, visitor, token, now_s):
+                if token is not None and token.probation <= parameters.JOINED_DAYS and not token.private:
+                    # It joined at home. Not proof from elsewhere, but nobody else is likelier.
+                    return _linked(features, now_ms, by_doubted_token(number), visitor)
+                continue
+            if token is not None and not signed and _is_twin(statistics, visitor, token, now_s):
+                split = _Split(number, visitor, token)
+                continue
+            if standing.believed and not standing.conflict:
+                return _proven(
+                    index, statistics, features, now_ms, number, visitor, standing.changed, signed=signed
+                )
+            if standing.believed:
+                return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
+            token_conflict = True
+            if not is_device:
+                features = features.without_token()
+    return _decided(
+        index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding, split=split
+    )
 
 
-def _is_on_probation(features: Features, visitor: Visitor) -> bool:
-    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere."""
-    return not visitor.has_near_network(features.near_network) and visitor.token_probation(features.token) > 0
+class _Split(NamedTuple):
+    """A visitor, and a token that passed for its own until it came back beside it."""
+
+    number: int
+    visitor: Visitor
+    token: Token
+
+
+def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
+    """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
+    by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
+    """
+    older = older_beside(token, visitor.tokens) if token.probation else None
+    if older is None or token.private:
+        return False
+    return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
+
+
+def _identifiers(features: Features) -> tuple[int, ...]:
+    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
+    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
+    """
+    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
+    return tuple(identifier for identifier in both if identifier)
+
+
+def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
+    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere. So
+    does one that is no longer kept.
+    """
+    if visitor.has_near_network(features.near_network):
+        return False
+    return token is None or (token.probation > 0 and not is_given_up(token, visitor.tokens, now_s))
 
 
 def _proven(
@@ -123,6 +205,8 @@ def _proven(
     number: int,
     visitor: Visitor,
     changed: int,
+    *,
+    signed: bool,
 ) -> Recognition:
     """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
     if statistics.wants_sample(features, now_ms):
@@ -130,7 +214,8 @@ def _proven(
         exact = features.exact in visitor.exact_hashes or number in senders
     else:
         samples, exact = (), _sent_before(index, features, number, visitor)
-    return _linked(features, now_ms, by_token(number, changed, exact=exact), visitor, samples=samples)
+    decision = by_token(number, changed, exact=exact)
+    return _linked(features, now_ms, decision, visitor, samples=samples, signed=signed)
 
 
 def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
@@ -195,9 +280,16 @@ def _samples(
 
 
 def _decided(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, *, token_conflict: bool, flooding: bool
+    index: Index,
+    statistics: Statistics,
+    features: Features,
+    now_ms: int,
+    *,
+    token_conflict: bool,
+    flooding: bool,
+    split: _Split | None,
 ) -> Recognition:
-    found = likeliest_visitor(index, statistics, features, now_ms)
+    found = likeliest_visitor(index, statistics, features, now_ms, split)
     decision = found.decision
     # A token that is not believed makes no private window of the visit.
     if decision.linked and (not token_conflict or decision.probability >= parameters.LINK_ELSEWHERE):
@@ -217,6 +309,12 @@ def _decided(
         )
     lookalike = bool(index.block(blocks.exact_key(features.exact)).numbers)
     listed = not (flooding and lookalike)
+    if split is not None:
+        # It may be a private window that is still open.
+        listed = listed and now_ms // 1000 // DAY_S > split.token.first_s // DAY_S
+    elif decision.hidden and lookalike:
+        # A private window, or another equal device: it counts as a device when it comes back.
+        listed = False
     parent, parent_probability = 0, 0.0
     if decision.number is not None and decision.probability > parameters.SPLIT_PROBABILITY:
         parent, parent_probability = decision.number, decision.probability
@@ -224,9 +322,18 @@ def _decided(
         probability=decision.probability,
         token_conflict=token_conflict,
         outcome="doubtful" if decision.linked else decision.outcome,
-        visitor=first_record(features, now_ms, parent=parent, parent_probability=parent_probability, listed=listed),
+        visitor=first_record(
+            features,
+            now_ms,
+            parent=parent,
+            parent_probability=parent_probability,
+            listed=listed,
+            token_since_s=None if split is None else split.token.first_s,
+        ),
         postings=_postings(block_keys(features), decision.probability_new, listed=listed),
         lookalike=lookalike,
+        split_from=None if split is None else split.number,
+        left=None if split is None else split.visitor.without_token(split.token),
         statistics_update=StatisticsUpdate(
             features=features,
             new_devices=_new_devices(statistics, features, decision),
@@ -235,9 +342,12 @@ def _decided(
     )
 
 
-def likeliest_visitor(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
+def likeliest_visitor(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None = None
+) -> Found:
     """The link decision on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
-    return _sole_sender(index, statistics, features, now_ms) or _likeliest(index, statistics, features, now_ms)
+    sole = None if split else _sole_sender(index, statistics, features, now_ms)
+    return sole or _likeliest(index, statistics, features, now_ms, split)
 
 
 def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
@@ -260,7 +370,9 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
     return Found(decision, candidates) if proven_by_network(decision) else None
 
 
-def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found:
+def _likeliest(
+    index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None
+) -> Found:
     """The link decision on all that stand near this report in any block, and on the visitor of a token on probation."""
     read = read_blocks(index, features)
     numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
@@ -268,6 +380,9 @@ def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms:
         if number not in numbers:
             numbers.append(number)
     candidates = read_records(index, numbers)
+    if split is not None:
+        former = split.visitor.disowning((split.token,))
+        candidates = [(number, former if number == split.number else visitor) for number, visitor in candidates]
     exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
     return Found(decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics), candidates)
 
@@ -294,6 +409,7 @@ def _linked(
     token_conflict: bool = False,
     samples: tuple[CalibrationSample, ...] = (),
     flooding: bool = False,
+    signed: bool = False,
 ) -> Recognition:
     proven = decision.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
@@ -308,7 +424,6 @@ def _linked(
         samples=samples,
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()
-    dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
     private = not features.token and bool(visitor.tokens)
     unchanged = flooding and not proven_by_network(decision)
@@ -316,20 +431,25 @@ def _linked(
         after = visitor
     elif proven or decision.probability >= _template_probability(features, decision, private=private):
         before = visitor
-        if proven and _shared_by_two(features, visitor):
-            # Two devices share this id; the one of the older token keeps it, the other gets an id when it returns.
-            dropped = (token_key(visitor.tokens[0]),)
-            visitor = visitor.disowning_newest_token()
+        own = visitor.token(features.token) if proven and features.token else None
+        if own is not None:
+            strangers = rivals_of(own, visitor.tokens, now_ms // 1000)
+            visitor = visitor.disowning(strangers) if strangers else visitor
+            update = msgspec.structs.replace(
+                update,
+                twins_waited=bool(own.probation and not own.came_back and older_beside(own, visitor.tokens)),
+                twins_found=sum(stranger.came_back for stranger in strangers),
+            )
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
-        if dropped or _differs(after, before):
+        if _differs(after, before):
             postings = _postings(_keys_to_add(features, before), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
         # Not that of a private window: seen again with a stranger's token, it would make that token this visitor's.
-        after = visitor.counted(features, remembered=not private)
+        after = visitor.counted(features, now_ms, remembered=not private)
         added = [] if private or features.exact in visitor.exact_hashes else [blocks.exact_key(features.exact)]
-        if features.token and not visitor.has_token(features.token):
+        if features.token and visitor.token(features.token) is None:
             added.append(token_key(features.token))
         if added:
             postings = _postings(added, 1.0, listed=visitor.listed)
@@ -344,7 +464,7 @@ def _linked(
         outcome=decision.outcome,
         visitor=changed,
         postings=postings,
-        dropped=dropped,
+        proven=signed and bool(features.key),
         statistics_update=update,
     )
 
@@ -361,33 +481,16 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        return visitor.token_probation(features.token) == 0
+        token = visitor.token(features.token)
+        return token is None or token.probation == 0
     return proven_by_network(decision) and visitor.is_proven_address(features)
-
-
-def _shared_by_two(features: Features, visitor: Visitor) -> bool:
-    """Whether the newest token is another device's, now that an older one came back: who had lost that would not bring
-    it again. One that joined in doubt is. Others are where network or report alternates with the tokens: else it is one
-    browser on two sites.
-    """
-    if not visitor.tokens or visitor.tokens[0] & ~CAME_BACK == features.token:
-        return False
-    left = visitor.probation[0]
-    if left in (STRANGERS, IN_DOUBT):
-        return left == IN_DOUBT
-    if left < visitor.token_probation(features.token) or not (left or visitor.tokens[0] & CAME_BACK):
-        return False
-    last = visitor.networks[0][0] if visitor.networks else 0
-    moved = bool(features.near_network) and last not in (0, features.near_network)
-    return moved or visitor.exact_hashes[0] != features.exact
 
 
 def _differs(after: Visitor, before: Visitor) -> bool:
     """Whether more changed than the times and counts of visits."""
     return (
         after.values != before.values
-        or after.tokens != before.tokens
-        or after.probation != before.probation
+        or told_apart(after.tokens, before.tokens)
         or after.networks != before.networks
         or after.addresses != before.addresses
         or after.exact_hashes != before.exact_hashes
@@ -410,9 +513,8 @@ def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
             standing |= blocks.same_attribute_keys(features.values, visitor.values)
     if same_class and features.near_network in dict(visitor.networks):
         standing.add(blocks.NETWORK)
-    if visitor.has_token(features.token):
-        standing.add(blocks.TOKEN)
-    return [key for key in block_keys(features) if key[0] not in standing]
+    known = {token_key(token.hash) for token in visitor.tokens}
+    return [key for key in block_keys(features) if key[0] not in standing and key not in known]
 
 
 def _postings(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,8 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
     SAMPLE_SHARES,
+    TWINS,
+    TWINS_REMEMBERED,
     YOUNG_SAMPLES,
 )
 from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
@@ -78,6 +80,10 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The link was proven by a token rather than judged."""
     returned_at_s: int = 0
     """When `before` came back, in seconds since 1970, where its token or its own network proves that; 0 = nothing."""
+    twins_waited: bool = False
+    """A token that had joined its visitor beside an older one came back for the first time, that one silent since."""
+    twins_found: int = 0
+    """So many of such tokens turned out to be other devices', since the older one came back."""
     samples: tuple[CalibrationSample, ...] = ()
     """How it would have been judged without its token."""
 
@@ -113,6 +119,10 @@ class _Shared(msgspec.Struct, gc=False):
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
     calibration: Calibration = msgspec.field(default_factory=Calibration)
     rhythm: Rhythm = msgspec.field(default_factory=Rhythm)
+    waited: float = 0.0
+    found: float = 0.0
+    """Tokens that had joined a visitor beside an older one and came back first; those of them that were another
+    device's."""
 
 
 class _Format2(msgspec.Struct, gc=False):
@@ -243,6 +253,11 @@ class Statistics:
         rate += (usual - rate) * CLASS_VISITS / (CLASS_VISITS + of_class)
         return min(max(rate, low), high)
 
+    def twin_odds(self) -> float:
+        """Odds that a token which joined a visitor beside an older one, and came back, is another device's."""
+        found, of = (count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True))
+        return found / max(of - found, 1.0)
+
     def recency(self, gap_days: float) -> float:
         """How much likelier than others a visitor that has been away for so long is to come now (`rhythm`)."""
         return self._shared.rhythm.recency(gap_days)
@@ -282,6 +297,11 @@ class Statistics:
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))
             fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
             self._shared.returns[state] = ((returned + update.returned) * fading, (visits + 1.0) * fading)
+        self._shared.waited += update.twins_waited
+        self._shared.found += update.twins_found
+        if self._shared.waited > TWINS_REMEMBERED:
+            self._shared.waited /= 2.0
+            self._shared.found /= 2.0
         if update.samples:
             self._shared.calibration.learn(update.samples)
         if update.before is not None:

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT, PROBATION_DAYS
+from svc.domain.matching import tokens as of_tokens
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT, OPEN_DAYS, RATE_DAYS
+from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from svc.domain.matching.features import Features
 
-FORMAT: Final = 2
-"""First byte of a packed record. Format 1, of store version 1, had no probation."""
-_UNLISTED: Final = 3
-"""First byte of one that is not `listed`; else as format 2."""
+FORMAT: Final = 4
+"""First byte of a packed record, of store version 5. Formats 1 to 3 had other tokens; in format 1 they had no
+probation."""
+_UNLISTED: Final = 5
+"""First byte of one that is not `listed`; else as format 4."""
+_FORMATS: Final = {1: True, 2: True, 3: False, FORMAT: True, _UNLISTED: False}
+"""Format -> whether the visitor is listed."""
 FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
-TOKENS: Final = 3
 EXACT_HASHES: Final = 4
 NOWHERE: Final = (0, 0)
 """In the list of networks: a visit from an address that tells nothing of where the device is."""
@@ -34,15 +38,8 @@ _MOST_VISITS: Final = 0xFFFF
 _FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
 
-CAME_BACK: Final = 1
-"""Lowest bit of a token in a record: it was read back from the browser's storage at least once."""
-IN_DOUBT: Final = PROBATION_DAYS + 1
-"""Days of probation of a token that joined by a link which was not sure enough to change the template."""
-STRANGERS: Final = 255
-"""In place of days of probation: the token of another device that passed for this visitor."""
 VARIES: Final = 1
 """In place of an address: proven visits came from several addresses of that network."""
-_DAY_S: Final = 86_400
 
 
 class Visitor(msgspec.Struct, frozen=True, gc=False):
@@ -74,10 +71,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     """(near, wide) networks, newest first."""
     addresses: tuple[int, ...] = ()
     """For each network, the address of the last visit that more than a likeness proved (`updated`); 0 = none was."""
-    tokens: tuple[int, ...] = ()
-    """Token hashes, newest first, each with `CAME_BACK` in its lowest bit."""
-    probation: tuple[int, ...] = ()
-    """For each token, how many more days it must come from a known network before it proves anything from elsewhere."""
+    tokens: tuple[Token, ...] = ()
+    """Newest first, in the order in which they joined."""
     exact_hashes: tuple[int, ...] = ()
     """Of its latest different reports, newest first."""
     listed: bool = True
@@ -105,13 +100,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         """Whether it came before from an address that tells where it is."""
         return any(near for near, _ in self.networks)
 
-    def disowning_newest_token(self) -> Visitor:
-        """The record after its newest token showed to be another device's. One that joined by likeness is remembered
-        as that; one that was proven may be this visitor's after all.
-        """
-        if self.probation[0]:
-            return msgspec.structs.replace(self, probation=(STRANGERS, *self.probation[1:]))
-        return msgspec.structs.replace(self, tokens=self.tokens[1:], probation=self.probation[1:])
+    def disowning(self, strangers: tuple[Token, ...]) -> Visitor:
+        """The record after these tokens showed to be other browsers'."""
+        return msgspec.structs.replace(self, tokens=of_tokens.without_strangers(self.tokens, strangers))
 
     def is_proven_address(self, features: Features) -> bool:
         """Whether a proven visit came from this very address; `False` where the report's address is unknown (0)."""
@@ -120,41 +111,78 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     @property
     def keeps_tokens(self) -> bool:
         """Whether a token of this visitor ever came back: its browser stores them, private windows apart."""
-        return any(token & CAME_BACK for token in self.tokens)
+        return any(token.is_live and token.origin != DEVICE for token in self.tokens)
 
-    def has_token(self, token: int) -> bool:
-        """Whether it brought this token before."""
-        return any(known & ~CAME_BACK == token for known in self.tokens)
+    def token(self, hash_: int) -> Token | None:
+        """What is kept of this token, or of this identifier of a device; `None` where it never brought it."""
+        for token in self.tokens:
+            if token.hash == hash_:
+                return token
+        return None
 
-    def token_probation(self, token: int) -> int:
-        """Days of probation that are left to this token; those of a token that would join now, where it is unknown."""
-        for known, days in zip(self.tokens, self.probation, strict=True):
-            if known & ~CAME_BACK == token:
-                return days
-        return PROBATION_DAYS
+    def alive(self, token: Token, since_s: int, now_s: int) -> float:
+        """How likely a token of this visitor is to be silent since then and still alive, against certainty that it is
+        gone: visits come by chance, at a rate of which the visitor's own ones tell little (Poisson and gamma).
+        """
+        silent_s = max(now_s - max(token.last_s, since_s), 0)
+        known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
+        return (known_s / (known_s + silent_s)) ** self.visits
 
-    def counted(self, features: Features, *, remembered: bool = True) -> Visitor:
+    def hidden(self, now_s: int) -> float:
+        """How many further devices are expected to hide behind this visitor, 0 to 1: one where a token joined lately
+        beside an older one of its storage that may be alive, and nothing is known of it since. Who left such tokens
+        before uses private windows or clears the storage often, and this one counts for less.
+        """
+        expected, closed = 0.0, 0
+        for token in self.tokens:
+            older = of_tokens.older_beside(token, self.tokens) if token.probation and not token.private else None
+            if older is None:
+                continue
+            if token.probation == STRANGERS:
+                if token.came_back:
+                    return 1.0
+                alive = 1.0
+            else:
+                alive = self.alive(older, token.first_s, now_s)
+            if token.came_back:
+                continue
+            if now_s - token.last_s < OPEN_DAYS * DAY_S:
+                expected = max(expected, alive)
+            else:
+                closed += 1
+        return expected / (1 + closed)
+
+    def without_token(self, token: Token) -> Visitor:
+        """The record after this token went to a visitor of its own."""
+        return msgspec.structs.replace(self, tokens=tuple(known for known in self.tokens if known.hash != token.hash))
+
+    def is_other_device(self, features: Features) -> bool:
+        """Whether the systems of both say that they are two devices."""
+        if not features.device or not features.fixed_device:
+            return False
+        own = [token.hash for token in self.tokens if token.origin == DEVICE]
+        return bool(own) and features.device not in own
+
+    def counted(self, features: Features, now_ms: int, *, remembered: bool = True) -> Visitor:
         """The record after a visit that is not sure enough to change its template: at most the report is remembered.
 
         The time of the template stays with it: changes are judged by how long it has had to age.
         """
-        tokens, probation = self.tokens, self.probation
-        if features.token and not self.has_token(features.token):
-            tokens = (features.token | (not features.token_is_new), *tokens)[:TOKENS]
-            probation = (IN_DOUBT, *probation)[:TOKENS]
+        tokens = self.tokens
+        if features.token and self.token(features.token) is None:
+            tokens = of_tokens.replaced(tokens, of_tokens.joining(features, now_ms // 1000, of_tokens.IN_DOUBT))
         return msgspec.structs.replace(
             self,
             visits=min(self.visits + 1, _MOST_VISITS),
             visits_without_token=min(self.visits_without_token + _without_token(features), _MOST_VISITS),
             tokens=tokens,
-            probation=probation,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES) if remembered else self.exact_hashes,
         )
 
     def updated(self, features: Features, now_ms: int, *, proven: bool = False) -> Visitor:
         """The record after a visit that is surely its own: the template follows, what it replaces is remembered.
 
-        `proven`: more than a likeness says that it is, so that a token that joins needs no probation.
+        `proven`: more than a likeness says that it is, down to the address that is remembered.
         """
         if features.collector == self.collector:
             values, former = _follow(self.values, self.former, features.values)
@@ -169,13 +197,6 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             address = features.address if address in (0, features.address) else VARIES
         known[network] = address
         addresses = tuple(known[each] for each in networks)
-        tokens, probation = self.tokens, self.probation
-        if features.token:
-            others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.token]
-            came_back = not features.token_is_new or features.token | CAME_BACK in tokens
-            tokens = (features.token | came_back, *(token for token, _ in others))[:TOKENS]
-            left = 0 if proven else self._probation_after(features, now_ms)
-            probation = (left, *(days for _, days in others))[:TOKENS]
         return Visitor(
             visitor_id=self.visitor_id,
             family=features.family,
@@ -194,22 +215,29 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             former=former,
             networks=networks,
             addresses=addresses,
-            tokens=tokens,
-            probation=probation,
+            tokens=self._tokens_after(features, now_ms // 1000, at_proven_address=proven),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
-            listed=self.listed or now_ms // 1000 // _DAY_S > self.first_seen_s // _DAY_S,
+            listed=self.listed or now_ms // 1000 // DAY_S > self.first_seen_s // DAY_S,
         )
 
-    def _probation_after(self, features: Features, now_ms: int) -> int:
-        """What is left to the report's token after this visit: one day less on each new day on a known network."""
-        left = min(self.token_probation(features.token), PROBATION_DAYS)
-        is_new_day = now_ms // 1000 // _DAY_S > self.last_seen_s // _DAY_S
-        joined = self.has_token(features.token)
-        counts = left and joined and is_new_day and self.has_near_network(features.near_network)
-        return left - bool(counts)
+    def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:
+        tokens = self.tokens
+        if features.device:
+            device = self.token(features.device)
+            if device is None:
+                device = of_tokens.joining_device(features, now_s)
+            tokens = of_tokens.replaced(tokens, msgspec.structs.replace(device, last_s=now_s))
+        if not features.token:
+            return tokens
+        token = self.token(features.token)
+        if token is None:
+            days = of_tokens.days_on_probation(features, tokens, at_proven_address=at_proven_address)
+            return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
+        at_home = self.has_near_network(features.near_network)
+        return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))
 
     def pack(self) -> bytes:
-        """Format byte, fixed part, four counts, then the lists; little-endian. A byte of probation for each token."""
+        """Format byte, fixed part, four counts, then the lists; little-endian."""
         former, networks, tokens, exact_hashes = self.former, self.networks, self.tokens, self.exact_hashes
         return b"".join(
             (
@@ -235,38 +263,41 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                     len(exact_hashes),
                 ),
                 struct.pack(
-                    f"<{len(tokens) + len(exact_hashes)}Q{3 * len(networks)}I",
-                    *tokens,
+                    f"<{len(exact_hashes)}Q{3 * len(networks)}I",
                     *exact_hashes,
                     *(half for network in networks for half in network),
                     *self.addresses,
                 ),
-                bytes(self.probation),
+                of_tokens.pack(tokens),
                 *(_FORMER.pack(*pair) for pair in former),
             ),
         )
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """The record in these bytes. Raises `ValueError` when they are of another format.
-
-        In format 1 tokens had no probation: those are proven.
-        """
-        if not raw or raw[0] not in (1, FORMAT, _UNLISTED):
+        """The record in these bytes, of this format or an earlier one. Raises `ValueError` when they are of another."""
+        listed = _FORMATS.get(raw[0]) if raw else None
+        if listed is None:
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
-        is_first_format = raw[0] == 1
-        networks_at = token_count + exact_count
-        addresses_at = networks_at + 2 * network_count
-        lists = _lists(networks_at, addresses_at - networks_at + (0 if is_first_format else network_count))(
-            raw, _FIXED.size
-        )
-        probation_at = _FIXED.size + 8 * networks_at + 4 * (len(lists) - networks_at)
-        former_at = probation_at + (0 if is_first_format else token_count)
+        is_current = raw[0] >= FORMAT
+        longs = exact_count if is_current else token_count + exact_count
+        addresses_at = longs + 2 * network_count
+        words = (2 if raw[0] == 1 else 3) * network_count
+        lists = _lists(longs, words)(raw, _FIXED.size)
+        at = _FIXED.size + 8 * longs + 4 * words
+        if is_current:
+            tokens, at = of_tokens.unpack(raw, at, token_count)
+            exact_hashes = lists[:exact_count]
+        else:
+            probation = (0,) * token_count if raw[0] == 1 else tuple(raw[at : at + token_count])
+            at += 0 if raw[0] == 1 else token_count
+            tokens = of_tokens.of_version_4(lists[:token_count], probation, fixed[4], fixed[5])
+            exact_hashes = lists[token_count:longs]
         visitor_id: bytes = fixed[1]
-        networks: Any = tuple([lists[at : at + 2] for at in range(networks_at, addresses_at, 2)])
-        return Visitor(  # by position: by name, 22 fields take 0.8 µs more
+        networks: Any = tuple([lists[place : place + 2] for place in range(longs, addresses_at, 2)])
+        return Visitor(  # by position: by name, 21 fields take 0.8 µs more
             visitor_id.rstrip(b"\0").decode("ascii"),
             fixed[2],  # family
             fixed[3],  # collector
@@ -281,13 +312,12 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             fixed[7],  # visits_without_token
             fixed[10],  # parent
             fixed[11],  # parent_probability
-            tuple(_FORMER.iter_unpack(raw[former_at:])) if former_count else (),
+            tuple(_FORMER.iter_unpack(raw[at:])) if former_count else (),
             networks,
-            (0,) * network_count if is_first_format else lists[addresses_at:],
-            lists[:token_count],
-            (0,) * token_count if is_first_format else tuple(raw[probation_at:former_at]),
-            lists[token_count:networks_at],  # exact_hashes
-            raw[0] != _UNLISTED,
+            (0,) * network_count if raw[0] == 1 else lists[addresses_at:],
+            tokens,
+            exact_hashes,
+            listed,
         )
 
 
@@ -298,10 +328,17 @@ def _lists(longs: int, words: int) -> Callable[[bytes, int], tuple[int, ...]]:
 
 
 def first_record(
-    features: Features, now_ms: int, *, parent: int = 0, parent_probability: float = 0.0, listed: bool = True
+    features: Features,
+    now_ms: int,
+    *,
+    parent: int = 0,
+    parent_probability: float = 0.0,
+    listed: bool = True,
+    token_since_s: int | None = None,
 ) -> Visitor:
     """The record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was split
-    from in doubt, with the probability (0 to 1) that it is that one after all.
+    from in doubt, with the probability (0 to 1) that it is that one after all. `token_since_s`: when its token was seen
+    first, where that is not now.
     """
     return Visitor(
         visitor_id="",
@@ -318,11 +355,17 @@ def first_record(
         parent_probability=int(255 * parent_probability),
         networks=((features.near_network, features.wide_network),),
         addresses=(features.address,),
-        tokens=(features.token | (not features.token_is_new),) if features.token else (),
-        probation=(0,) if features.token else (),
+        tokens=_first_tokens(features, now_ms // 1000, token_since_s),
         exact_hashes=(features.exact,),
         listed=listed,
     )
+
+
+def _first_tokens(features: Features, now_s: int, since_s: int | None) -> tuple[Token, ...]:
+    tokens = (of_tokens.joining(features, now_s, 0),) if features.token else ()
+    if since_s is not None:
+        tokens = tuple(msgspec.structs.replace(token, first_s=since_s) for token in tokens)
+    return (*tokens, of_tokens.joining_device(features, now_s)) if features.device else tokens
 
 
 def _without_token(features: Features) -> bool:

@@ -231,7 +231,7 @@ def blocks_of(visitor: Visitor) -> set[BlockKey]:
         *attribute_keys(visitor.family, visitor.collector, visitor.values),
         *(exact_key(exact) for exact in visitor.exact_hashes),
         *(network_key(visitor.family, near) for near, _ in visitor.networks),
-        *(token_key(token) for token in visitor.tokens),
+        *(token_key(token.hash) for token in visitor.tokens),
     }
 
 

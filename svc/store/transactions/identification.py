@@ -241,10 +241,10 @@ class VisitorIndex:
                 return Applied(new_visitor_id, None)
             visitor = msgspec.structs.replace(visitor, visitor_id=new_visitor_id)
             number = self._new_number(new_visitor_id)
-        for key in recognition.dropped:
-            self._put_block(key, self.block(key).without(number))
         for key, weight in recognition.postings:
             self._put_block(key, self.block(key).with_posting(number, weight))
+        if recognition.left is not None:
+            self._transaction.put(VISITORS, (self._organization, recognition.split_from), recognition.left)
         if visitor is not None:
             self._transaction.put(VISITORS, (self._organization, number), visitor)
             return Applied(visitor.visitor_id, number)

@@ -1,0 +1,257 @@
+"""The tokens of one visitor: values that its browser, or its system, brings back on a later visit.
+
+What may live here: what is kept of a token, how long it has to prove itself, which other tokens contradict it, and its
+bytes. A token lies in the storage of one site (`origin`); the identifier of a device lies in the system and is kept as a
+token of the origin `DEVICE`.
+
+A browser has one token for each origin. So two tokens of one origin that both come back are two browsers, whatever
+their reports say: twins, profiles of one computer, a copied report. A token that never comes back was a private
+window's, or its storage was cleared.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from svc.domain.matching.parameters import JOINED_DAYS, OPEN_DAYS, PROBATION_DAYS, SILENT_DAYS
+
+if TYPE_CHECKING:
+    from svc.domain.matching.features import Features
+
+TOKENS: Final = 12
+"""Tokens kept of a visitor."""
+DEVICE: Final = 1
+"""Origin of identifiers that the system gives a device."""
+UNKNOWN_ORIGIN: Final = 0
+"""Of tokens that store version 4 kept, until they come back."""
+
+CAME_BACK: Final = 1
+"""Lowest bit of a stored token: it was read back from the browser's storage at least once."""
+IN_DOUBT: Final = PROBATION_DAYS + 1
+"""Days of probation of a token that joined by a link which was not sure enough to change the template."""
+STRANGERS: Final = 255
+"""In place of days of probation: the token of another device that passed for this visitor."""
+DAY_S: Final = 86_400
+
+_PRIVATE, _KEYED = 1, 2
+_LAYOUT: Final = struct.Struct("<QIIIBB")
+_KEY_LAYOUT: Final = struct.Struct("<QI")
+LENGTH: Final = _LAYOUT.size
+KEY_LENGTH: Final = _KEY_LAYOUT.size
+
+
+class Token(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of a token. Times are seconds since 1970, hashes as in `Features`."""
+
+    hash: int
+    origin: int
+    first_s: int
+    last_s: int
+    """May lie up to six hours before the true time: visits that change nothing are not written."""
+    probation: int = 0
+    """How many more days it must come from a known network before it proves anything from elsewhere."""
+    came_back: bool = False
+    private: bool = False
+    """It joined in a private window, whose storage is erased when the window is closed."""
+    key: int = 0
+    """Hash of the public key that signs the reports of its browser; 0 = none does."""
+    key_s: int = 0
+    """When the first report was signed by that key."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a browser of this visitor is known to keep it."""
+        return self.came_back and self.probation != STRANGERS
+
+    def needs_proof(self, now_s: int) -> bool:
+        """Whether its browser has signed for so long that a report without a signature is another's."""
+        return self.key != 0 and now_s - self.key_s >= KEY_NEEDED_AFTER_S
+
+
+KEY_NEEDED_AFTER_S: Final = 7 * DAY_S
+
+
+def joining(features: Features, now_s: int, probation: int) -> Token:
+    """The report's token as it joins a visitor."""
+    return Token(
+        features.token,
+        features.origin,
+        now_s,
+        now_s,
+        probation,
+        came_back=not features.token_is_new,
+        private=features.private,
+        key=features.key,
+        key_s=now_s if features.key else 0,
+    )
+
+
+def joining_device(features: Features, now_s: int) -> Token:
+    """The identifier of the report's device as it joins a visitor."""
+    return Token(features.device, DEVICE, now_s, now_s, came_back=True)
+
+
+def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, others: tuple[Token, ...]) -> Token:
+    """The token after a visit that brought it back and is surely its visitor's. `at_home`: from a network that the
+    visitor used before; `others`: its other tokens.
+    """
+    new_day = now_s // DAY_S > token.last_s // DAY_S
+    key, key_s = token.key, token.key_s
+    if features.key and at_home and features.key != key and not token.needs_proof(now_s):
+        key, key_s = features.key, now_s
+    probation = token.probation
+    if 0 < probation < STRANGERS and new_day and at_home and not token.private:
+        # Until the other token of its storage has been silent for days, this one may be a neighbor's.
+        left = max(min(probation, PROBATION_DAYS) - 1, 0)
+        probation = left or int(not _is_silent(token, others, now_s))
+    return Token(
+        token.hash,
+        features.origin,
+        token.first_s,
+        max(token.last_s, now_s),
+        probation,
+        came_back=token.came_back or not features.token_is_new,
+        private=token.private and not new_day,
+        key=key,
+        key_s=key_s,
+    )
+
+
+def is_given_up(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
+    """Whether the older token of its origin was not seen for so long that this one has taken its place."""
+    older = older_beside(token, tokens)
+    return older is not None and now_s - max(older.last_s, token.first_s) >= OPEN_DAYS * DAY_S
+
+
+def _is_silent(token: Token, others: tuple[Token, ...], now_s: int) -> bool:
+    """Whether no older token of the same origin came for days."""
+    return all(
+        other.origin != token.origin or other.first_s > token.first_s or now_s - other.last_s >= SILENT_DAYS * DAY_S
+        for other in others
+        if other.probation != STRANGERS
+    )
+
+
+def days_on_probation(features: Features, tokens: tuple[Token, ...], *, at_proven_address: bool) -> int:
+    """Days of probation of a token that joins a visitor by likeness: few at the very address of a proven visit, beside
+    a token of the same origin; else more. A copied report is enough to join.
+    """
+    rivals = any(token.origin == features.origin for token in tokens)
+    return JOINED_DAYS if at_proven_address and rivals else PROBATION_DAYS
+
+
+def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
+    """The other tokens that are of other browsers, now that this one came back: they joined in its storage after it,
+    which was not cleared then. Those of a private window may still be open.
+    """
+    return tuple(
+        other
+        for other in tokens
+        if other.origin == token.origin
+        and other.hash != token.hash
+        and other.first_s >= token.first_s
+        and other.probation != STRANGERS
+        and not (other.private and now_s // DAY_S == other.first_s // DAY_S)
+    )
+
+
+def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens, those of other browsers marked as such."""
+    return tuple(
+        msgspec.structs.replace(token, probation=STRANGERS) if token in strangers else token for token in tokens
+    )
+
+
+def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
+    """The token of the same origin, of those that are this visitor's own, that was there before and came last; `None`
+    where there was none.
+    """
+    older = [
+        other
+        for other in tokens
+        if other.origin == token.origin and other.first_s < token.first_s and other.probation != STRANGERS
+    ]
+    return max(older, key=lambda other: other.last_s, default=None)
+
+
+def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """At most `TOKENS` of them, in their order. Those of strangers go first, then those that never came back, then
+    those that did, each by the time of their last visit.
+    """
+    if len(tokens) <= TOKENS:
+        return tokens
+    dispensable = min(tokens, key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
+    return kept(tuple(token for token in tokens if token is not dispensable))
+
+
+def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
+    """The tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
+    if any(known.hash == token.hash for known in tokens):
+        return tuple(token if known.hash == token.hash else known for known in tokens)
+    return kept((token, *tokens))
+
+
+def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
+    """Whether more changed than the times of last visits."""
+    if len(after) != len(before):
+        return True
+    return any(
+        new is not old
+        and (new.hash, new.origin, new.probation, new.came_back, new.private, new.key)
+        != (old.hash, old.origin, old.probation, old.came_back, old.private, old.key)
+        for new, old in zip(after, before, strict=True)
+    )
+
+
+def pack(tokens: tuple[Token, ...]) -> bytes:
+    """22 bytes for each token, then 12 for each that has a key; little-endian."""
+    rows = [
+        _LAYOUT.pack(
+            token.hash | token.came_back,
+            token.origin,
+            token.first_s,
+            token.last_s,
+            token.probation,
+            (_PRIVATE if token.private else 0) | (_KEYED if token.key else 0),
+        )
+        for token in tokens
+    ]
+    rows += [_KEY_LAYOUT.pack(token.key, token.key_s) for token in tokens if token.key]
+    return b"".join(rows)
+
+
+def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
+    """So many tokens from the bytes of `pack`, which begin at this offset, and the offset behind them."""
+    tokens: list[Token] = []
+    keys_at = at + count * LENGTH
+    for place in range(at, keys_at, LENGTH):
+        value, origin, first_s, last_s, probation, flags = _LAYOUT.unpack_from(raw, place)
+        key = key_s = 0
+        if flags & _KEYED:
+            key, key_s = _KEY_LAYOUT.unpack_from(raw, keys_at)
+            keys_at += KEY_LENGTH
+        tokens.append(
+            Token(
+                value & ~CAME_BACK,
+                origin,
+                first_s,
+                last_s,
+                probation,
+                bool(value & CAME_BACK),
+                bool(flags & _PRIVATE),
+                key,
+                key_s,
+            )
+        )
+    return tuple(tokens), keys_at
+
+
+def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:
+    """Tokens as records of store version 4 have them: hashes, newest first, of unknown origin."""
+    return tuple(
+        Token(token & ~CAME_BACK, UNKNOWN_ORIGIN, first_s, last_s, left, came_back=bool(token & CAME_BACK))
+        for token, left in zip(tokens, probation, strict=True)
+    )

@@ -90,13 +90,13 @@ def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None)
     make = make or partial(OurService, reading)
     counts, random = Counts(), random_of("programs", seed)
     found = captured()
-    of_place = machines(found)
+    usual = different(reading, map(of_capture, found))
     for age in ("young", "warm"):
         for with_tokens in TOKENS:
-            _set_otherwise(make, reading, found, random, counts, age, with_tokens=with_tokens)
-    for place, programs in of_place.items():
-        others = [capture for name, those in of_place.items() if name != place for capture in those.values()]
-        _machine(make, reading, programs, others, found, random, counts)
+            _set_otherwise(make, usual, found, random, counts, age, with_tokens=with_tokens)
+    for place, programs in machines(found).items():
+        strangers = warmed(make, [sent for sent in usual if sent.name.split("/")[1] != place], random)
+        _machine(World(make()), strangers, reading, programs, found, random, counts)
     return counts
 
 
@@ -110,10 +110,10 @@ def machines(captures: list[Capture]) -> dict[str, dict[str, Capture]]:
 
 
 def _machine(
-    make: Recognizers,
+    young: World,
+    warm: World,
     reading: Reading,
     programs: Mapping[str, Capture],
-    others: list[Capture],
     captures: list[Capture],
     random: Random,
     counts: Counts,
@@ -123,8 +123,7 @@ def _machine(
     sents |= {f"app with {version}": embedded[version] for version in EMBEDDED}
     distinguishable = {sent.name for sent in different(reading, sents.values())}
     changes = {browser: list(_changes(capture, captures, random)) for browser, capture in programs.items()}
-    strangers = warmed(make, different(reading, map(of_capture, others)), random)
-    for age, world in (("young", World(make())), ("warm", strangers)):
+    for age, world in (("young", young), ("warm", warm)):
         for with_tokens, tokens in TOKENS.items():
             # Without tokens nobody can tell programs apart that send the very same.
             open_ones = {
@@ -140,17 +139,22 @@ def _machine(
 
 
 def _set_otherwise(
-    make: Recognizers, reading: Reading, found: list[Capture], random: Random, counts: Counts, age: str, *,
+    make: Recognizers,
+    usual: list[Sent],
+    found: list[Capture],
+    random: Random,
+    counts: Counts,
+    age: str,
+    *,
     with_tokens: bool,
-) -> None:  # fmt: skip
+) -> None:
     """The browsers of `BASES` alone on a machine each, and then with other settings, as captured."""
     for browser, base in BASES.items():
         of_browser = {capture.tag.partition("/")[2]: of_capture(capture) for capture in found
                       if capture.browser == browser and capture.visit == 0}  # fmt: skip
         world = World(make())
         if age == "warm":
-            others = [capture for capture in found if capture.browser != browser]
-            world = warmed(make, different(reading, map(of_capture, others)), random)
+            world = warmed(make, [sent for sent in usual if sent.name.split("/")[0] != browser], random)
         profile = {browser: of_browser[base]}
         visits, ids, now_ms = _use(world, profile, random, Counts(), "", age, with_tokens=with_tokens)
         for setting, kind in SET_OTHERWISE.items():

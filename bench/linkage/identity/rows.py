@@ -127,7 +127,7 @@ def identity_tables(measured: Sequence[Measured], *, details: bool = False) -> l
     tables = [_aims_table(measured), _parts_table(measured), confidence_table(measured)]
     if details:
         tables.append(_details_table(measured))
-    return [table for table in tables if table.rows]
+    return [table for table in tables if table.rows] if measured else []
 
 
 def _aims_table(measured: Sequence[Measured]) -> Table:

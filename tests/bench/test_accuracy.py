@@ -396,14 +396,14 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
     assert [row[:2] for row in held_out_table(judged).rows] == [("tiny", "no token")]
 
     (tmp_path / "accuracy.md").write_text(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n")
-    counts = Counts({("storage cleared at home: recognised", "held out"): Share(19, 20)})
+    counts = Counts({("storage cleared at home: recognized", "held out"): Share(19, 20)})
     identity = [Measured("twins", "small", [counts])]
     _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True, identity=identity))
     page = (tmp_path / "accuracy.md").read_text()
     assert page.startswith("Before.")
     assert page.endswith("After.\n")
     assert "| tiny | FP-Stalker's rules |" in page
-    assert "| small | storage cleared at home: recognised | ≥ .95 | 0.950 | 0.950 | 20 | yes | - |" in page
+    assert "| small | storage cleared at home: recognized | ≥ .95 | 0.950 | 0.950 | 20 | yes | - |" in page
     assert "\nold\n" not in page
     if find_spec("matplotlib"):  # which `make accuracy` installs
         assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")

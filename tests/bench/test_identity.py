@@ -150,7 +150,7 @@ def test_a_hash_of_the_report_joins_twins_and_knows_no_tokens():
     counts = twins.measure(0, NOWHERE, "small", Hashes)
     assert counts.whole("household of two: joined pairs").share == 1
     assert counts.whole("household of two: visits with the other's id").share == 0.5
-    assert counts.whole("storage cleared at home: recognised").share == 1
+    assert counts.whole("storage cleared at home: recognized").share == 1
 
 
 # ---- the months of twins

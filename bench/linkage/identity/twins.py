@@ -52,11 +52,11 @@ AIMS: dict[str, Aim] = {
     "office of fifteen: visits with another's id": at_most(0.04),
     "sixty phones of a carrier: joined pairs": at_most(0.02),
     "sixty phones of a carrier: visits with another's id": at_most(0.02),
-    "storage cleared at home: recognised": at_least(0.95),
+    "storage cleared at home: recognized": at_least(0.95),
     "two sites: one visitor": at_least(0.95),
-    "after twenty twins, a further one at their address is new": at_least(0.95),
-    "after twenty twins, a further one in their wide network is new": at_least(0.95),
-    "after twenty twins, a further one elsewhere is new": at_least(0.95),
+    "after twenty equal devices, one more at their address is new": at_least(0.95),
+    "after twenty equal devices, one more in their wide network is new": at_least(0.95),
+    "after twenty equal devices, one more elsewhere is new": at_least(0.95),
 }
 _TWINS = {
     "household": ("household of two: joined pairs", "household of two: visits with the other's id"),
@@ -173,7 +173,7 @@ def judge(planned: Sequence[Planned], given: Sequence[Answer], counts: Counts) -
             counts.add(f"{visit.kind}: visits with another's id", wrong, part=part)
         same = last.get(device) == answer.visitor
         if visit.cleared:
-            counts.add("storage cleared at home: recognised", same, part=part)
+            counts.add("storage cleared at home: recognized", same, part=part)
         if visit.kind == "two sites" and device in last:
             counts.add("two sites: one visitor", same, part=part)
         last[device] = answer.visitor
@@ -216,4 +216,4 @@ def _further(world: World, sents: Sequence[Sent], seed: int, counts: Counts) -> 
         places = {"at their address": home, "in their wide network": nearby, "elsewhere": address(random)}
         for case, ip in places.items():
             is_new = world.ask(late._replace(ip=ip)).visitor is None
-            counts.add(f"after twenty twins, a further one {case} is new", is_new, part=sent.part)
+            counts.add(f"after twenty equal devices, one more {case} is new", is_new, part=sent.part)

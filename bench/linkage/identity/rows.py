@@ -7,20 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bench.linkage.identity import private, programs, takeover, twins, versions
+from bench.linkage.identity import phones, private, programs, takeover, twins, versions
 from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part
 from bench.linkage.tables import Table
 
 SEEDS = 5
 CONFIDENCE_BINS = ((85, 89), (90, 94), (95, 97), (98, 98), (99, 99), (100, 100))
 """First and last confidence of each published bin."""
-PHONES = "bench.linkage.phones"
 
 
 class Row(NamedTuple):
@@ -42,14 +39,8 @@ ROWS: dict[str, Row] = {
 }
 
 
-def _phones() -> None:
-    """The fleet of phones, where it is there: a module with `measure` and `AIMS` as every row has them."""
-    if find_spec(PHONES) is not None:
-        phones = import_module(PHONES)
-        ROWS["phones"] = Row(phones.measure, phones.AIMS, has_peers=False)
-
-
-_phones()
+if phones.is_there():
+    ROWS["phones"] = Row(phones.measure, phones.aims(), ("fleet",), has_peers=False)
 
 
 @dataclass(slots=True)

@@ -132,8 +132,7 @@ def _aims_table(measured: Sequence[Measured]) -> Table:
     note = (
         f"Means over {max((len(one.runs) for one in measured), default=0)} runs with other random numbers. Hash of the "
         "report: the same visits of the first run, answered by a hash of all that was collected, as FingerprintJS and "
-        "ThumbmarkJS make their ids. Captures: of the components of FingerprintJS; ThumbmarkJS leaves some out, which "
-        "makes it miss fewer changes and join more programs."
+        "ThumbmarkJS make their ids; of captures by FingerprintJS's components, as ThumbmarkJS's are not in them."
     )
     return Table("One browser, one visitor", header, rows, left=2, note=note)
 

@@ -77,12 +77,12 @@ def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None)
     for age, world in (("young", World(make())), ("warm", warmed(make, strangers, random))):
         for with_tokens in (True, False):
             shown = f"{'with' if with_tokens else 'without'} tokens, {age}"
-            for pair in pairs[:PAIRS]:
-                _falls(world.copy() if age == "young" else world, pair, random, counts, shown, with_tokens=with_tokens)
-            for pair in close[:PAIRS]:
-                _in_turn(
-                    world.copy() if age == "young" else world, pair, random, counts, shown, with_tokens=with_tokens
-                )
+            for course, those in ((_falls, pairs), (_in_turn, close)):
+                for pair in those[:PAIRS]:
+                    here = world.copy() if age == "young" else world
+                    course(here, pair, random, counts, shown, with_tokens=with_tokens)
+                    if age == "young":
+                        counts.add_confidences(here)
         counts.add_confidences(world)
     return counts
 

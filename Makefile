@@ -92,11 +92,12 @@ fuzz: venv
 	$(BIN)/python -m tests.fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(TARGET),--target $(TARGET))
 
 # Replays the streams of the shared data beside the project, and rewrites the figures in docs. STREAMS="small dev" for
-# some of them; VISITORS=100000 to measure cost among so many at most; JSON=file for every figure.
+# some of them; VISITORS=100000 to measure cost among so many at most; SEEDS=1 for fewer runs of "one browser, one visitor";
+# JSON=file for every figure.
 accuracy: venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/linkage/requirements.lock
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
-	  $(if $(JSON),--json $(JSON))
+	  $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JSON),--json $(JSON))
 
 # Looks at the captures, user agents and addresses of the shared data beside the project. NETWORK=DIR to measure the
 # databases in a folder, too.

@@ -4,9 +4,9 @@
 
 Puts every stream to the service's matching, with and without client tokens, and the first one through `svc replay` as
 well, which must answer the same; judges the answers and those of the baselines, on the devices that the numbers were
-fitted on and on those that were held out; climbs the ladder of real browser upgrades; presents copied client tokens on
-other devices; measures time and room in a growing store. Prints tables, and writes them to docs/internals/accuracy.md
-and docs/internals/accuracy.png.
+fitted on and on those that were held out; asks whether one browser is one visitor (`bench.linkage.identity`); climbs
+the ladder of real browser upgrades; presents copied client tokens on other devices; measures time and room in a growing
+store. Prints tables, and writes them to docs/internals/accuracy.md and docs/internals/accuracy.png.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.linkage.baselines import BASELINES, answers, look
+from bench.linkage.identity.rows import ROWS, SEEDS, Measured, gathered, identity_facts, identity_jobs, identity_tables
 from bench.linkage.inprocess import answers as matched
 from bench.linkage.judge import Answer, judge
 from bench.linkage.ladder import Climbed, climb, ladder_lines, read_ladder
@@ -64,9 +65,12 @@ class Results:
     repeated: str
     """Which replay was run through `svc replay`, too."""
     identical: bool
+    identity: Sequence[Measured] = ()
+    """Equal devices, private windows, programs of one machine, and thieves."""
 
     def tables(self) -> list[Table]:
         return [
+            *identity_tables(self.identity),
             held_out_table(self.judged),
             accuracy_table(self.judged),
             tracking_table(self.judged),
@@ -93,6 +97,7 @@ class Results:
                 }
                 for one in self.judged
             ],
+            "identity": identity_facts(self.identity),
             "ladder": {where: asdict(result) for where, result in self.climbed.items()},
             "thefts": {
                 stream: {
@@ -145,6 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--streams", nargs="+", default=STREAMS, metavar="STREAM")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with linkage/ and browsers/")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each row of bench.linkage.identity")
     parser.add_argument("--visitors", type=int, default=SIZES[-1], help="most that cost is measured among")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
     parser.add_argument(
@@ -155,7 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
             raise SystemExit(f"no stream {stream!r} in {options.data / 'linkage'}; name the folder with --data")
     progress = Progress()
-    results = _run(options.streams, options.data, [size for size in SIZES if size <= options.visitors], progress)
+    sizes = [size for size in SIZES if size <= options.visitors]
+    results = _run(options.streams, options.data, sizes, options.seeds, progress)
     progress.end()
     print("\n\n".join(table.text() for table in results.tables()))
     print(f"\n{results.repetition()}")
@@ -167,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(1)
 
 
-def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Progress) -> Results:
+def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], seeds: int, progress: Progress) -> Results:
     folders = [data / "linkage" / stream for stream in streams]
     jobs: dict[str, Callable[[], Any]] = {}
     for folder in folders:
@@ -180,18 +187,22 @@ def _run(streams: Sequence[str], data: Path, sizes: Sequence[int], progress: Pro
     jobs[f"{repeated}, again"] = partial(judge_service, folders[0], with_tokens=True, through_replay=True)
     for where, one_network in NETWORKS.items():
         jobs[f"ladder, network: {where}"] = partial(_climb, data, one_network=one_network)
+    rows = [*ROWS] if seeds else []
+    jobs |= identity_jobs(rows, seeds, data)
     # The store grows in this process meanwhile; what a match costs is measured when the others are done.
     with ProcessPoolExecutor(max((os.cpu_count() or 2) - 1, 1)) as pool:
         running = {name: pool.submit(job) for name, job in jobs.items()}
         costs = measure(sizes, partial(_say, progress, running), when_grown=partial(_await, progress, running))
         done: dict[str, Any] = {name: future.result() for name, future in running.items()}
-    judged = [one for name, found in done.items() if isinstance(found, list) and "again" not in name for one in found]
+    judged: list[Judged] = [
+        one for name, found in done.items() if isinstance(found, list) and "again" not in name for one in found
+    ]
     order = [(stream, method) for stream in streams for method in METHODS]
     judged.sort(key=lambda one: order.index((one.stream, one.method)))
     identical = done[repeated][0].digest == done[f"{repeated}, again"][0].digest
     climbed = {where: done[f"ladder, network: {where}"] for where in NETWORKS}
     thefts = {stream: done[f"{stream}, thefts"] for stream in streams if stream in ROBBED_STREAMS}
-    return Results(judged, climbed, thefts, costs, repeated, identical)
+    return Results(judged, climbed, thefts, costs, repeated, identical, gathered(rows, seeds, done))
 
 
 def _say(progress: Progress, running: Mapping[str, Future[Any]], text: str = "") -> None:

@@ -17,6 +17,9 @@ from bench.linkage.accuracy import BEGIN, END, Results, _write_docs, judge_basel
 from bench.linkage.baselines import ExactHash, ExactHashAndToken, FPStalkerRules, Seen, allowed_changes, answers
 from bench.linkage.curves import Sample, fit, fitted_part, samples
 from bench.linkage.devices import device
+from bench.linkage.identity.rows import Measured
+from bench.linkage.identity.world import Count as Share
+from bench.linkage.identity.world import Counts
 from bench.linkage.judge import DAY_S, Answer, Verdict, judge
 from bench.linkage.ladder import Step, climb, ladder_lines, read_ladder
 from bench.linkage.service import replay
@@ -393,12 +396,15 @@ def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_
     assert [row[:2] for row in held_out_table(judged).rows] == [("tiny", "no token")]
 
     (tmp_path / "accuracy.md").write_text(f"Before.\n{BEGIN}\nold\n{END}\nAfter.\n")
-    _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True))
+    counts = Counts({("storage cleared at home: recognized", "held out"): Share(19, 20)})
+    identity = [Measured("twins", "small", [counts])]
+    _write_docs(tmp_path, Results(judged, {}, {}, [], "tiny, token", identical=True, identity=identity))
     page = (tmp_path / "accuracy.md").read_text()
     assert page.startswith("Before.")
     assert page.endswith("After.\n")
     assert "| tiny | FP-Stalker's rules |" in page
-    assert "old" not in page
+    assert "| small | storage cleared at home: recognized | ≥ .95 | 0.950 | 0.950 | 20 | yes | - |" in page
+    assert "\nold\n" not in page
     if find_spec("matplotlib"):  # which `make accuracy` installs
         assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -20,7 +21,9 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
+    OurService,
     Reading,
+    Recognizers,
     Sent,
     Visit,
     World,
@@ -29,6 +32,7 @@ from bench.linkage.identity.world import (
     at_most,
     captured,
     different,
+    of_capture,
     random_of,
     token,
     warmed,
@@ -63,12 +67,14 @@ class Person(NamedTuple):
     now_ms: int
 
 
-def measure(seed: int, data: Path, stream: str) -> Counts:
+def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    counts, reading, random = Counts(), Reading(), random_of("private", seed)
-    sents = different(reading, (sent for sent in captured() if sent.name.split("/")[0] in BROWSERS))
+    reading = Reading()
+    make = make or partial(OurService, reading)
+    counts, random = Counts(), random_of("private", seed)
+    sents = different(reading, (of_capture(capture) for capture in captured() if capture.browser in BROWSERS))
     for sent in random.sample(sents, min(PEOPLE, len(sents))):
-        strangers = warmed(reading, [other for other in sents if other is not sent], random)
+        strangers = warmed(make, [other for other in sents if other is not sent], random)
         _private_windows(strangers, sent, random, counts)
         _replayed(strangers, sent, random, counts)
         for many, name in ((2, "two"), (4, "four")):

@@ -6,45 +6,41 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bench.linkage.identity import private, takeover, twins
-from bench.linkage.identity.world import Aim, Count, Counts, Part
+from bench.linkage.identity import phones, private, programs, takeover, twins, versions
+from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part
 from bench.linkage.tables import Table
 
 SEEDS = 5
 CONFIDENCE_BINS = ((85, 89), (90, 94), (95, 97), (98, 98), (99, 99), (100, 100))
 """First and last confidence of each published bin."""
-PHONES = "bench.linkage.phones"
 
 
 class Row(NamedTuple):
-    measure: Callable[[int, Path, str], Counts]
+    measure: Callable[..., Counts]
     """(seed, data, stream) -> what it found. Seeds count from 0."""
     aims: Mapping[str, Aim]
     streams: Sequence[str] = ("",)
     """Those whose reports are used, one after the other; empty = captures."""
+    has_peers: bool = True
+    """Whether `measure` takes a fourth argument: who answers instead of the service (`world.Recognizers`)."""
 
 
 ROWS: dict[str, Row] = {
     "twins": Row(twins.measure, twins.AIMS, twins.STREAMS),
     "private": Row(private.measure, private.AIMS),
+    "programs": Row(programs.measure, programs.AIMS),
+    "versions": Row(versions.measure, versions.AIMS, versions.STREAMS),
     "takeover": Row(takeover.measure, takeover.AIMS),
 }
 
 
-def _phones() -> None:
-    """The fleet of phones, where it is there: a module with `measure` and `AIMS` as every row has them."""
-    if find_spec(PHONES) is not None:
-        phones = import_module(PHONES)
-        ROWS["phones"] = Row(phones.measure, phones.AIMS)
-
-
-_phones()
+if phones.is_there():
+    ROWS["phones"] = Row(phones.measure, phones.aims(), ("fleet",), has_peers=False)
 
 
 @dataclass(slots=True)
@@ -55,6 +51,8 @@ class Measured:
     stream: str
     runs: list[Counts] = field(default_factory=list[Counts])
     """In the order of the seeds."""
+    peers: Counts | None = None
+    """What became of the same visits of the first seed at a library that hashes its reports."""
 
     def cases(self) -> dict[tuple[str, Part], list[Count]]:
         keys = dict.fromkeys(key for run in self.runs for key in run.shares)
@@ -62,32 +60,55 @@ class Measured:
 
     def whole(self, case: str) -> list[Count]:
         """The case on all reports, fitted on or held out."""
-        counts: list[Count] = []
-        for found in self.runs:
-            of_case = [count for (name, _), count in found.shares.items() if name == case]
-            counts.append(Count(sum(count.hits for count in of_case), sum(count.of for count in of_case)))
-        return counts
+        return [found.whole(case) for found in self.runs]
+
+
+PEERS = "hash"
+"""Seed of the job that puts a row's visits to `Hashes`."""
+
+
+def identity_jobs(rows: Sequence[str], seeds: int, data: Path) -> dict[str, Callable[[], Counts]]:
+    """Name -> a run of one row: the service with each seed, and `Hashes` with the first."""
+    jobs: dict[str, Callable[[], Counts]] = {}
+    for row in rows:
+        measure = ROWS[row].measure
+        for stream in ROWS[row].streams:
+            for seed in range(seeds):
+                jobs[_job(row, stream, seed)] = partial(measure, seed, data, stream)
+            if ROWS[row].has_peers:
+                jobs[_job(row, stream, PEERS)] = partial(measure, 0, data, stream, Hashes)
+    return jobs
+
+
+def gathered(rows: Sequence[str], seeds: int, found: Mapping[str, Counts]) -> list[Measured]:
+    """The runs of `identity_jobs` by row. `found` may hold results of other jobs, too."""
+    return [
+        Measured(
+            row,
+            stream,
+            [found[_job(row, stream, seed)] for seed in range(seeds)],
+            found.get(_job(row, stream, PEERS)),
+        )
+        for row in rows
+        for stream in ROWS[row].streams
+    ]
+
+
+def _job(row: str, stream: str, seed: int | str) -> str:
+    return f"{row} of {stream or 'captures'}, {seed}"
 
 
 def run(rows: Sequence[str], seeds: int, data: Path, say: Callable[[str], None], processes: int = 2) -> list[Measured]:
-    measured = [Measured(row, stream) for row in rows for stream in ROWS[row].streams]
     with ProcessPoolExecutor(processes) as pool:
-        running: dict[Future[Counts], str] = {}
-        futures: list[list[Future[Counts]]] = []
-        for one in measured:
-            mine = [pool.submit(ROWS[one.row].measure, seed, data, one.stream) for seed in range(seeds)]
-            futures.append(mine)
-            running.update({future: f"{one.row} {one.stream}, seed {seed}" for seed, future in enumerate(mine)})
-        waiting = set(running)
+        running = {name: pool.submit(job) for name, job in identity_jobs(rows, seeds, data).items()}
+        waiting: set[Future[Counts]] = set(running.values())
         while waiting:
             done, waiting = wait(waiting, timeout=1, return_when=FIRST_COMPLETED)
             for future in done:
                 future.result()
-            now = [name for future, name in running.items() if future.running()]
+            now = [name for name, future in running.items() if future.running()]
             say(f"{len(running) - len(waiting)} of {len(running)} done, now {'; '.join(now[:processes])}")
-        for one, mine in zip(measured, futures, strict=True):
-            one.runs = [future.result() for future in mine]
-    return measured
+        return gathered(rows, seeds, {name: future.result() for name, future in running.items()})
 
 
 # ---- tables
@@ -97,16 +118,23 @@ def identity_tables(measured: Sequence[Measured], *, details: bool = False) -> l
     tables = [_aims_table(measured), _parts_table(measured), confidence_table(measured)]
     if details:
         tables.append(_details_table(measured))
-    return [table for table in tables if table.rows]
+    return [table for table in tables if table.rows] if measured else []
 
 
 def _aims_table(measured: Sequence[Measured]) -> Table:
     rows: list[tuple[str, ...]] = []
     for one in measured:
         for case, aim in ROWS[one.row].aims.items():
-            rows.append((_reports(one), case, str(aim), *_shown(one.whole(case), aim)))
-    header = ("reports", "case", "aim", "mean", "worst seed", "visits, pairs", "met")
-    return Table("One browser, one visitor", header, rows, left=2)
+            hashed = one.peers.whole(case).share if one.peers is not None else None
+            shown = "-" if hashed is None else f"{hashed:.3f}"
+            rows.append((_reports(one), case, str(aim), *_shown(one.whole(case), aim), shown))
+    header = ("reports", "case", "aim", "mean", "worst seed", "visits, pairs", "met", "hash of the report")
+    note = (
+        f"Means over {max((len(one.runs) for one in measured), default=0)} runs with other random numbers. Hash of the "
+        "report: the same visits of the first run, answered by a hash of all that was collected, as FingerprintJS and "
+        "ThumbmarkJS make their ids; of captures by FingerprintJS's components, as ThumbmarkJS's are not in them."
+    )
+    return Table("One browser, one visitor", header, rows, left=2, note=note)
 
 
 def _parts_table(measured: Sequence[Measured]) -> Table:

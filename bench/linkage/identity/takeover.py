@@ -8,6 +8,7 @@ comes back once or three times. Accepted = the victim's id at 90 or more. Visits
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -18,7 +19,9 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
+    OurService,
     Reading,
+    Recognizers,
     Sent,
     Visit,
     World,
@@ -27,6 +30,7 @@ from bench.linkage.identity.world import (
     at_most,
     captured,
     different,
+    of_capture,
     random_of,
     token,
     warmed,
@@ -57,12 +61,14 @@ AIMS: dict[str, Aim] = {
 }
 
 
-def measure(seed: int, data: Path, stream: str) -> Counts:
+def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    counts, reading, random = Counts(), Reading(), random_of("takeover", seed)
-    sents = different(reading, captured())
+    reading = Reading()
+    make = make or partial(OurService, reading)
+    counts, random = Counts(), random_of("takeover", seed)
+    sents = different(reading, map(of_capture, captured()))
     for sent in random.sample(sents, min(VICTIMS, len(sents))):
-        strangers = warmed(reading, [other for other in sents if other is not sent], random)
+        strangers = warmed(make, [other for other in sents if other is not sent], random)
         for pace in PACES:
             for visits in VISITS:
                 for returns in RETURNS:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from bench.browsers.measure import Capture, as_the_sdk_sends, read_captures
 from bench.browsers.pack import read_rows
 from bench.linkage.inprocess import Service, features_of
 from bench.linkage.judge import Answer
-from bench.linkage.streams import ORIGIN, is_held_out, read_stream
+from bench.linkage.streams import ORIGIN, read_stream
 from svc.domain.matching import Features
 from svc.domain.matching.features import hash64
 from svc.domain.model import Agent, Network, Report, RequestFacts
@@ -50,6 +51,8 @@ class Sent:
     headers: dict[str, str]
     held_out: bool = False
     """Nothing was fitted on it."""
+    peer: bytes = b""
+    """Hash of what a library that hashes everything it collects makes its id of."""
 
     @property
     def part(self) -> Part:
@@ -109,43 +112,97 @@ class Visit(NamedTuple):
     """`None` = one of its own, which nobody sent before."""
 
 
-class World:
-    """A service, and the truth about those who visit it."""
+class Recognizer(Protocol):
+    """Who answers visits with ids."""
+
+    def visit(self, visit: Visit) -> Answer: ...
+
+    def ask(self, visit: Visit) -> Answer:
+        """What the visit would be answered. It does not take place. A new visitor is `None`."""
+        ...
+
+    def copy(self) -> Recognizer:
+        """One that goes on from here by itself."""
+        ...
+
+
+Recognizers = Callable[[], Recognizer]
+
+
+class OurService:
+    """The service's matching."""
 
     def __init__(self, reading: Reading, service: Service | None = None) -> None:
-        self.reading = reading
-        self.service = service or Service()
-        self._ids: dict[str, set[object]] = defaultdict(set)
+        self._reading = reading
+        self._service = service or Service()
+
+    def visit(self, visit: Visit) -> Answer:
+        return self._service.visit(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
+
+    def ask(self, visit: Visit) -> Answer:
+        recognition = self._service.recognize(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
+        return Answer(recognition.number, recognition.confidence)
+
+    def copy(self) -> OurService:
+        return OurService(self._reading, self._service.copy())
+
+    def _features(self, visit: Visit) -> Features:
+        features = self._reading.features(visit.sent, visit.ip, visit.origin, private=visit.private)
+        more: dict[str, Any] = {}
+        if visit.token is not None:
+            more = {"token": token_hash(visit.token), "token_is_new": visit.token_is_new}
+        if visit.key is not None and "key" in Features.__struct_fields__:
+            more["key"] = hash64(visit.key)
+        return msgspec.structs.replace(features, **more) if more else features
+
+
+class Hashes:
+    """A library whose id is a hash of all that it collected, as FingerprintJS's and ThumbmarkJS's are. Everybody who
+    sends an equal report is one visitor, and it is always sure.
+    """
+
+    def __init__(self, known: Iterable[bytes] = ()) -> None:
+        self._known = set(known)
+
+    def visit(self, visit: Visit) -> Answer:
+        known = visit.sent.peer in self._known
+        self._known.add(visit.sent.peer)
+        return Answer(visit.sent.peer, 100 if known else 0)
+
+    def ask(self, visit: Visit) -> Answer:
+        known = visit.sent.peer in self._known
+        return Answer(visit.sent.peer if known else None, 100 if known else 0)
+
+    def copy(self) -> Hashes:
+        return Hashes(self._known)
+
+
+class World:
+    """Somebody who answers, and the truth about those who visit."""
+
+    def __init__(self, recognizer: Recognizer, ids: Mapping[str, Iterable[object]] | None = None) -> None:
+        self._recognizer = recognizer
+        self._ids: dict[str, set[object]] = defaultdict(set, {who: set(own) for who, own in (ids or {}).items()})
         self.confidences: Counter[tuple[int, bool]] = Counter()
         """(confidence, whether the browser had this id before) -> visits that were answered so; new ids left out."""
 
     def visit(self, visit: Visit) -> Answer:
-        answer = self.service.visit(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
-        own = self._ids[visit.browser]
-        if answer.confidence:
-            self.confidences[answer.confidence, answer.visitor in own] += 1
-        own.add(answer.visitor)
+        answer = self._counted(visit, self._recognizer.visit(visit))
+        self._ids[visit.browser].add(answer.visitor)
         return answer
 
     def ask(self, visit: Visit) -> Answer:
         """What the visit would be answered. It does not take place. A new visitor is `None`."""
-        recognition = self.service.recognize(self._features(visit), visit.ip, visit.at_ms, visit.nonce)
-        return Answer(recognition.number, recognition.confidence)
+        return self._counted(visit, self._recognizer.ask(visit))
+
+    def _counted(self, visit: Visit, answer: Answer) -> Answer:
+        if answer.confidence:
+            self.confidences[answer.confidence, answer.visitor in self._ids[visit.browser]] += 1
+        return answer
 
     def copy(self) -> World:
         """One that goes on from here by itself, with its own count of confidences."""
-        other = World(self.reading, self.service.copy())
-        other._ids = defaultdict(set, {browser: set(ids) for browser, ids in self._ids.items()})
-        return other
-
-    def _features(self, visit: Visit) -> Features:
-        features = self.reading.features(visit.sent, visit.ip, visit.origin, private=visit.private)
-        more: dict[str, Any] = {}
-        if visit.token is not None:
-            more = {"token": token_hash(visit.token), "token_is_new": visit.token_is_new}
-        if visit.key is not None:
-            more["key"] = hash64(visit.key)
-        return msgspec.structs.replace(features, **more) if more else features
+        return World(self._recognizer.copy(), self._ids)
 
 
 @cache
@@ -201,6 +258,11 @@ class Counts:
         before = self.shares.get((case, part), Count())
         self.shares[case, part] = Count(before.hits + hit, before.of + of)
 
+    def whole(self, case: str) -> Count:
+        """The case on all reports, fitted on or held out."""
+        counts = [count for (name, _), count in self.shares.items() if name == case]
+        return Count(sum(count.hits for count in counts), sum(count.of for count in counts))
+
     def add_confidences(self, world: World) -> None:
         self.confidences.update(world.confidences)
 
@@ -212,29 +274,46 @@ def stream_reports(folder: Path) -> list[Sent]:
     """Each different report of a stream once, in the order of its file; held out as the device that first sent it."""
     name = folder.name
     held_out: dict[str, bool] = {}
-    stream = read_stream(folder)
-    for visit in stream.visits:
+    for visit in read_stream(folder).visits:
         held_out.setdefault(visit.report, visit.held_out)
     with gzip.open(folder / "fps.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    return [
-        Sent(
-            f"{name}/{row['fp']}",
-            row["signals"],
-            {"user-agent": row["signals"].get("userAgent") or ""},
-            held_out.get(str(row["fp"]), is_held_out(name, str(row["fp"]))),
-        )
-        for row in rows
-    ]
+    return [plain(f"{name}/{row['fp']}", row["signals"], held_out=held_out.get(str(row["fp"]), False)) for row in rows]
 
 
-def captured(path: Path = CAPTURES, kinds: Iterable[str] = ("normal",)) -> list[Sent]:
-    """Reports of real browsers (`tests/captures/README.md`), named by browser, setting and visit."""
-    return [
-        Sent(f"{row['tag']}/{row['visit']}", row["report"], row["headers"], row["held_out"])
-        for row in read_rows(path)
-        if row["kind"] in kinds
-    ]
+def plain(name: str, signals: dict[str, Any], *, held_out: bool) -> Sent:
+    """A report in the shape of the streams."""
+    return Sent(name, signals, {"user-agent": signals.get("userAgent") or ""}, held_out, _digest(signals))
+
+
+def captured(path: Path = CAPTURES, kinds: Iterable[str] = ("normal",)) -> list[Capture]:
+    """Visits of real browsers (`tests/captures/README.md`)."""
+    kept = set(kinds)
+    return [capture for capture in read_captures(path) if capture.kind in kept]
+
+
+def of_capture(capture: Capture, changed: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Sent:
+    """What the web SDK sends from this browser, and what FingerprintJS makes its id of. `changed` gives the captured
+    report as the browser would send it after a change of its surroundings.
+    """
+    report = changed(capture.report) if changed else capture.report
+    name = f"{capture.tag}/{capture.visit}"
+    return Sent(name, as_the_sdk_sends(report), capture.headers, peer=_digest(report["components"]))
+
+
+@cache
+def upgrades(path: Path = UPGRADES) -> dict[str, dict[int, Sent]]:
+    """Device -> major version -> what the web SDK sent from that version there."""
+    found: dict[str, dict[int, Sent]] = defaultdict(dict)
+    for row in read_rows(path):
+        name = f"{row['device']}/{row['major']}"
+        sent = Sent(name, row["signals"], row["headers"], peer=_digest([row["signals"]["components"], row["major"]]))
+        found[row["device"]][row["major"]] = sent
+    return dict(found)
+
+
+def _digest(value: Any) -> bytes:
+    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).digest()
 
 
 def different(reading: Reading, sents: Iterable[Sent]) -> list[Sent]:
@@ -257,11 +336,11 @@ def token(random: Random) -> str:
     return f"{random.getrandbits(128):032x}"
 
 
-def warmed(reading: Reading, sents: Sequence[Sent], random: Random, visits: int = 200) -> World:
+def warmed(make: Recognizers, sents: Sequence[Sent], random: Random, visits: int = 200) -> World:
     """A world in which so many strangers were within four weeks, each with one of these reports, from an address and
     with a token of its own; every second one came twice.
     """
-    world = World(reading)
+    world = World(make())
     planned: list[Visit] = []
     for place in range(visits * 2 // 3):
         stranger = Visit(f"stranger {place}", random.choice(sents), address(random), 0, token(random))

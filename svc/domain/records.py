@@ -107,6 +107,8 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     stored by 0.1.0."""
     attestation: AttestationResult | None = None
     """What the report's attestation came to; `None` where it carried none, or in documents stored by 0.1.0."""
+    split_from: int | None = None
+    """Number of the visitor that this device was taken for until now: both have a token of one site that came back."""
 
 
 class DeferredReport(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

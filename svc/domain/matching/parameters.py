@@ -397,8 +397,10 @@ JOINED_DAYS: Final = 1
 SILENT_DAYS: Final = 3
 """At the very address of a proven visit so many further days are enough, once the visitor's older token of that site
 was not seen for so many: it may be alive, and this one a neighbor's."""
-OPEN_DAYS: Final = 14
+OPEN_DAYS: Final = 10
 """A token of which nothing is known for so many days was a private window's, or its storage was cleared."""
+REPLACED_BELOW: Final = 0.1
+"""Probability of being alive below which a silent token is taken to be gone sooner (`Visitor.alive`)."""
 TWINS: Final = (0.5, 9.0)
 TWINS_REMEMBERED: Final = 2000.0
 TWIN_ODDS: Final = 0.075

@@ -14,7 +14,7 @@ enough for that is easily made by anybody who copied one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -33,7 +33,7 @@ from svc.domain.matching.decision import (
     token_standing,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import STRANGERS, Token, is_given_up, older_beside, rivals_of, told_apart
+from svc.domain.matching.tokens import STRANGERS, Token, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A new visitor whose very report another one sent before."""
     statistics_update: StatisticsUpdate = NOTHING
     """For `Statistics.learn`, once the transaction is committed and never before."""
-
 
     def without_writes(self) -> Recognition:
         """The same decision, of which nothing is written and nothing learned."""
@@ -113,61 +112,94 @@ def match_visitor(
     if not features.identifiable:
         return UNIDENTIFIABLE
     if replayed:
-        return _matched(index, statistics, msgspec.structs.replace(features, key=0), now_ms, flooding).without_writes()
-    return _matched(index, statistics, features, now_ms, flooding)
+        unsigned = msgspec.structs.replace(features, key=0)
+        return _matched(index, statistics, unsigned, now_ms, flooding=flooding).without_writes()
+    return _matched(index, statistics, features, now_ms, flooding=flooding)
 
 
-def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, flooding: bool) -> Recognition:  # noqa: FBT001
-    now_s = now_ms // 1000
+def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
     token_conflict = False
     split: _Split | None = None
     for identifier in _identifiers(features):
-        for number in index.block(token_key(identifier)).numbers[:1]:
-            visitor = index.visitor(number)
-            if visitor is None:
-                continue
-            is_device = identifier == features.device
-            if not is_device and visitor.is_other_device(features):
-                continue
-            token = visitor.token(identifier)
-            if token is not None and token.probation == STRANGERS:
-                split = _Split(number, visitor, token)
-                continue
-            needs_proof = token is not None and token.needs_proof(now_s)
-            signed = is_device or bool(token is not None and features.key and token.key == features.key)
-            standing = token_standing(features, visitor, now_s, statistics, signed=signed)
-            if needs_proof and not signed:
-                token_conflict = True
-                features = features.without_token()
-                continue
-            if standing.believed and not is_device and _is_on_probation(features, visitor, token, now_s):
-                if token is not None and token.probation <= parameters.JOINED_DAYS and not token.private:
-                    # It joined at home. Not proof from elsewhere, but nobody else is likelier.
-                    return _linked(features, now_ms, by_doubted_token(number), visitor)
-                continue
-            if token is not None and not signed and _is_twin(statistics, visitor, token, now_s):
-                split = _Split(number, visitor, token)
-                continue
-            if standing.believed and not standing.conflict:
-                return _proven(
-                    index, statistics, features, now_ms, number, visitor, standing.changed, signed=signed
-                )
-            if standing.believed:
-                return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
+        claim = _claim(index, features, identifier)
+        if claim is None:
+            continue
+        standing, changed = _standing(statistics, features, claim, now_ms // 1000)
+        if standing == "proven":
+            return _proven(index, statistics, features, now_ms, claim, changed)
+        if standing in ("doubted", "doubted in conflict"):
+            decision = by_doubted_token(claim.number)
+            return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
+        if standing in ("conflict", "unsigned"):
             token_conflict = True
-            if not is_device:
+            if not claim.is_device:
                 features = features.without_token()
-    return _decided(
-        index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding, split=split
-    )
+        if standing == "another's" and claim.token is not None:
+            split = _Split(claim.number, claim.visitor, claim.token)
+    return _decided(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding, split=split)
+
+
+class _Claim(NamedTuple):
+    """Who a report is by the token, or by the identifier of a device, that it brings."""
+
+    number: int
+    visitor: Visitor
+    token: Token | None
+    """What the visitor's record has of it; `None` where it is no longer kept."""
+    is_device: bool
+    signed: bool
+    """It cannot have been copied: the key of that token signed the report, or the system itself says so."""
 
 
 class _Split(NamedTuple):
-    """A visitor, and a token that passed for its own until it came back beside it."""
+    """A visitor, and a token that passed for its own until it showed to be another device's."""
 
     number: int
     visitor: Visitor
     token: Token
+
+
+_Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsigned", "another's", "nothing"]
+
+
+def _identifiers(features: Features) -> tuple[int, ...]:
+    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
+    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
+    """
+    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
+    return tuple([identifier for identifier in both if identifier])
+
+
+def _claim(index: Index, features: Features, identifier: int) -> _Claim | None:
+    numbers = index.block(token_key(identifier)).numbers
+    visitor = index.visitor(numbers[0]) if numbers else None
+    if visitor is None:
+        return None
+    token = visitor.token(identifier)
+    is_device = identifier == features.device
+    signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
+    return _Claim(numbers[0], visitor, token, is_device, signed)
+
+
+def _standing(statistics: Statistics, features: Features, claim: _Claim, now_s: int) -> tuple[_Standing, int]:
+    """What a claim is worth, and how many attributes differ from the visitor's."""
+    visitor, token = claim.visitor, claim.token
+    if not claim.is_device and visitor.is_other_device(features):
+        return "nothing", 0
+    if token is not None and token.probation == STRANGERS:
+        return "another's", 0
+    if token is not None and token.needs_key(now_s) and not claim.signed:
+        return "unsigned", 0
+    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed)
+    if not standing.believed:
+        return "conflict", standing.changed
+    if not claim.is_device and _is_on_probation(features, visitor, token, now_s):
+        # Who joined at home is nobody else's, and not proven elsewhere.
+        joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
+        return "doubted" if joined else "nothing", standing.changed
+    if token is not None and not claim.signed and _is_twin(statistics, visitor, token, now_s):
+        return "another's", standing.changed
+    return "doubted in conflict" if standing.conflict else "proven", standing.changed
 
 
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
@@ -180,42 +212,29 @@ def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int)
     return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
 
 
-def _identifiers(features: Features) -> tuple[int, ...]:
-    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
-    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
-    """
-    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
-    return tuple(identifier for identifier in both if identifier)
-
-
 def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
     """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere. So
     does one that is no longer kept.
     """
     if visitor.has_near_network(features.near_network):
         return False
-    return token is None or (token.probation > 0 and not is_given_up(token, visitor.tokens, now_s))
+    return token is None or (token.probation > 0 and not visitor.has_replaced(token, now_s))
 
 
 def _proven(
-    index: Index,
-    statistics: Statistics,
-    features: Features,
-    now_ms: int,
-    number: int,
-    visitor: Visitor,
-    changed: int,
-    *,
-    signed: bool,
+    index: Index, statistics: Statistics, features: Features, now_ms: int, claim: _Claim, changed: int
 ) -> Recognition:
     """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
+    number, visitor = claim.number, claim.visitor
     if statistics.wants_sample(features, now_ms):
         samples, senders = _token_samples(index, statistics, features, now_ms, number)
         exact = features.exact in visitor.exact_hashes or number in senders
     else:
         samples, exact = (), _sent_before(index, features, number, visitor)
     decision = by_token(number, changed, exact=exact)
-    return _linked(features, now_ms, decision, visitor, samples=samples, signed=signed)
+    recognition = _linked(features, now_ms, decision, visitor, samples=samples)
+    signed = claim.signed and not claim.is_device
+    return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
 
 def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
@@ -370,9 +389,7 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
     return Found(decision, candidates) if proven_by_network(decision) else None
 
 
-def _likeliest(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None
-) -> Found:
+def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None) -> Found:
     """The link decision on all that stand near this report in any block, and on the visitor of a token on probation."""
     read = read_blocks(index, features)
     numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
@@ -409,7 +426,6 @@ def _linked(
     token_conflict: bool = False,
     samples: tuple[CalibrationSample, ...] = (),
     flooding: bool = False,
-    signed: bool = False,
 ) -> Recognition:
     proven = decision.outcome == "token"
     gap_s = max(now_ms // 1000 - visitor.last_seen_s, 0)
@@ -464,7 +480,6 @@ def _linked(
         outcome=decision.outcome,
         visitor=changed,
         postings=postings,
-        proven=signed and bool(features.key),
         statistics_update=update,
     )
 

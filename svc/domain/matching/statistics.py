@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -255,7 +255,9 @@ class Statistics:
 
     def twin_odds(self) -> float:
         """Odds that a token which joined a visitor beside an older one, and came back, is another device's."""
-        found, of = (count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True))
+        found, of = (
+            count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True)
+        )
         return found / max(of - found, 1.0)
 
     def recency(self, gap_days: float) -> float:

@@ -1,8 +1,8 @@
 """The tokens of one visitor: values that its browser, or its system, brings back on a later visit.
 
 What may live here: what is kept of a token, how long it has to prove itself, which other tokens contradict it, and its
-bytes. A token lies in the storage of one site (`origin`); the identifier of a device lies in the system and is kept as a
-token of the origin `DEVICE`.
+bytes. A token lies in the storage of one site (`origin`); the identifier of a device lies in the system and is kept as
+a token of the origin `DEVICE`.
 
 A browser has one token for each origin. So two tokens of one origin that both come back are two browsers, whatever
 their reports say: twins, profiles of one computer, a copied report. A token that never comes back was a private
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from svc.domain.matching.parameters import JOINED_DAYS, OPEN_DAYS, PROBATION_DAYS, SILENT_DAYS
+from svc.domain.matching.parameters import PROBATION_DAYS, SILENT_DAYS
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -66,7 +66,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
         """Whether a browser of this visitor is known to keep it."""
         return self.came_back and self.probation != STRANGERS
 
-    def needs_proof(self, now_s: int) -> bool:
+    def needs_key(self, now_s: int) -> bool:
         """Whether its browser has signed for so long that a report without a signature is another's."""
         return self.key != 0 and now_s - self.key_s >= KEY_NEEDED_AFTER_S
 
@@ -100,7 +100,7 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
     key, key_s = token.key, token.key_s
-    if features.key and at_home and features.key != key and not token.needs_proof(now_s):
+    if features.key and at_home and features.key != key and not token.needs_key(now_s):
         key, key_s = features.key, now_s
     probation = token.probation
     if 0 < probation < STRANGERS and new_day and at_home and not token.private:
@@ -120,12 +120,6 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
     )
 
 
-def is_given_up(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
-    """Whether the older token of its origin was not seen for so long that this one has taken its place."""
-    older = older_beside(token, tokens)
-    return older is not None and now_s - max(older.last_s, token.first_s) >= OPEN_DAYS * DAY_S
-
-
 def _is_silent(token: Token, others: tuple[Token, ...], now_s: int) -> bool:
     """Whether no older token of the same origin came for days."""
     return all(
@@ -133,14 +127,6 @@ def _is_silent(token: Token, others: tuple[Token, ...], now_s: int) -> bool:
         for other in others
         if other.probation != STRANGERS
     )
-
-
-def days_on_probation(features: Features, tokens: tuple[Token, ...], *, at_proven_address: bool) -> int:
-    """Days of probation of a token that joins a visitor by likeness: few at the very address of a proven visit, beside
-    a token of the same origin; else more. A copied report is enough to join.
-    """
-    rivals = any(token.origin == features.origin for token in tokens)
-    return JOINED_DAYS if at_proven_address and rivals else PROBATION_DAYS
 
 
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:

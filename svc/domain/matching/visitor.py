@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from svc.domain.matching import tokens as of_tokens
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT, OPEN_DAYS, RATE_DAYS
+from svc.domain.matching.parameters import (
+    ATTRIBUTE_COUNT,
+    JOINED_DAYS,
+    OPEN_DAYS,
+    PROBATION_DAYS,
+    RATE_DAYS,
+    REPLACED_BELOW,
+    SILENT_DAYS,
+)
 from svc.domain.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
 
 if TYPE_CHECKING:
@@ -128,6 +136,18 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
+    def has_replaced(self, token: Token, now_s: int) -> bool:
+        """Whether the older token of its origin has been silent for so long, beside how often this visitor comes, that
+        this one has taken its place.
+        """
+        older = of_tokens.older_beside(token, self.tokens)
+        if older is None:
+            return False
+        silent_s = now_s - max(older.last_s, token.first_s)
+        if silent_s >= OPEN_DAYS * DAY_S:
+            return True
+        return silent_s >= SILENT_DAYS * DAY_S and self.alive(older, token.first_s, now_s) < REPLACED_BELOW
+
     def hidden(self, now_s: int) -> float:
         """How many further devices are expected to hide behind this visitor, 0 to 1: one where a token joined lately
         beside an older one of its storage that may be alive, and nothing is known of it since. Who left such tokens
@@ -231,7 +251,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             return tokens
         token = self.token(features.token)
         if token is None:
-            days = of_tokens.days_on_probation(features, tokens, at_proven_address=at_proven_address)
+            beside = any(known.origin == features.origin for known in tokens)
+            days = JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
         return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))

@@ -60,14 +60,15 @@ def update_history(
     assessment: Assessment,
     statistics: Statistics,
     address_before: AddressHistory,
+    replayed: Observation | None,
     recognition: Recognition,
     visitor_number: int | None,
 ) -> Remembered:
     """Write an identification into the histories of its visitor, address and report; returns the report's observations
     with those that the histories add (signals.md 2).
 
-    `address_before` is the `address_today`; `visitor_number` is that of the recognition or, of a new visitor, the one
-    it was given. `None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
+    `address_before` is the `address_today`, `replayed` the `replay_of` the report; `visitor_number` is that of the
+    recognition or, of a new visitor, the one it was given. `None` is a visitor who cannot be recognized: the address and the report are remembered all the same,
     and matching learns nothing.
     """
     organization = assessment.submission.organization
@@ -88,7 +89,6 @@ def update_history(
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
-    replayed = _replayed(transaction, organization, seen)
     if replayed is not None:
         observations.append(replayed)
     if seen.timezone_country is not None:
@@ -110,7 +110,9 @@ def _visitor_before(transaction: Transaction, organization: int, number: int, se
     return VisitorHistory() if yesterday is None else msgspec.structs.replace(yesterday, lessons=0)
 
 
-def _replayed(transaction: Transaction, organization: int, seen: HistoryEvidence) -> Observation | None:
+def replay_of(transaction: Transaction, assessment: Assessment) -> Observation | None:
+    """The `replayed` signal of a report that was sent before; one that was not is remembered."""
+    organization, seen = assessment.submission.organization, assessment.history
     if seen.replay_key is None:
         return None
     period = seen.at_s // REPLAY_MEMORY_S

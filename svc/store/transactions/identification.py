@@ -64,7 +64,7 @@ from svc.store.tables import (
 )
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
-from svc.store.transactions.history import address_today, update_history
+from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks import enqueue_identification
@@ -117,10 +117,18 @@ def identify(
 
     index = VisitorIndex(transaction, number, next_number)
     address = address_today(transaction, assessment)
-    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms, flooding=is_flooding(address))
+    replayed = replay_of(transaction, assessment)
+    recognition = match_visitor(
+        index,
+        statistics,
+        assessment.features,
+        submission.at_ms,
+        flooding=is_flooding(address),
+        replayed=replayed is not None,
+    )
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
-    remembered = update_history(transaction, assessment, statistics, address, recognition, visitor.number)
+    remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
@@ -372,5 +380,6 @@ def _record_document(
         changes=None if before is None else changes(assessment.features, before),
         headers=assessment.headers,
         attestation=attested,
+        split_from=recognition.split_from,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)

@@ -19,10 +19,9 @@ import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
-from svc.domain.matching.chance import ALL_AGREE, BIT, Chance, bits_of
+from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
-from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
-from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, other_version, row_of
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import VARIES
 from svc.domain.model import Attribute
@@ -40,11 +39,6 @@ several fit, because the likeness is too weak, because nobody resembles it, beca
 
 DAY_S: Final = 86_400
 _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
-_HARD_BITS: Final = (
-    bits_of(parameters.HARD_ATTRIBUTES),
-    bits_of((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
-)
-"""For desktops and for mobiles."""
 
 
 class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -79,78 +73,6 @@ class _Candidate(msgspec.Struct, gc=False):
     agreement: int
     network_context: int
     pooled: float
-
-
-class TokenStanding(msgspec.Struct, frozen=True, gc=False):
-    """What a known token proves about a visit, beside what the device says."""
-
-    believed: bool
-    """The visit is the token's visitor, all things considered."""
-    conflict: bool
-    """The device contradicts the token."""
-    changed: int
-    """Attributes that differ from the visitor's, its class included."""
-
-
-def token_standing(
-    features: Features, visitor: Visitor, now_s: int, statistics: Statistics, *, signed: bool = False
-) -> TokenStanding:
-    """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
-    cannot be copied with it, a key or the system's own identifier.
-
-    A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
-    a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
-    against the chance that another device of the class agrees as much. Elsewhere, hardware that differs or is suddenly
-    not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
-    cannot be compared; values that the visitor had before contradict nothing.
-    """
-    place = _KNOWN if signed else _place(features, visitor)
-    if features.collector != visitor.collector:
-        return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
-    differing = differences(features, visitor)
-    changed = differing.bit_count() + (features.family != visitor.family)
-    if not changed or features.exact in visitor.exact_hashes:
-        return TokenStanding(believed=True, conflict=False, changed=changed)
-    hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
-    if hard >= parameters.CONTRADICTIONS:
-        return TokenStanding(believed=False, conflict=True, changed=changed)
-    if hard or (differing & INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
-        log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
-        believed = log_odds >= 0.0
-        return TokenStanding(believed, not believed or (hard > 0 and place != _KNOWN), changed)
-    return TokenStanding(believed=True, conflict=False, changed=changed)
-
-
-_KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
-
-
-def _place(features: Features, visitor: Visitor) -> int:
-    """Where the visit comes from, as a place in `TOKEN_LOG_ODDS`."""
-    if visitor.has_near_network(features.near_network):
-        return _KNOWN
-    wide = features.wide_network
-    return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
-
-
-def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
-    """Log of how much likelier the report is from this visitor than from any other device of its class.
-
-    What is suddenly not reported counts as changed: a thief leaves out what would give it away.
-    """
-    chance = Chance(features, {}, statistics)
-    gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S
-    releases = releases_between(features, visitor)
-    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][row_of(gap_days)]
-    likelihood, agreement = compare(features, visitor, row, LEADERS[bool(releases)])
-    _, log_changed = row
-    for attribute, (new, old) in enumerate(zip(features.values, visitor.values, strict=True)):
-        if old and not new:
-            likelihood += log_changed[attribute]
-    if releases:
-        likelihood += other_version(features, visitor)
-    if features.family != visitor.family:
-        likelihood += parameters.LOG_OTHER_CLASS
-    return likelihood - chance.log_share(agreement, same_version=not releases)
 
 
 def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:

@@ -14,14 +14,15 @@ enough for that is easily made by anybody who copied one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
-from svc.domain.matching.calibration import CROWDED, SURROUNDINGS, CalibrationSample
+from svc.domain.matching.calibration import CROWDED, NEAR, SURROUNDINGS, CalibrationSample
 from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
+from svc.domain.matching.claims import Claim, Split, claim_of, identifiers, standing_of
 from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
@@ -30,10 +31,9 @@ from svc.domain.matching.decision import (
     by_token,
     decide,
     proven_by_network,
-    token_standing,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import STRANGERS, Token, older_beside, rivals_of, told_apart
+from svc.domain.matching.tokens import older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
@@ -118,111 +118,39 @@ def match_visitor(
 
 
 def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
-    token_conflict = False
-    split: _Split | None = None
-    for identifier in _identifiers(features):
-        claim = _claim(index, features, identifier)
+    refuted = _Refuted()
+    for identifier in identifiers(features):
+        claim = claim_of(index, features, identifier)
         if claim is None:
             continue
-        standing, changed = _standing(statistics, features, claim, now_ms // 1000)
+        standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
             return _proven(index, statistics, features, now_ms, claim, changed)
         if standing in ("doubted", "doubted in conflict"):
             decision = by_doubted_token(claim.number)
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
         if standing in ("conflict", "unsigned"):
-            token_conflict = True
+            refuted = refuted._replace(conflict=True, unsigned=standing == "unsigned")
             if not claim.is_device:
                 features = features.without_token()
         if standing == "another's" and claim.token is not None:
-            split = _Split(claim.number, claim.visitor, claim.token)
-    return _decided(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding, split=split)
+            refuted = refuted._replace(split=Split(claim.number, claim.visitor, claim.token))
+    return _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
 
 
-class _Claim(NamedTuple):
-    """Who a report is by the token, or by the identifier of a device, that it brings."""
+class _Refuted(NamedTuple):
+    """What speaks against the visitor whom the report claimed to be."""
 
-    number: int
-    visitor: Visitor
-    token: Token | None
-    """What the visitor's record has of it; `None` where it is no longer kept."""
-    is_device: bool
-    signed: bool
-    """It cannot have been copied: the key of that token signed the report, or the system itself says so."""
-
-
-class _Split(NamedTuple):
-    """A visitor, and a token that passed for its own until it showed to be another device's."""
-
-    number: int
-    visitor: Visitor
-    token: Token
-
-
-_Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsigned", "another's", "nothing"]
-
-
-def _identifiers(features: Features) -> tuple[int, ...]:
-    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
-    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
-    """
-    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
-    return tuple([identifier for identifier in both if identifier])
-
-
-def _claim(index: Index, features: Features, identifier: int) -> _Claim | None:
-    numbers = index.block(token_key(identifier)).numbers
-    visitor = index.visitor(numbers[0]) if numbers else None
-    if visitor is None:
-        return None
-    token = visitor.token(identifier)
-    is_device = identifier == features.device
-    signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
-    return _Claim(numbers[0], visitor, token, is_device, signed)
-
-
-def _standing(statistics: Statistics, features: Features, claim: _Claim, now_s: int) -> tuple[_Standing, int]:
-    """What a claim is worth, and how many attributes differ from the visitor's."""
-    visitor, token = claim.visitor, claim.token
-    if not claim.is_device and visitor.is_other_device(features):
-        return "nothing", 0
-    if token is not None and token.probation == STRANGERS:
-        return "another's", 0
-    if token is not None and token.needs_key(now_s) and not claim.signed:
-        return "unsigned", 0
-    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed)
-    if not standing.believed:
-        return "conflict", standing.changed
-    if not claim.is_device and _is_on_probation(features, visitor, token, now_s):
-        # Who joined at home is nobody else's, and not proven elsewhere.
-        joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
-        return "doubted" if joined else "nothing", standing.changed
-    if token is not None and not claim.signed and _is_twin(statistics, visitor, token, now_s):
-        return "another's", standing.changed
-    return "doubted in conflict" if standing.conflict else "proven", standing.changed
-
-
-def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
-    """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
-    by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
-    """
-    older = older_beside(token, visitor.tokens) if token.probation else None
-    if older is None or token.private:
-        return False
-    return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
-
-
-def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
-    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere. So
-    does one that is no longer kept.
-    """
-    if visitor.has_near_network(features.near_network):
-        return False
-    return token is None or (token.probation > 0 and not visitor.has_replaced(token, now_s))
+    conflict: bool = False
+    """The device contradicts it."""
+    unsigned: bool = False
+    """Its browser would have signed the report."""
+    split: Split | None = None
+    """The token is that of another device, which passed for that visitor."""
 
 
 def _proven(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, claim: _Claim, changed: int
+    index: Index, statistics: Statistics, features: Features, now_ms: int, claim: Claim, changed: int
 ) -> Recognition:
     """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
     number, visitor = claim.number, claim.visitor
@@ -299,19 +227,13 @@ def _samples(
 
 
 def _decided(
-    index: Index,
-    statistics: Statistics,
-    features: Features,
-    now_ms: int,
-    *,
-    token_conflict: bool,
-    flooding: bool,
-    split: _Split | None,
+    index: Index, statistics: Statistics, features: Features, now_ms: int, refuted: _Refuted, *, flooding: bool
 ) -> Recognition:
+    """The visitor that the device alone belongs to, or a new one."""
+    split = refuted.split
     found = likeliest_visitor(index, statistics, features, now_ms, split)
     decision = found.decision
-    # A token that is not believed makes no private window of the visit.
-    if decision.linked and (not token_conflict or decision.probability >= parameters.LINK_ELSEWHERE):
+    if decision.linked and _is_enough(decision, refuted):
         number, visitor = next(pair for pair in found.candidates if pair[0] == decision.number)
         samples: tuple[CalibrationSample, ...] = ()
         if proven_by_network(decision) and statistics.wants_sample(features, now_ms):
@@ -323,7 +245,7 @@ def _decided(
             visitor,
             samples=samples,
             new_devices=_new_devices(statistics, features, decision),
-            token_conflict=token_conflict,
+            token_conflict=refuted.conflict,
             flooding=flooding,
         )
     lookalike = bool(index.block(blocks.exact_key(features.exact)).numbers)
@@ -339,7 +261,7 @@ def _decided(
         parent, parent_probability = decision.number, decision.probability
     return Recognition(
         probability=decision.probability,
-        token_conflict=token_conflict,
+        token_conflict=refuted.conflict,
         outcome="doubtful" if decision.linked else decision.outcome,
         visitor=first_record(
             features,
@@ -361,8 +283,18 @@ def _decided(
     )
 
 
+def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
+    """Whether a link by likeness holds although the token was not believed: that makes no private window of the visit,
+    and who copied a token copied the report with it.
+    """
+    if not refuted.conflict:
+        return True
+    at_home = decision.kind % SURROUNDINGS in (NEAR, CROWDED)
+    return decision.probability >= parameters.LINK_ELSEWHERE and (at_home or not refuted.unsigned)
+
+
 def likeliest_visitor(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None = None
+    index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None = None
 ) -> Found:
     """The link decision on a report by device and network context alone, linked or not. Reads as `match_visitor`."""
     sole = None if split else _sole_sender(index, statistics, features, now_ms)
@@ -389,7 +321,7 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
     return Found(decision, candidates) if proven_by_network(decision) else None
 
 
-def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int, split: _Split | None) -> Found:
+def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None) -> Found:
     """The link decision on all that stand near this report in any block, and on the visitor of a token on probation."""
     read = read_blocks(index, features)
     numbers = likely_numbers(read, parameters.RECORDS_READ - 1)

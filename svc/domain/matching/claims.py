@@ -1,0 +1,188 @@
+"""Claims: a report brings a token, or an identifier of its device, which belongs to a known visitor. Is it that one?
+
+What may live here: what such a claim is worth beside what the device says, where it comes from, and which other tokens
+its visitor has. Pure; nothing here looks for a visitor by likeness, or writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import msgspec
+
+from svc.domain.matching import parameters
+from svc.domain.matching.blocks import token_key
+from svc.domain.matching.chance import Chance, bits_of
+from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
+from svc.domain.matching.parameters import ATTRIBUTE_COUNT
+from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, older_beside
+from svc.domain.model import Attribute
+
+if TYPE_CHECKING:
+    from svc.domain.matching.candidates import Index
+    from svc.domain.matching.features import Features
+    from svc.domain.matching.statistics import Statistics
+    from svc.domain.matching.visitor import Visitor
+
+_HARD_BITS: Final = (
+    bits_of(parameters.HARD_ATTRIBUTES),
+    bits_of((*parameters.HARD_ATTRIBUTES, Attribute.SCREEN)),
+)
+"""For desktops and for mobiles."""
+
+
+class Claim(NamedTuple):
+    """Who a report is by the token, or by the identifier of a device, that it brings."""
+
+    number: int
+    visitor: Visitor
+    token: Token | None
+    """What the visitor's record has of it; `None` where it is no longer kept."""
+    is_device: bool
+    signed: bool
+    """It cannot have been copied: the key of that token signed the report, or the system itself says so."""
+
+
+class Split(NamedTuple):
+    """A visitor, and a token that passed for its own until it showed to be another device's."""
+
+    number: int
+    visitor: Visitor
+    token: Token
+
+
+Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsigned", "another's", "nothing"]
+
+
+def identifiers(features: Features) -> tuple[int, ...]:
+    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
+    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
+    """
+    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
+    return tuple([identifier for identifier in both if identifier])
+
+
+def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
+    """The claim that a report makes by one of its `identifiers`; `None` where that names no known visitor."""
+    numbers = index.block(token_key(identifier)).numbers
+    visitor = index.visitor(numbers[0]) if numbers else None
+    if visitor is None:
+        return None
+    token = visitor.token(identifier)
+    is_device = identifier == features.device
+    signed = is_device or (token is not None and features.key != 0 and token.key == features.key)
+    return Claim(numbers[0], visitor, token, is_device, signed)
+
+
+def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:
+    """What a claim is worth, and how many attributes differ from the visitor's."""
+    visitor, token = claim.visitor, claim.token
+    if not claim.is_device and visitor.is_other_device(features):
+        return "nothing", 0
+    if token is not None and token.probation == STRANGERS:
+        return "another's", 0
+    if token is not None and token.needs_key(now_s) and not claim.signed:
+        return "unsigned", 0
+    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed)
+    found: Standing = "conflict"
+    if standing.believed:
+        found = "doubted in conflict" if standing.conflict else "proven"
+        if not claim.is_device and _is_on_probation(features, visitor, token, now_s):
+            # Who joined at home is nobody else's, and not proven elsewhere.
+            joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
+            found = "doubted" if joined else "nothing"
+        elif token is not None and not claim.signed and _is_twin(statistics, visitor, token, now_s):
+            found = "another's"
+    return found, standing.changed
+
+
+def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
+    """Whether a token that joined this visitor on its first visit, and now came back, is rather that of another device:
+    by how often such tokens turned out to be, and by how long the visitor's older token has been silent.
+    """
+    older = older_beside(token, visitor.tokens) if token.probation else None
+    if older is None or token.private:
+        return False
+    return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
+
+
+def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:
+    """Whether the token proves nothing here: it joined this visitor lately, without proof, and comes from elsewhere. So
+    does one that is no longer kept.
+    """
+    if visitor.has_near_network(features.near_network):
+        return False
+    return token is None or (token.probation > 0 and not visitor.has_replaced(token, now_s))
+
+
+class TokenStanding(msgspec.Struct, frozen=True, gc=False):
+    """What a known token proves about a visit, beside what the device says."""
+
+    believed: bool
+    """The visit is the token's visitor, all things considered."""
+    conflict: bool
+    """The device contradicts the token."""
+    changed: int
+    """Attributes that differ from the visitor's, its class included."""
+
+
+def token_standing(
+    features: Features, visitor: Visitor, now_s: int, statistics: Statistics, *, signed: bool = False
+) -> TokenStanding:
+    """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
+    cannot be copied with it, a key or the system's own identifier.
+
+    A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
+    a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
+    against the chance that another device of the class agrees as much. Elsewhere, hardware that differs or is suddenly
+    not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
+    cannot be compared; values that the visitor had before contradict nothing.
+    """
+    place = _KNOWN if signed else _place(features, visitor)
+    if features.collector != visitor.collector:
+        return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
+    differing = differences(features, visitor)
+    changed = differing.bit_count() + (features.family != visitor.family)
+    if not changed or features.exact in visitor.exact_hashes:
+        return TokenStanding(believed=True, conflict=False, changed=changed)
+    hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
+    if hard >= parameters.CONTRADICTIONS:
+        return TokenStanding(believed=False, conflict=True, changed=changed)
+    if hard or (differing & INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
+        log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
+        believed = log_odds >= 0.0
+        return TokenStanding(believed, not believed or (hard > 0 and place != _KNOWN), changed)
+    return TokenStanding(believed=True, conflict=False, changed=changed)
+
+
+_KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
+
+
+def _place(features: Features, visitor: Visitor) -> int:
+    """Where the visit comes from, as a place in `TOKEN_LOG_ODDS`."""
+    if visitor.has_near_network(features.near_network):
+        return _KNOWN
+    wide = features.wide_network
+    return _WIDE_KNOWN if wide and any(known == wide for _, known in visitor.networks) else _ELSEWHERE
+
+
+def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> float:
+    """Log of how much likelier the report is from this visitor than from any other device of its class.
+
+    What is suddenly not reported counts as changed: a thief leaves out what would give it away.
+    """
+    chance = Chance(features, {}, statistics)
+    gap_days = max(now_s - visitor.last_seen_s, 0) // DAY_S
+    releases = releases_between(features, visitor)
+    row = statistics.change_tables[features.mobile][TABLE_OF_RELEASES[releases]][row_of(gap_days)]
+    likelihood, agreement = compare(features, visitor, row, LEADERS[bool(releases)])
+    _, log_changed = row
+    for attribute, (new, old) in enumerate(zip(features.values, visitor.values, strict=True)):
+        if old and not new:
+            likelihood += log_changed[attribute]
+    if releases:
+        likelihood += other_version(features, visitor)
+    if features.family != visitor.family:
+        likelihood += parameters.LOG_OTHER_CLASS
+    return likelihood - chance.log_share(agreement, same_version=not releases)

@@ -62,6 +62,8 @@ STRANGERS = "every visit: the id of another phone"
 
 AIMS: dict[str, tuple[float, float]] = {
     **{event.value: (0.99, 1.0) for event in Event},
+    # Whose copied token is not believed may still resemble a phone that sends no device id.
+    Event.REPLACED.value: (0.97, 1.0),
     JOINED: (0.0, 0.005),
     JOINED_OF_ONE: (0.0, 0.02),
     OFFICE: (1.0, 1.0),

@@ -115,6 +115,19 @@ def token_standing(features: Features, visitor: Visitor, now_s: int, statistics:
     return TokenStanding(believed=True, conflict=False, changed=changed)
 
 
+def device_standing(features: Features, visitor: Visitor, now_s: int, statistics: Statistics) -> TokenStanding:
+    """Whether a device id that is known was presented by its device. What a person changes does not count: nobody but
+    the system's keeper can give a device another's id, and then the hardware is what differs. Hardware that differs is
+    weighed as beside a token.
+    """
+    standing = token_standing(features, visitor, now_s, statistics)
+    if features.collector != visitor.collector or features.family != visitor.family:
+        return standing
+    if differences(features, visitor) & _HARD_BITS[features.mobile]:
+        return standing
+    return TokenStanding(believed=True, conflict=False, changed=standing.changed)
+
+
 _KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
 
 
@@ -188,6 +201,8 @@ def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[
     """
     family, collector = features.family, features.collector
     comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
+    if features.device:
+        comparable = [pair for pair in comparable if not pair[1].is_another_device(features)]
     if len(comparable) < 2:
         return comparable
     values, exact, near = features.values, features.exact, features.near_network
@@ -300,7 +315,8 @@ class _Weighing:
         """How unusual it is for this visitor to come without its stored token."""
         features = self.features
         if not features.token:
-            return 0.0
+            stranger = features.device and visitor.device and features.device != visitor.device
+            return parameters.LOG_OTHER_LIVE_TOKEN if stranger else 0.0
         for token, left in zip(visitor.tokens, visitor.probation, strict=True):
             if token & ~CAME_BACK == features.token:
                 # One on probation proves nothing here, and is nobody else's.

@@ -105,6 +105,16 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)
 
+    def without_device(self) -> Features:
+        """The same report as if it had brought no device id."""
+        return msgspec.structs.replace(self, device=0)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The token and the device id, those that there are, the one that counts more first."""
+        ordered = (self.device, self.token) if self.fixed_device else (self.token, self.device)
+        return tuple(key for key in ordered if key)
+
 
 def hash32(value: bytes) -> int:
     """A 32-bit hash of the bytes that is never 0, which means "not reported"."""

@@ -26,14 +26,16 @@ from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
     LinkDecision,
+    TokenStanding,
     by_doubted_token,
     by_token,
     decide,
+    device_standing,
     proven_by_network,
     token_standing,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.visitor import CAME_BACK, IN_DOUBT, STRANGERS, Visitor, first_record
+from svc.domain.matching.visitor import CAME_BACK, DEVICE, IN_DOUBT, STRANGERS, Visitor, first_record
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
@@ -94,20 +96,30 @@ def match_visitor(
     if not features.identifiable:
         return UNIDENTIFIABLE
     token_conflict = False
-    for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
-        visitor = index.visitor(number)
-        if visitor is None:
-            break
-        standing = token_standing(features, visitor, now_ms // 1000, statistics)
-        if standing.believed and _is_on_probation(features, visitor):
-            break
+    for key in features.keys:
+        number = next(iter(index.block(token_key(key)).numbers[:1]), None)
+        visitor = None if number is None else index.visitor(number)
+        if number is None or visitor is None:
+            continue
+        standing = _standing(features, key, visitor, now_ms // 1000, statistics)
+        if standing.believed and key == features.token and _is_on_probation(features, visitor):
+            continue
         if standing.believed and not standing.conflict:
             return _proven(index, statistics, features, now_ms, number, visitor, standing.changed)
         if standing.believed:
             return _linked(features, now_ms, by_doubted_token(number), visitor, token_conflict=True)
         token_conflict = True
-        features = features.without_token()
+        features = features.without_token() if key == features.token else features.without_device()
     return _decided(index, statistics, features, now_ms, token_conflict=token_conflict, flooding=flooding)
+
+
+def _standing(features: Features, key: int, visitor: Visitor, now_s: int, statistics: Statistics) -> TokenStanding:
+    """What a known token or device id (`key`) proves. A token of a device with another fixed id was copied."""
+    if features.device and features.device == visitor.device:
+        return device_standing(features, visitor, now_s, statistics)
+    if key == features.token and features.fixed_device and visitor.is_another_device(features):
+        return TokenStanding(believed=False, conflict=True, changed=0)
+    return token_standing(features, visitor, now_s, statistics)
 
 
 def _is_on_probation(features: Features, visitor: Visitor) -> bool:
@@ -310,7 +322,7 @@ def _linked(
     postings: tuple[tuple[BlockKey, float], ...] = ()
     dropped: tuple[BlockKey, ...] = ()
     changed: Visitor | None = None
-    private = not features.token and bool(visitor.tokens)
+    private = not features.token and not features.native and bool(visitor.tokens)
     unchanged = flooding and not proven_by_network(decision)
     if unchanged:
         after = visitor
@@ -322,7 +334,7 @@ def _linked(
             visitor = visitor.disowning_newest_token()
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if dropped or _differs(after, before):
-            postings = _postings(_keys_to_add(features, before), 1.0, listed=after.listed)
+            postings = _postings(_keys_to_add(features, before, after), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
@@ -361,7 +373,7 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        return visitor.token_probation(features.token) == 0
+        return visitor.token_probation(features.token) == 0 or visitor.device == features.device != 0
     return proven_by_network(decision) and visitor.is_proven_address(features)
 
 
@@ -373,6 +385,8 @@ def _shared_by_two(features: Features, visitor: Visitor) -> bool:
     if not visitor.tokens or visitor.tokens[0] & ~CAME_BACK == features.token:
         return False
     left = visitor.probation[0]
+    if left == DEVICE or visitor.device == features.device != 0:
+        return False
     if left in (STRANGERS, IN_DOUBT):
         return left == IN_DOUBT
     if left < visitor.token_probation(features.token) or not (left or visitor.tokens[0] & CAME_BACK):
@@ -399,8 +413,10 @@ def _differs(after: Visitor, before: Visitor) -> bool:
     )
 
 
-def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
-    """Keys of the report under which this visitor does not stand yet, as far as its record tells."""
+def _keys_to_add(features: Features, visitor: Visitor, after: Visitor) -> list[BlockKey]:
+    """Keys of the report under which this visitor does not stand yet, as far as its record tells: `visitor` is the one
+    before this visit. Of token and device id those that the record has `after` it.
+    """
     standing: set[int] = set()
     same_class = visitor.family == features.family
     if visitor.listed:
@@ -410,9 +426,8 @@ def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
             standing |= blocks.same_attribute_keys(features.values, visitor.values)
     if same_class and features.near_network in dict(visitor.networks):
         standing.add(blocks.NETWORK)
-    if visitor.has_token(features.token):
-        standing.add(blocks.TOKEN)
-    return [key for key in block_keys(features) if key[0] not in standing]
+    known = [token_key(key) for key in features.keys if visitor.has_token(key) or not after.has_token(key)]
+    return [key for key in block_keys(features) if key[0] not in standing and key not in known]
 
 
 def _postings(keys: Iterable[BlockKey], weight: float, *, listed: bool) -> tuple[tuple[BlockKey, float], ...]:

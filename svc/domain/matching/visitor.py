@@ -40,6 +40,9 @@ IN_DOUBT: Final = PROBATION_DAYS + 1
 """Days of probation of a token that joined by a link which was not sure enough to change the template."""
 STRANGERS: Final = 255
 """In place of days of probation: the token of another device that passed for this visitor."""
+DEVICE: Final = 254
+"""In place of days of probation: no token, but the identifier that the system gave the device. It is the last of the
+list, and no token pushes it out."""
 VARIES: Final = 1
 """In place of an address: proven visits came from several addresses of that network."""
 _DAY_S: Final = 86_400
@@ -122,6 +125,23 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         """Whether a token of this visitor ever came back: its browser stores them, private windows apart."""
         return any(token & CAME_BACK for token in self.tokens)
 
+    @property
+    def device(self) -> int:
+        """Its device id, as `Features.device`; 0 where none is known."""
+        return self.tokens[-1] if self.tokens and self.probation[-1] == DEVICE else 0
+
+    def is_another_device(self, features: Features) -> bool:
+        """Whether identifiers prove that the report is from another device, however alike it is: its system gives each
+        device an id that stays, and this is another; or both the id and the token are others, of which an app that is
+        installed anew keeps one.
+        """
+        device = self.device
+        if not device or not features.device or device == features.device:
+            return False
+        if features.fixed_device:
+            return True
+        return bool(features.token) and len(self.tokens) > 1 and not self.has_token(features.token)
+
     def has_token(self, token: int) -> bool:
         """Whether it brought this token before."""
         return any(known & ~CAME_BACK == token for known in self.tokens)
@@ -140,8 +160,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         """
         tokens, probation = self.tokens, self.probation
         if features.token and not self.has_token(features.token):
-            tokens = (features.token | (not features.token_is_new), *tokens)[:TOKENS]
-            probation = (IN_DOUBT, *probation)[:TOKENS]
+            newest = features.token | (not features.token_is_new), IN_DOUBT
+            tokens, probation = _identifiers(newest, *zip(tokens, probation, strict=True))
         return msgspec.structs.replace(
             self,
             visits=min(self.visits + 1, _MOST_VISITS),
@@ -173,9 +193,11 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         if features.token:
             others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.token]
             came_back = not features.token_is_new or features.token | CAME_BACK in tokens
-            tokens = (features.token | came_back, *(token for token, _ in others))[:TOKENS]
             left = 0 if proven else self._probation_after(features, now_ms)
-            probation = (left, *(days for _, days in others))[:TOKENS]
+            tokens, probation = _identifiers((features.token | came_back, left), *others)
+        # Beside a token of the visitor's that did not come with it, a device id may be a thief's, whatever the address.
+        if features.device and proven and (not self.tokens or any(self.has_token(key) for key in features.keys)):
+            tokens, probation = _identifiers((features.device, DEVICE), *zip(tokens, probation, strict=True))
         return Visitor(
             visitor_id=self.visitor_id,
             family=features.family,
@@ -303,6 +325,8 @@ def first_record(
     """The record of a new visitor; the caller gives it its id. `parent`: the number of the visitor that it was split
     from in doubt, with the probability (0 to 1) that it is that one after all.
     """
+    token = ((features.token | (not features.token_is_new), 0),) if features.token else ()
+    tokens, probation = _identifiers(*token, *(((features.device, DEVICE),) if features.device else ()))
     return Visitor(
         visitor_id="",
         family=features.family,
@@ -318,11 +342,18 @@ def first_record(
         parent_probability=int(255 * parent_probability),
         networks=((features.near_network, features.wide_network),),
         addresses=(features.address,),
-        tokens=(features.token | (not features.token_is_new),) if features.token else (),
-        probation=(0,) if features.token else (),
+        tokens=tokens,
+        probation=probation,
         exact_hashes=(features.exact,),
         listed=listed,
     )
+
+
+def _identifiers(*pairs: tuple[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Tokens, and their days of probation: the newest of these pairs, and behind them the newest device id."""
+    devices = [pair for pair in pairs if pair[1] == DEVICE][:1]
+    kept = [pair for pair in pairs if pair[1] != DEVICE][: TOKENS - len(devices)] + devices
+    return tuple(token for token, _ in kept), tuple(days for _, days in kept)
 
 
 def _without_token(features: Features) -> bool:

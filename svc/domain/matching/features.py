@@ -191,7 +191,8 @@ def extract(
         identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
         origin=_hash_of_short(f"origin {origin or ''}"[:_CACHED_LENGTH]),
         private=report.incognito is True,
-        device=_identifier(f"device {report.device_id}") if report.device_id else 0,
+        # As a token: up to 0.2.0 it stood in the place of one that was missing, and visitors are known by it.
+        device=_identifier(report.device_id) if report.device_id else 0,
         fixed_device=report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
     )

@@ -373,7 +373,7 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        return visitor.token_probation(features.token) == 0 or visitor.device == features.device != 0
+        return 0 in map(visitor.token_probation, features.keys) or visitor.device == features.device != 0
     return proven_by_network(decision) and visitor.is_proven_address(features)
 
 

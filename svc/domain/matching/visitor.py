@@ -197,7 +197,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             tokens, probation = _identifiers((features.token | came_back, left), *others)
         # Beside a token of the visitor's that did not come with it, a device id may be a thief's, whatever the address.
         if features.device and proven and (not self.tokens or any(self.has_token(key) for key in features.keys)):
-            tokens, probation = _identifiers((features.device, DEVICE), *zip(tokens, probation, strict=True))
+            others = [pair for pair in zip(tokens, probation, strict=True) if pair[0] & ~CAME_BACK != features.device]
+            tokens, probation = _identifiers((features.device, DEVICE), *others)
         return Visitor(
             visitor_id=self.visitor_id,
             family=features.family,

@@ -54,8 +54,8 @@ class Event(Enum):
 KEPT = (Event.REINSTALLED, Event.UPDATED, Event.CHANGED, Event.BRIDGED)
 ON_ANDROID_ALONE = (Event.RESET, Event.REPLACED)
 JOINED = "two phones of one model in a household: joined"
-JOINED_OF_ONE = "the same where the app sends a token alone, or a vendor id alone: joined"
-"""A token that is another may be that of the same app after its storage was lost; so may a vendor id."""
+JOINED_OF_ONE = "the same where the app sends a token alone, or an iPhone its device id alone: joined"
+"""A token that is another may be that of the same app after its storage was lost; so may the device id of iOS."""
 OFFICE = "twenty phones of one model behind one address: visitors"
 LATER = "every other visit: the phone's own id"
 STRANGERS = "every visit: the id of another phone"

@@ -67,7 +67,7 @@ def test_every_key_of_a_record_stands_in_its_block():
     world.visit(phone(0, ios=True, client_token="t" * 16))
     for number, address in ((1, ELSEWHERE), (2, "90.1.2.3")):
         assert world.visit(phone(number, address, ios=True, client_token="t" * 16), START_MS + DAY_MS).number == 1
-    # The vendor id of the last installation finds it without the token.
+    # The device id of the last installation finds it without the token.
     assert world.visit(phone(2, "91.2.3.4", ios=True), START_MS + 2 * DAY_MS).number == 1
 
 

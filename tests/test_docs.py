@@ -28,6 +28,9 @@ import trio
 
 from svc.cli import program
 from svc.config import Config, load
+from svc.domain.model import RequestFacts
+from svc.domain.report import read_report
+from svc.domain.report.native import FLAGS
 from svc.domain.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
@@ -384,18 +387,29 @@ def test_the_frontend_guide_names_every_option_every_time_and_every_error():
 
 
 @pytest.mark.slow
-async def test_the_example_report_of_an_app_identifies_and_every_field_of_it_is_read(tmp_path: Path):
-    shown = json.loads(block("mobile.md", "json", '"platform": "ios"'))
+@pytest.mark.parametrize("platform", ["android", "ios"])
+async def test_the_example_report_of_an_app_identifies_and_every_field_of_it_is_listed(tmp_path: Path, platform: str):
+    shown = json.loads(block("mobile.md", "json", f'"platform": "{platform}"'))
     section = (DOCS / "report-fields.md").read_text().partition("## native")[2].partition("\n## ")[0]
     listed = set(re.findall(r"`([\w.]+)`", section)) | {row.path for row in field_rows() if row.adapter == ""}
     for name, value in shown["signals"].items():
         for path in [f"{name}.{part}" for part in value] if isinstance(value, dict) else [name]:
             assert path in listed, path
+    read = read_report(shown["signals"], RequestFacts(ip="192.0.2.1"))
+    assert read.device_id in (shown["signals"].get("android_id"), shown["signals"].get("identifier_for_vendor"))
+    assert read.client_token == shown["signals"]["client_token"]
     async with live_service(tmp_path / "data") as live:
-        key = live.issue(platforms=("ios",), allowed_origins=())[1]
-        response = await live.client.post("/api/v1/identify", json=shown, headers={"x-api-key": key})
+        key = live.issue(platforms=(platform,), allowed_origins=())[1]
+        headers = {"x-api-key": key, "user-agent": "Shop/42"}
+        response = await live.client.post("/api/v1/identify", json=shown, headers=headers)
     assert response.status_code == 200, response.text
     assert response.json()["identifiable"]
+    assert "triggers" not in response.json()
+
+
+def test_the_page_about_apps_names_every_flag():
+    section = (DOCS / "mobile.md").read_text().partition("## Flags")[2].partition("\n## ")[0]
+    assert set(FLAGS) - set(re.findall(r"`(?:flags\.)?(\w+)`", section)) == set()
 
 
 PAGE = """

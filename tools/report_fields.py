@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from svc.domain.model import Attribute
+from svc.domain.report import native
 from svc.domain.report.canonical import FOLLOWING
 from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
 from svc.domain.report.table import Field
@@ -56,6 +57,11 @@ _UNITS = {
     "eval_length": "characters of `eval.toString()`",
 }
 
+_CLOSED = (
+    "An app's report has a closed schema: a field that is not listed here is archived and never compared, whether it",
+    "stands at the top level, in `device`, in `settings` or in `flags`. These are archived for people to read:",
+)
+
 
 def page() -> str:
     """The whole text of `docs/report-fields.md`, in Markdown."""
@@ -64,8 +70,8 @@ def page() -> str:
         "",
         "This page is generated from the adapters of the collectors (`make reference`). It lists every field of",
         "`signals` that is read. Fields in capitals are compared to recognize a device; the others are used for",
-        "detection. Fields that are not listed are compared as `path=value`, or only archived. A value of another",
-        "type, too long or too large counts as missing.",
+        "detection. Fields that are not listed are compared as `path=value`, or only archived; of an app's report they",
+        "are never compared. A value of another type, too long or too large counts as missing.",
         "",
         "Notation: `a.b` is member `b` of `a`; `a or b.c` is member `c` of the first of them that is an object with",
         "members; `a.(b,c)` reads `b` and `c` of the object `a`; `a.*` reads all of its members; `a[].b` reads `b` of",
@@ -90,4 +96,7 @@ def page() -> str:
             f"| `{field}` | {', '.join(paths)} | {kind.replace('|', chr(92) + '|')} |"
             for (field, kind), paths in grouped.items()
         ]
+        if name == native.ADAPTER.name:
+            lines += ["", *_CLOSED, "", "| path | says |", "|---|---|"]
+            lines += [f"| `{path}` | {meaning} |" for path, meaning in native.ARCHIVED.items()]
     return "\n".join(lines) + "\n"

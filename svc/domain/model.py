@@ -211,6 +211,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     mobile: bool = False
     program: str | None = None
     """Name of the program or crawler when the agent is no browser of a person."""
+    is_bare_name: bool = False
+    """Nothing is known of `program` but that the user agent is its name, as that of an app may be."""
     crawler: Literal["search_crawler", "ai_bot"] | None = None
     """What kind of crawler it claims to be."""
     operator: str | None = None

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from svc.domain.detection import detect
-from svc.domain.detection.device import RECENT_MS, SIGNALS
+from svc.domain.detection.device import CLOCK_WRONG_MS, RECENT_MS, SIGNALS
 from svc.domain.identification import Submission, assess
 from svc.domain.model import PLATFORMS, Agent, Network, Observation, Platform, Report, RequestFacts
 from svc.domain.report import read_report
@@ -42,7 +42,7 @@ def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platfo
     signal = SIGNALS[flag]
     known = platform in CATALOGUE[signal].weights
     assert set(look(platform, **{flag: True})) == ({signal} if known else set())
-    assert look(platform, **{flag: "true"}) == {}
+    assert look(platform, **{flag: "false"}) == {}
 
 
 def test_every_flag_has_a_signal_that_no_web_page_can_fire():
@@ -65,6 +65,10 @@ def test_every_flag_has_a_signal_that_no_web_page_can_fire():
         ("mitm", "android", "medium"),
         ("location_spoofing", "ios", "medium"),
         ("vpn_active", "android", "medium"),
+        ("hooked", "android", "medium"),
+        ("debugger", "ios", "medium"),
+        ("developer_options", "android", "medium"),
+        ("unofficial_store", "android", "medium"),
     ],
 )
 def test_the_confidence_of_an_sdk_flag_depends_on_other_explanations(flag: str, platform: Platform, confidence: str):
@@ -101,6 +105,36 @@ def test_a_factory_reset_fires_for_seven_days(
     assert ("factory_reset" in seen) is (recent and platform != "web")
     if "factory_reset" in seen:
         assert seen["factory_reset"].confidence == "medium"
+
+
+@pytest.mark.parametrize(
+    ("collected_at", "at_ms", "wrong"),
+    [
+        (NOW, NOW, False),
+        (NOW - CLOCK_WRONG_MS, NOW, False),
+        (NOW + CLOCK_WRONG_MS, NOW, False),
+        (NOW - CLOCK_WRONG_MS - 1, NOW, True),
+        (NOW + CLOCK_WRONG_MS + 1, NOW, True),
+        (0, NOW, True),
+        (None, NOW, False),
+        ("lately", NOW, False),
+        (0, None, False),
+    ],
+)
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_clock_is_wrong_from_ten_minutes_on(platform: Platform, collected_at: Any, at_ms: int | None, wrong: bool):
+    seen = look(platform, at_ms, collected_at=collected_at)
+    assert ("clock_tampered" in seen) is (wrong and platform != "web")
+    if "clock_tampered" in seen:
+        assert (seen["clock_tampered"].confidence, seen["clock_tampered"].evidence) == (
+            "medium",
+            ("collected_at_vs_arrival",),
+        )
+
+
+def test_an_app_cannot_say_that_its_clock_is_wrong():
+    """The service finds it, or nobody does."""
+    assert look("android", NOW, collected_at=NOW, clock_tampered=True, flags={"clock_tampered": True}) == {}
 
 
 def test_flags_of_a_web_page_fire_nothing():

@@ -11,7 +11,7 @@ import pytest
 from svc.domain.model import Attribute, Claims
 from svc.domain.report.canonical import FOLLOWING
 from svc.domain.report.fpscanner import STANDARD_PLUGINS_HASH
-from svc.domain.report.native import FLAGS
+from svc.domain.report.native import ARCHIVED, FLAGS, TABLE
 from svc.domain.report.reader import ADAPTERS, IN_ANY_REPORT
 from svc.domain.report.table import Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
@@ -36,7 +36,7 @@ REPORTS: dict[str, Any] = {
 VALUES: list[Any] = [
     None, 7, 640, 820, -1, -4, True, False, "7", "12", "de-DE", "Brave", "iPad1", "17.4", "100x200", "none",
     "unstable", "deferred",
-    "WebKit WebGL", "android", ["compressed_texture"], ["MAX_TEXTURE_MAX_ANISOTROPY=1"],
+    "WebKit WebGL", "android", "ios", "a1b2c3d4e5f60718", ["compressed_texture"], ["MAX_TEXTURE_MAX_ANISOTROPY=1"],
     "0123456789abcdef", STANDARD_PLUGINS_HASH, [3, 4], [1, 2, 3, 4], [["de"]], ["A"], ["pointer: coarse"],
     ["forced-colors: active"], ["p|q|r"], ["ALIASED_POINT_SIZE_RANGE=33901=1,1024", "A=1=2"], [{"name": "p"}],
     [{"brand": "B", "version": "1"}], {"a": 1}, {"a": "b", "c": "d", "e": "f"}, {"prefersReducedMotion": True}, "",
@@ -132,7 +132,15 @@ def test_a_row_names_its_adapter_a_field_and_its_content():
     given = {row.field for row in rows} | set(FOLLOWING)
     assert {name for name in given if name.isupper()} | {"REST"} == set(Attribute.__members__)
     assert set(Claims.__struct_fields__) <= given
-    assert ("native", "device_flags", f"flags.{FLAGS[0]}", "Booleans, of which only `true` is true.") in rows
+    flag = "`true`, the number 1, or either as text; anything else leaves the flag unset."
+    assert ("native", "device_flags", f"flags.{FLAGS[0]}", flag) in rows
+
+
+def test_the_page_lists_what_apps_send_for_people_alone():
+    section = page().partition("## native\n")[2].partition("\n## ")[0]
+    for path, meaning in ARCHIVED.items():
+        assert f"| `{path}` | {meaning} |" in section
+    assert set(ARCHIVED).isdisjoint(path for field in TABLE.fields for path in field.paths)
 
 
 def test_the_page_is_generated_from_the_tables():

@@ -75,9 +75,9 @@ def test_an_ios_report_gives_attributes_and_claims():
         Attribute.FIRST_LANGUAGE: "native:de-de",
         Attribute.TIMEZONE: "native:Europe/Berlin",
         Attribute.ACCESSIBILITY: "native:default",
-        Attribute.REST: report.attributes[Attribute.REST],
     }
-    assert report.rest == ("disk_gb=128",)
+    assert report.rest == ()
+    assert report.device_id == VENDOR_ID
     claims = report.claims
     assert (claims.native_platform, claims.native_os_version, claims.native_kind) == ("ios", "18.5", "mobile")
     assert (claims.screen, claims.cores, claims.memory_gb, claims.timezone) == ((393, 852), 6, 7.5, "Europe/Berlin")
@@ -92,8 +92,9 @@ def test_an_android_report_gives_attributes_and_claims():
     assert report.attributes[Attribute.TOUCH] == "native:arm64-v8a"
     assert report.attributes[Attribute.LANGUAGES] == "native:en-gb"
     assert report.attributes[Attribute.ACCESSIBILITY] == "native:fontScale=1.15"
-    assert set(report.rest) == {"disk_gb=128", "sensors[]=LSM6DSR", "sensors[]=BMP390"}
+    assert report.rest == ("disk_gb=128",)
     assert report.claims.native_platform == "android"
+    assert report.device_id == ANDROID_ID
 
 
 @pytest.mark.parametrize("name", ["model", "manufacturer", "os_version", "os_build", "vendor_id"])
@@ -163,33 +164,114 @@ def test_a_native_value_never_equals_one_of_a_web_page():
 
 
 @pytest.mark.parametrize(
-    ("signals", "token"),
+    ("signals", "device_id"),
     [
         (iphone(), VENDOR_ID),
+        (iphone(identifier_for_vendor=ANDROID_ID + "00"), ANDROID_ID + "00"),
+        (iphone(device={"vendor_id": "0" * 16}, android_id=ANDROID_ID), ANDROID_ID),
         (android(), ANDROID_ID),
-        (android(client_token="t" * 16), "t" * 16),
-        (android(client_token="short"), ANDROID_ID),
-        (android(android_id="a" * 15), None),
-        (android(android_id="a" * 65), None),
+        (android(vendor_id=VENDOR_ID), ANDROID_ID),
+        (android(android_id="9774d56d682e549c", vendor_id=VENDOR_ID), VENDOR_ID),
+        (android(android_id=None, device={"android_id": ANDROID_ID}), ANDROID_ID),
+        (android(android_id="a1b2c3d4e5f6071"), None),
+        (android(android_id="a1b2c3" * 11), None),
         (android(android_id=1234567890123456), None),
-        (android(android_id="9774d56d682e549c"), None),
         (android(android_id="0" * 16), None),
-        (android(vendor_id="00000000-0000-0000-0000-000000000000"), ANDROID_ID),
+        (android(android_id="V816.0.10.0.TKHMIXM", os_build="V816.0.10.0.TKHMIXM"), None),
         ({"userAgent": "Mozilla/5.0", "vendor_id": VENDOR_ID}, None),
     ],
 )
-def test_the_vendor_id_replaces_a_missing_token(signals: dict[str, Any], token: str | None):
+def test_the_device_id_is_the_first_that_is_of_one_device(signals: dict[str, Any], device_id: str | None):
     report = read_report(signals, FACTS)
-    assert report.client_token == token
-    assert report.client_token_is_new is False
+    assert report.device_id == device_id
+    assert report.client_token is None
 
 
-def test_flags_that_are_true_are_listed_at_any_level():
+@pytest.mark.parametrize("made", [iphone, android])
+def test_the_token_and_the_device_id_stand_side_by_side(made: Any):
+    report = read_report(made(client_token="t" * 16), FACTS)
+    assert (report.client_token, report.device_id) == ("t" * 16, read_report(made(), FACTS).device_id)
+    assert read_report(made(client_token="short"), FACTS).client_token is None
+
+
+@pytest.mark.parametrize("made", [iphone, android])
+def test_a_new_token_of_an_app_is_a_token_like_any_other(made: Any):
+    """It says that a window is private, or storage was cleared, of a browser alone."""
+    said = read_report(made(client_token="t" * 16, client_token_is_new=True), FACTS)
+    assert said == read_report(made(client_token="t" * 16), FACTS)
+    inside = {"components": {"colorDepth": {"value": 24, "duration": 1}}, "client_token_is_new": True}
+    assert not read_report(made(client_token="t" * 16, **inside), FACTS).client_token_is_new
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"sdk_int": 34, "security_patch": "2025-11-05", "product": "shiba"},
+        {"drm_id": "a" * 64, "gsf_id": "b" * 16},
+        {"sensors": ["LSM6DSR"], "codecs": {"c2": "x"}, "left_out": ["gpu"]},
+        {"bridge": {"name": "react-native", "version": "0.1.0"}},
+        {"app": {"package": "com.example.shop", "version": "42", "left_out": ["gpu"]}},
+        {"flags": {"haunted": True}},
+        {"settings": {"animation_scale": 1}},
+        {"device": {"serial": "R58M", "sdk_int": 34}},
+    ],
+)
+@pytest.mark.parametrize("made", [iphone, android])
+def test_a_field_without_a_name_is_not_compared(made: Any, unknown: dict[str, Any]):
+    """A new field of an SDK changes nobody's confidence."""
+    before = made()
+    after = before | {
+        name: before.get(name, {}) | value if isinstance(value, dict) else value for name, value in unknown.items()
+    }
+    assert read_report(after, FACTS) == read_report(before, FACTS)
+
+
+def test_the_settings_with_a_name_are_compared_one_by_one():
+    chosen = {
+        "clock_24": True,
+        "input_method": "com.example.keyboard",
+        "night_mode": "yes",
+        "screen_off_ms": 30_000,
+        "animation_scale": 1,
+    }
+    report = read_report(android(settings=chosen), FACTS)
+    assert report.rest == (
+        "disk_gb=128",
+        "settings.clock_24=true",
+        "settings.input_method=com.example.keyboard",
+        "settings.night_mode=yes",
+        "settings.screen_off_ms=30000",
+    )
+    other = read_report(android(settings=chosen | {"night_mode": "no"}), FACTS)
+    assert len(set(report.rest) & set(other.rest)) == 4
+    unusable = {"clock_24": None, "input_method": "k" * 97, "night_mode": ["yes"], "screen_off_ms": {}}
+    assert read_report(android(settings=unusable), FACTS).rest == ("disk_gb=128",)
+    assert read_report(iphone(settings={"clock_24": False}), FACTS).rest == ("settings.clock_24=false",)
+
+
+def test_the_size_of_the_disk_of_an_iphone_is_not_read():
+    """Apple does not allow it to leave the device."""
+    without = {name: value for name, value in iphone().items() if name != "disk_gb"}
+    assert read_report(iphone(), FACTS) == read_report(without, FACTS)
+
+
+@pytest.mark.parametrize("spelling", [True, 1, "true", "1"])
+def test_a_flag_is_set_however_a_bridge_spells_it(spelling: Any):
+    assert read_report(android(flags={"frida": spelling}), FACTS).device_flags == ("frida",)
+    assert read_report(android(rooted=spelling), FACTS).device_flags == ("rooted",)
+    assert read_report(iphone(device={"model": "x", "debugger": spelling}), FACTS).device_flags == ("debugger",)
+
+
+@pytest.mark.parametrize("spelling", [False, 0, 1.0, 2, "false", "0", "yes", "TRUE", "", None, [], [True], {}])
+def test_any_other_value_leaves_a_flag_unset(spelling: Any):
+    assert read_report(android(flags={"frida": spelling}, rooted=spelling), FACTS).device_flags == ()
+
+
+def test_flags_that_are_set_are_listed_at_any_level():
     report = read_report(
         android(rooted=True, flags={"frida": True, "mitm": 1, "unknown": True}, device={"vpn_active": True}), FACTS
     )
-    assert report.device_flags == ("frida", "rooted", "vpn_active")
-    assert read_report(android(rooted="true", emulator=1), FACTS).device_flags == ()
+    assert report.device_flags == ("frida", "mitm", "rooted", "vpn_active")
     assert read_report({"userAgent": "Mozilla/5.0", "rooted": True}, FACTS).device_flags == ()
 
 

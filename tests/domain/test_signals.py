@@ -51,10 +51,15 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("integrity", "rooted", None, 15, None),
     ("integrity", "jailbroken", None, None, 15),
     ("integrity", "frida", None, 30, 30),
+    ("integrity", "hooked", None, 25, 25),
+    ("integrity", "debugger", None, 10, 10),
+    ("integrity", "developer_options", None, 0, None),
+    ("integrity", "unofficial_store", None, 0, None),
     ("integrity", "mitm_attack", None, 25, 25),
     ("integrity", "attestation_failed", None, 30, 30),
     ("integrity", "attestation_missing", None, 0, 0),
     ("integrity", "factory_reset", None, 5, 5),
+    ("integrity", "clock_tampered", None, 0, 0),
     ("location", "location_spoofing", None, 20, 20),
     ("privacy", "incognito", 4, None, None),
     ("privacy", "privacy_settings", 6, None, None),
@@ -66,8 +71,15 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("rarity", "rare_device", 3, 3, 3),
 )
 
-ADDED = {"attestation_missing"}
-"""By version 2 of the catalogue. Profiles that were stored before count them as 0."""
+ADDED = {
+    "attestation_missing": "2",
+    "hooked": "0.3.0",
+    "debugger": "0.3.0",
+    "developer_options": "0.3.0",
+    "unofficial_store": "0.3.0",
+    "clock_tampered": "0.3.0",
+}
+"""Signal -> the version that brought it. Profiles that were stored before count it as 0."""
 
 
 def test_the_catalog_is_the_documented_table_in_its_order() -> None:
@@ -94,7 +106,7 @@ def test_each_signal_is_described_in_one_sentence() -> None:
         assert signal.description.endswith(".")
         assert "\n" not in signal.description
         assert 20 <= len(signal.description) <= 140
-        assert signal.since == ("2" if signal.name in ADDED else "1")
+        assert signal.since == ADDED.get(signal.name, "1")
 
 
 def test_default_weights_are_valid_in_a_configuration() -> None:

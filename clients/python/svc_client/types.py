@@ -500,8 +500,9 @@ class TriggerBody(TypedDict):
     `vpn_os_mismatch`, `vpn_auxiliary_mobile`, `vpn_relay`, `vpn_low`, `vpn_medium`, `vpn_high`, `public_proxy`,
     `hosting`, `residential_proxy_listed`, `residential_proxy_behavior`, `residential_proxy_low`,
     `residential_proxy_medium`, `residential_proxy_high`, `ip_attack_source`, `ip_email_spam`,
-    `virtual_machine`, `emulator`, `simulator`, `cloned_app`, `rooted`, `jailbroken`, `frida`, `mitm_attack`,
-    `attestation_failed`, `attestation_missing`, `factory_reset`, `location_spoofing`, `incognito`,
+    `virtual_machine`, `emulator`, `simulator`, `cloned_app`, `rooted`, `jailbroken`, `frida`, `hooked`,
+    `debugger`, `developer_options`, `unofficial_store`, `mitm_attack`, `attestation_failed`,
+    `attestation_missing`, `factory_reset`, `clock_tampered`, `location_spoofing`, `incognito`,
     `privacy_settings`, `high_activity`, `velocity_ip`, `velocity_country`, `token_conflict`, `replayed`,
     `rare_device`.
     """

@@ -1,7 +1,7 @@
 """What an app's SDK found wrong with its device: opened systems, invented ones, tools in between.
 
-What may live here: the step from an SDK's flags to signals. The SDK looked, not we: its word is one proof, so the
-confidence is medium. Two flags leave no room for another explanation and are definitive: an instrumentation toolkit
+What may live here: the step from an SDK's flags and times to signals. The SDK looked, not we: its word is one proof, so
+the confidence is medium. Two flags leave no room for another explanation and are definitive: an instrumentation toolkit
 inside the app, and the simulator, which a build for it knows itself to be. An intercepted connection is not one of
 them, since companies look into the connections of their own phones.
 """
@@ -16,19 +16,25 @@ SIGNALS = {**{flag: flag for flag in FLAGS}, "mitm": "mitm_attack", "vpn_active"
 """Flag of a report -> its signal."""
 _DEFINITIVE = frozenset({"frida", "simulator"})
 
+CLOCK_WRONG_MS = 10 * 60 * 1000
+"""How far the device's clock may be from ours. An SDK sends a report within seconds, its retries included."""
 RECENT_MS = 7 * 24 * 3600 * 1000
 """How long a factory reset is recent (signals.md 2)."""
 
 
 def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:
-    """Add the findings of native SDKs: one for each known flag, and `factory_reset` for a reset shortly before `at_ms`.
-    Which exist on a platform the catalogue knows.
+    """Add the findings of native SDKs: one for each known flag, `factory_reset` for a reset shortly before `at_ms`, and
+    `clock_tampered` where the device's clock showed another time than `at_ms`. Which exist on a platform the catalogue
+    knows.
     """
     for name in report.device_flags:
         if name in SIGNALS:
             findings.add(SIGNALS[name], f"sdk_{name}", "definitive" if name in _DEFINITIVE else "proof")
     if _was_reset_lately(report, at_ms):
         findings.add("factory_reset", "sdk_factory_reset_at")
+    collected_ms = report.collected_at_ms
+    if collected_ms is not None and at_ms is not None and abs(at_ms - collected_ms) > CLOCK_WRONG_MS:
+        findings.add("clock_tampered", "collected_at_vs_arrival")
 
 
 def _was_reset_lately(report: Report, at_ms: int | None) -> bool:

@@ -6,6 +6,7 @@ observed (signals.md 3).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from svc.domain.detection.findings import Findings
@@ -31,7 +32,7 @@ def detect_programs(
             findings.add("search_crawler", "address_of_operator", "definitive")
         elif comes_from_operator(agent, network):
             findings.add("search_crawler", "cloud_of_operator")
-    elif agent.program is not None and not _is_an_apps_own_library(facts, platform):
+    elif agent.program is not None and not _is_an_apps_own(facts, agent, platform):
         findings.add("bot_user_agent", "program_user_agent", "definitive")
 
 
@@ -71,12 +72,21 @@ def _is_spoofed(agent: Agent, network: Network) -> bool:
     return network.state == "enriched" or network.reason == "private_address"
 
 
-_APP_LIBRARIES = ("okhttp", "dalvik", "cfnetwork", "darwin", "alamofire", "ktor", "dart", "cronet", "volley", "expo")
+_APP_LIBRARIES = re.compile(
+    r"\b(?:okhttp|dalvik|cfnetwork|alamofire|ktor|dart|cronet|volley|expo|unityplayer)\b|\bdarwin/"
+    r"|^apache-httpclient/unavailable\b",
+    re.IGNORECASE,
+)
+"""Libraries that send for apps. Not those of Java on a computer (`Java/17`, `Java-http-client/17`,
+`Apache-HttpClient/4.5`): Android's own calls itself Dalvik, and its old Apache client says that its version is
+unavailable.
+"""
+_LOOKED_AT = 256
+"""Characters of a user agent."""
 
 
-def _is_an_apps_own_library(facts: RequestFacts, platform: Platform) -> bool:
-    """An app has no browser: the user agent of its HTTP library is the ordinary one."""
+def _is_an_apps_own(facts: RequestFacts, agent: Agent, platform: Platform) -> bool:
+    """Whether an app sends this user agent by itself: that of its HTTP library, or a bare name, which is its own."""
     if platform == "web" or facts.user_agent is None:
         return False
-    text = facts.user_agent[:256].lower()
-    return any(name in text for name in _APP_LIBRARIES)
+    return agent.is_bare_name or _APP_LIBRARIES.search(facts.user_agent[:_LOOKED_AT]) is not None

@@ -14,7 +14,7 @@ not others; between them, the eight kinds find nearly every return (the blocking
     D     screen, languages, time zone, fonts, colour, accessibility,       GPU and core-count noise, rendering,
           frame, rest                                                       versions
     N     class, near network (0 = an address that tells nothing)           everything but the network
-    T     client token                                                      everything
+    T     client token; device id                                           everything
 """
 
 from __future__ import annotations
@@ -151,24 +151,23 @@ def network_key(family: int, near_network: int) -> BlockKey:
 
 
 def token_key(token: int) -> BlockKey:
-    """Key T of a client token by its 64-bit hash, whose lowest bit does not count: visitors keep `CAME_BACK` there."""
+    """Key T of a client token or a device id by its 64-bit hash, whose lowest bit does not count: visitors keep
+    `CAME_BACK` there.
+    """
     return b"T" + (token & ~1).to_bytes(8, "big")
 
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
-    """Every key of a report: X, those over attributes, N, and T where it has a token; at most eight. N of the network 0
-    gathers the devices that came from addresses which tell nothing of where they are.
+    """Every key of a report: X, those over attributes, N, and T where it has a token, of an app's report also of its
+    device id; at most nine. N of the network 0 gathers the devices that came from addresses which tell nothing of where
+    they are.
     """
     keys = (
         exact_key(features.exact),
         *attribute_keys(features.family, features.collector, features.values),
         network_key(features.family, features.near_network),
     )
-    if features.token:
-        keys = (*keys, token_key(features.token))
-    if features.device:
-        keys = (*keys, token_key(features.device))
-    return keys
+    return (*keys, *map(token_key, features.keys))
 
 
 _WORDS: Final = tuple(struct.Struct(f"<{words}I") for words in range(BLOCK_LENGTH + 2))

@@ -35,9 +35,10 @@ def likely_visitors(features: Features, read: Mapping[BlockKey, Block]) -> list[
     """Numbers of the visitors whose records `match_visitor` will most likely read, the likeliest first, given every
     block of a report. It may read others.
     """
-    token = read.get(token_key(features.token)) if features.token else None
-    if token is not None and token.numbers:
-        return [token.numbers[0]]
+    for key in features.keys:
+        known = read.get(token_key(key))
+        if known is not None and known.numbers:
+            return [known.numbers[0]]
     found = {key[0]: block for key, block in read.items() if key[0] != blocks.TOKEN}
     exact = found.get(blocks.EXACT, EMPTY_BLOCK).numbers
     if len(exact) == 1 and exact[0] in found.get(blocks.NETWORK, EMPTY_BLOCK).numbers:

@@ -55,16 +55,8 @@ class Split(NamedTuple):
 Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsigned", "another's", "nothing"]
 
 
-def identifiers(features: Features) -> tuple[int, ...]:
-    """What a report brings that may name its visitor, what counts more first: Android gives a device one identifier for
-    good, while Apple's belongs to the maker's apps and is given anew when the last of them was removed.
-    """
-    both = (features.device, features.token) if features.fixed_device else (features.token, features.device)
-    return tuple([identifier for identifier in both if identifier])
-
-
 def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
-    """The claim that a report makes by one of its `identifiers`; `None` where that names no known visitor."""
+    """The claim that a report makes by its token or its device id (`identifier`); `None` where that names nobody."""
     numbers = index.block(token_key(identifier)).numbers
     visitor = index.visitor(numbers[0]) if numbers else None
     if visitor is None:
@@ -78,13 +70,13 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
 def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s: int) -> tuple[Standing, int]:
     """What a claim is worth, and how many attributes differ from the visitor's."""
     visitor, token = claim.visitor, claim.token
-    if not claim.is_device and visitor.is_other_device(features):
-        return "nothing", 0
+    if not claim.is_device and features.fixed_device and visitor.is_other_device(features):
+        return "conflict", 0
     if token is not None and token.probation == STRANGERS:
         return "another's", 0
     if token is not None and token.needs_key(now_s) and not claim.signed:
         return "unsigned", 0
-    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed)
+    standing = token_standing(features, visitor, now_s, statistics, signed=claim.signed, device=claim.is_device)
     found: Standing = "conflict"
     if standing.believed:
         found = "doubted in conflict" if standing.conflict else "proven"
@@ -128,10 +120,18 @@ class TokenStanding(msgspec.Struct, frozen=True, gc=False):
 
 
 def token_standing(
-    features: Features, visitor: Visitor, now_s: int, statistics: Statistics, *, signed: bool = False
+    features: Features,
+    visitor: Visitor,
+    now_s: int,
+    statistics: Statistics,
+    *,
+    signed: bool = False,
+    device: bool = False,
 ) -> TokenStanding:
     """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
-    cannot be copied with it, a key or the system's own identifier.
+    cannot be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person
+    changes does not count beside that: nobody but the system's keeper can give a device another's, and then the
+    hardware is what differs.
 
     A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on
     a network that the visitor used before and weaker elsewhere, and the likelihood of the differences is weighed
@@ -145,6 +145,8 @@ def token_standing(
     differing = differences(features, visitor)
     changed = differing.bit_count() + (features.family != visitor.family)
     if not changed or features.exact in visitor.exact_hashes:
+        return TokenStanding(believed=True, conflict=False, changed=changed)
+    if device and not differing & _HARD_BITS[features.mobile] and features.family == visitor.family:
         return TokenStanding(believed=True, conflict=False, changed=changed)
     hard = (differing & _HARD_BITS[features.mobile]).bit_count() + (features.family != visitor.family)
     if hard >= parameters.CONTRADICTIONS:

@@ -232,7 +232,8 @@ class _Weighing:
         """How unusual it is for this visitor to come without its stored token."""
         features = self.features
         if not features.token:
-            return 0.0
+            stranger = features.device and visitor.device and features.device != visitor.device
+            return parameters.LOG_OTHER_LIVE_TOKEN if stranger else 0.0
         token = visitor.token(features.token)
         if token is not None and token.probation == STRANGERS:
             return parameters.LOG_STRANGERS_TOKEN

@@ -105,6 +105,18 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)
 
+    def without_device(self) -> Features:
+        """The same report as if it had brought no device id."""
+        return msgspec.structs.replace(self, device=0)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The token and the device id, those that there are, the one that counts more first: Android gives a device one
+        identifier for good, while Apple's belongs to the maker's apps and is given anew when the last was removed.
+        """
+        ordered = (self.device, self.token) if self.fixed_device else (self.token, self.device)
+        return tuple(key for key in ordered if key)
+
 
 def hash32(value: bytes) -> int:
     """A 32-bit hash of the bytes that is never 0, which means "not reported"."""
@@ -181,7 +193,8 @@ def extract(
         identifiable=informative >= IDENTIFIABLE_ATTRIBUTES and bits >= IDENTIFIABLE_BITS,
         origin=_hash_of_short(f"origin {origin or ''}"[:_CACHED_LENGTH]),
         private=report.incognito is True,
-        device=_identifier(f"device {report.device_id}") if report.device_id else 0,
+        # As a token: up to 0.2.0 it stood in the place of one that was missing, and visitors are known by it.
+        device=_identifier(report.device_id) if report.device_id else 0,
         fixed_device=report.claims.native_platform == "android",
         key=hash64(key) if key else 0,
     )

@@ -22,7 +22,7 @@ from svc.domain.matching import blocks, parameters
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
 from svc.domain.matching.calibration import CROWDED, NEAR, SURROUNDINGS, CalibrationSample
 from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
-from svc.domain.matching.claims import Claim, Split, claim_of, identifiers, standing_of
+from svc.domain.matching.claims import Claim, Split, claim_of, standing_of
 from svc.domain.matching.decision import (
     DAY_S,
     Linkage,
@@ -33,7 +33,7 @@ from svc.domain.matching.decision import (
     proven_by_network,
 )
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
-from svc.domain.matching.tokens import older_beside, rivals_of, told_apart
+from svc.domain.matching.tokens import DEVICE, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def match_visitor(
 
 def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
     refuted = _Refuted()
-    for identifier in identifiers(features):
+    for identifier in features.keys:
         claim = claim_of(index, features, identifier)
         if claim is None:
             continue
@@ -131,8 +131,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
         if standing in ("conflict", "unsigned"):
             refuted = refuted._replace(conflict=True, unsigned=standing == "unsigned")
-            if not claim.is_device:
-                features = features.without_token()
+            features = features.without_device() if claim.is_device else features.without_token()
         if standing == "another's" and claim.token is not None:
             refuted = refuted._replace(split=Split(claim.number, claim.visitor, claim.token))
     return _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
@@ -373,7 +372,7 @@ def _linked(
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()
     changed: Visitor | None = None
-    private = not features.token and bool(visitor.tokens)
+    private = not features.token and not features.native and bool(visitor.tokens)
     unchanged = flooding and not proven_by_network(decision)
     if unchanged:
         after = visitor
@@ -390,7 +389,7 @@ def _linked(
             )
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if _differs(after, before):
-            postings = _postings(_keys_to_add(features, before), 1.0, listed=after.listed)
+            postings = _postings(_keys_to_add(features, before, after), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
@@ -428,8 +427,8 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        token = visitor.token(features.token)
-        return token is None or token.probation == 0
+        known = [token for key in features.keys if (token := visitor.token(key)) is not None]
+        return any(token.origin == DEVICE or token.probation == 0 for token in known)
     return proven_by_network(decision) and visitor.is_proven_address(features)
 
 
@@ -449,8 +448,10 @@ def _differs(after: Visitor, before: Visitor) -> bool:
     )
 
 
-def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
-    """Keys of the report under which this visitor does not stand yet, as far as its record tells."""
+def _keys_to_add(features: Features, visitor: Visitor, after: Visitor) -> list[BlockKey]:
+    """Keys of the report under which this visitor does not stand yet, as far as its record tells: `visitor` is the one
+    before this visit. Of token and device id those that the record has `after` it.
+    """
     standing: set[int] = set()
     same_class = visitor.family == features.family
     if visitor.listed:
@@ -460,7 +461,7 @@ def _keys_to_add(features: Features, visitor: Visitor) -> list[BlockKey]:
             standing |= blocks.same_attribute_keys(features.values, visitor.values)
     if same_class and features.near_network in dict(visitor.networks):
         standing.add(blocks.NETWORK)
-    known = {token_key(token.hash) for token in visitor.tokens}
+    known = [token_key(key) for key in features.keys if visitor.token(key) or after.token(key) is None]
     return [key for key in block_keys(features) if key[0] not in standing and key not in known]
 
 

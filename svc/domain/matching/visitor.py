@@ -176,12 +176,23 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         """The record after this token went to a visitor of its own."""
         return msgspec.structs.replace(self, tokens=tuple(known for known in self.tokens if known.hash != token.hash))
 
+    @property
+    def device(self) -> int:
+        """The identifier of its device, as `Features.device`; 0 where none is known."""
+        return next((token.hash for token in self.tokens if token.origin == DEVICE), 0)
+
     def is_other_device(self, features: Features) -> bool:
-        """Whether the systems of both say that they are two devices."""
-        if not features.device or not features.fixed_device:
+        """Whether identifiers prove that the report is from another device, however alike it is: its system gives each
+        device an id that stays, and this is another; or both the id and the token are others, of which an app that is
+        installed anew keeps one.
+        """
+        device = self.device if features.device else 0
+        if not device or device == features.device:
             return False
-        own = [token.hash for token in self.tokens if token.origin == DEVICE]
-        return bool(own) and features.device not in own
+        if features.fixed_device:
+            return True
+        has_tokens = any(token.origin != DEVICE for token in self.tokens)
+        return features.token != 0 and has_tokens and self.token(features.token) is None
 
     def counted(self, features: Features, now_ms: int, *, remembered: bool = True) -> Visitor:
         """The record after a visit that is not sure enough to change its template: at most the report is remembered.
@@ -242,17 +253,19 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:
         tokens = self.tokens
-        if features.device:
-            device = self.token(features.device)
-            if device is None:
-                device = of_tokens.joining_device(features, now_s)
-            tokens = of_tokens.replaced(tokens, msgspec.structs.replace(device, last_s=now_s))
+        known = [token for key in features.keys if (token := self.token(key)) is not None]
+        # Beside a token of the visitor's that did not come with it, a device id may be a thief's, whatever the address.
+        if features.device and (known or (at_proven_address and not tokens)):
+            others = tuple(token for token in tokens if token.hash != features.device and token.origin != DEVICE)
+            tokens = of_tokens.kept((*others, of_tokens.joining_device(features, now_s)))
         if not features.token:
             return tokens
         token = self.token(features.token)
         if token is None:
-            beside = any(known.origin == features.origin for known in tokens)
+            beside = any(other.origin == features.origin for other in tokens)
             days = JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
+            if any(token.origin == DEVICE for token in known):
+                days = 0
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
         return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))

@@ -1,8 +1,9 @@
 """Reports of SDKs inside apps on Android and iOS: `platform`, the device's model, its identifiers, its flags.
 
-What may live here: the names that such SDKs use, at the top level or in `device`, and what they mean. What names the
-release of the system or the app (`os_build`, `app`) is no attribute: it changes while the device stays, and two apps of
-one maker on one device are one visitor.
+What may live here: the names that such SDKs use, at the top level or in `device`, and what they mean. The schema is
+closed: what is not named here is archived and never compared, so that a new field of an SDK changes nobody's
+confidence. What names the release of the system or the app (`os_build`, `app`) is no attribute either: it changes while
+the device stays, and two apps of one maker on one device are one visitor.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import Any, Literal
 
 from svc.domain.model import scoring_platform
 from svc.domain.report import canonical, values
-from svc.domain.report.leaves import NOT_OF_THE_DEVICE
+from svc.domain.report.device_ids import usable_device_id
 from svc.domain.report.table import Adapter, FieldTable, ReportPart, Signals, fields
 from svc.domain.report.values import compact, first_of, members, number, scalar_text, shown, text, text_of
 
 FLAGS = (
-    "app_tampering", "cloned_app", "emulator", "frida", "jailbroken", "location_spoofing", "mitm", "rooted",
-    "simulator", "vpn_active",
+    "app_tampering", "cloned_app", "debugger", "developer_options", "emulator", "frida", "hooked", "jailbroken",
+    "location_spoofing", "mitm", "rooted", "simulator", "unofficial_store", "vpn_active",
 )  # fmt: skip
 MARKS = (
     "model", "device_model", "manufacturer", "os_version", "os_build", "vendor_id", "identifier_for_vendor",
@@ -26,13 +27,24 @@ MARKS = (
 )  # fmt: skip
 """What an SDK sends at least one of, or a flag: without any, it is the flat report of a web page."""
 
-SHARED_IDS = frozenset({"9774d56d682e549c"})
-"""Identifiers that many devices have: this one was given to every device of some makers (Android issue 10603)."""
-_NOTHING_BUT_ZEROS = re.compile(r"[0-]+")
+ARCHIVED = {
+    "app.package": "Name of the app: the package on Android, the bundle on iOS.",
+    "app.version": "Its version.",
+    "app.installer": "What installed it, such as `com.android.vending`.",
+    "app.signer": "SHA-256 of the certificate that it is signed with.",
+    "app.bridge": "Name and version of the bridge that made the report, such as React Native's.",
+    "app.left_out": "List of the fields that could not be read in time.",
+}
+"""Fields that an SDK may send for people to read, by path, with what they say. They are archived and never compared, as
+is anything that has no name here."""
+LONGEST_SETTING = 96
+"""Characters of a setting: the name of a package, a mode, a number of milliseconds."""
 _VERSION = re.compile(r"\d{1,5}(?:\.\d{1,5}){0,3}", re.ASCII)
 _NARROWEST_TABLET = 600
 """Density-independent pixels of the short side, from where on Android counts a device as a tablet (`sw600dp`)."""
 _LARGEST_DISK_GB = 2**20
+_SETTINGS = ("clock_24", "input_method", "night_mode", "screen_off_ms")
+_SPELLINGS_OF_TRUE = ("true", "1")
 
 Native = Literal["android", "ios"]
 
@@ -44,14 +56,11 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
         return None
     device, flags = members(signals.get("device")), members(signals.get("flags"))
     said = {name: value for part in (signals, device) for name, value in part.items() if value is not None}
-    unknown = [(name, value) for name, value in said.items() if name not in _NOT_LEAVES]
-    said["flags"] = {
-        name: True for name in FLAGS if signals.get(name) is True or device.get(name) is True or flags.get(name) is True
-    }
+    said["flags"] = {name: True for name in FLAGS if any(_is_set(part.get(name)) for part in (signals, device, flags))}
     said["platform"] = platform
     # An app's report is as flat as a plain one, and uses some of its names.
     taken.update(signals)
-    return ReportPart(said, unknown)
+    return ReportPart(said)
 
 
 def _platform_of(signals: Signals) -> Native | None:
@@ -102,10 +111,12 @@ def _hardware(cores: Any, memory_mb: Any) -> str | None:
     return f"{'' if count is None else shown(count)}/{'' if memory is None else round(memory)}"
 
 
-def _disk(value: Any) -> list[str] | None:
-    """Gigabytes above 0 and below 2^20; kept as sold, of which systems show what they leave: the next power of two."""
+def _disk(platform: Any, value: Any) -> list[str] | None:
+    """Gigabytes above 0 and below 2^20; kept as sold, of which systems show what they leave: the next power of two.
+    Android only: Apple does not allow the size of the disk to leave the device, so that of iOS is not read.
+    """
     disk = number(value)
-    if disk is None or not 0 < disk < _LARGEST_DISK_GB:
+    if platform == "ios" or disk is None or not 0 < disk < _LARGEST_DISK_GB:
         return None
     sold = 1
     while sold < disk:
@@ -129,18 +140,32 @@ def _font_scale(value: Any) -> str | None:
     return None if scale is None else canonical.preferences_text({"fontScale": None if scale == 1 else round(scale, 2)})
 
 
-def _vendor_id(*ids: Any) -> str | None:
-    """Text of 16 to 64 characters, as long as a client token must be: the first that is of this device alone."""
-    for one in ids:
-        found = text(one, 64, shortest=16)
-        if found is not None and found.lower() not in SHARED_IDS and _NOTHING_BUT_ZEROS.fullmatch(found) is None:
-            return found
-    return None
+def _settings(*given: Any) -> list[str]:
+    """Texts of at most 96 characters, numbers or booleans: what the user chose in the system's settings."""
+    shown_values = [scalar_text(value) for value in given]
+    return [
+        f"settings.{name}={value}"
+        for name, value in zip(_SETTINGS, shown_values, strict=True)
+        if value is not None and len(value) <= LONGEST_SETTING
+    ]
+
+
+def _device_id(*given: Any) -> str | None:
+    """Text of 16 to 64 characters: the first that may be of this device alone. Not what many devices have: zeros and
+    other repetitions, counting digits, words, the name of a build, ids that some makers gave to all of their devices.
+    """
+    *ids, os_build = given
+    return usable_device_id(*(one for one in ids if one != os_build))
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a flag is set, as JSON says it or as bridges of other languages write it: `true`, 1, or one as text."""
+    return value is True or (type(value) is int and value == 1) or (type(value) is str and value in _SPELLINGS_OF_TRUE)
 
 
 def _flags(*flags: Any) -> tuple[str, ...] | None:
-    """Booleans, of which only `true` is true."""
-    return tuple([name for name, value in zip(FLAGS, flags, strict=True) if value is True]) or None
+    """`true`, the number 1, or either as text; anything else leaves the flag unset."""
+    return tuple([name for name, value in zip(FLAGS, flags, strict=True) if _is_set(value)]) or None
 
 
 TABLE = FieldTable(
@@ -155,17 +180,18 @@ TABLE = FieldTable(
     fields(number, cores="cores"),
     fields(_memory, memory_gb="memory_mb"),
     fields(_hardware, HARDWARE="{cores,memory_mb}"),
-    fields(_disk, rest="disk_gb"),
+    fields(_disk, rest="{platform,disk_gb}"),
+    fields(_settings, rest="settings.{" + ",".join(_SETTINGS) + "}"),
     fields(values.size, screen="screen.{width,height}"),
     fields(canonical.pixel_ratio, PIXEL_RATIO="screen.scale"),
     fields(canonical.language_list, languages="{languages,locale}"),
     fields(canonical.time_zone, timezone="timezone"),
     fields(_font_scale, ACCESSIBILITY="font_scale"),
-    fields(_vendor_id, vendor_id="{vendor_id,identifier_for_vendor,android_id}"),
+    fields(_device_id, device_id="{android_id,identifier_for_vendor,vendor_id,os_build}"),
     fields(_flags, device_flags="flags.{" + ",".join(FLAGS) + "}"),
     fields(values.epoch_ms, factory_reset_at_ms="factory_reset_at"),
 )
 READ_HERE = TABLE.names | {*MARKS, *FLAGS, "device", "app"}
-_NOT_LEAVES = READ_HERE | NOT_OF_THE_DEVICE
+"""Members of a report, or of its `device`, that mean something here."""
 
 ADAPTER = Adapter("native", "the top level, or `device`, which counts first", _find, TABLE, canonical.complete)

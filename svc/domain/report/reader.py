@@ -62,8 +62,9 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
     masked = deliberate_noise(claims, facts, readings, incognito=common.get("incognito"))
     for attribute in masked:
         attributes.pop(attribute, None)
-    token = common.setdefault("client_token", first_part(readings, "vendor_id"))
-    common["client_token_is_new"] = token is not None and common.get("client_token_is_new", False)
+    if "client_token" not in common or native.ADAPTER.name in {reading.collector for reading in readings}:
+        # It says that the window is private or its storage was cleared, which an app cannot know of itself.
+        common["client_token_is_new"] = False
     return Report(
         collectors=tuple([reading.collector for reading in readings]),
         attributes=attributes,
@@ -72,6 +73,7 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
         masked=masked,
         claims=claims,
         botd=first_part(readings, "botd"),
+        device_id=first_part(readings, "device_id"),
         device_flags=first_part(readings, "device_flags") or (),
         factory_reset_at_ms=first_part(readings, "factory_reset_at_ms"),
         **common,

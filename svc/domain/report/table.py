@@ -39,7 +39,7 @@ class Reading(msgspec.Struct):
     attributes: dict[Attribute, str]
     """Canonical text, without the collector's prefix."""
     parts: Signals
-    """Everything else by name, such as `frame`, `plugin_names` and `vendor_id`."""
+    """Everything else by name, such as `frame`, `plugin_names` and `device_id`."""
     rest: list[str]
     """`path=value` leaves that no attribute claims."""
 

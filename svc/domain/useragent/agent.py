@@ -103,6 +103,7 @@ def _read(user_agent: str, hints: ClientHints, disguised_tablet: bool) -> Agent:
             program=program.name,
             crawler=program.crawler,
             operator=program.operator,
+            is_bare_name=program.is_bare_name,
         )
     if disguised_tablet:
         os, os_version, os_release = "iOS", None, 0

@@ -42,6 +42,8 @@ class Program(msgspec.Struct, frozen=True):
     name: str
     crawler: CrawlerKind | None = None
     operator: str | None = None
+    is_bare_name: bool = False
+    """Known by nothing but its form: the user agent is a name, perhaps with a version."""
 
 
 class _Agent(msgspec.Struct, frozen=True, array_like=True):
@@ -172,8 +174,9 @@ def _by_form(text: str) -> Program | None:
     if text.startswith(_BROWSER_STARTS):
         return _beside_browser(text)
     peoples = _BARE_DEVICE.fullmatch(text) or _peoples_names().match(text)
-    if ((_BARE.fullmatch(text) and not peoples) or _ADDRESS.search(text)) and _APP.search(text) is None:
-        return Program(_first_words(text))
+    is_bare = _BARE.fullmatch(text) is not None
+    if ((is_bare and not peoples) or _ADDRESS.search(text)) and _APP.search(text) is None:
+        return Program(_first_words(text), is_bare_name=is_bare)
     return None
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from svc.domain.matching import blocks, parameters
-from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys, token_key
+from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey, block_keys, token_key
 from svc.domain.matching.calibration import CROWDED, NEAR, SURROUNDINGS, CalibrationSample
 from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
 from svc.domain.matching.claims import Claim, Split, claim_of, standing_of
@@ -32,6 +32,7 @@ from svc.domain.matching.decision import (
     decide,
     proven_by_network,
 )
+from svc.domain.matching.sampling import network_samples, token_samples
 from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
 from svc.domain.matching.tokens import DEVICE, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
@@ -154,7 +155,7 @@ def _proven(
     """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
     number, visitor = claim.number, claim.visitor
     if statistics.wants_sample(features, now_ms):
-        samples, senders = _token_samples(index, statistics, features, now_ms, number)
+        samples, senders = token_samples(index, statistics, features, now_ms, number)
         exact = features.exact in visitor.exact_hashes or number in senders
     else:
         samples, exact = (), _sent_before(index, features, number, visitor)
@@ -171,60 +172,6 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
     return number in index.block(blocks.exact_key(features.exact)).numbers
 
 
-def _token_samples(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int
-) -> tuple[tuple[CalibrationSample, ...], tuple[int, ...]]:
-    """How this visit would have been judged had its browser lost its token, and who sent the same report before."""
-    features = msgspec.structs.replace(features, token_is_new=True)
-    read = read_blocks(index, features)
-    rate = statistics.return_rate(features)
-    samples = _samples(index, statistics, features, now_ms, owner, read, (rate, 1.0 - rate))
-    return samples, read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-
-
-def _network_samples(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, owner: int, read: dict[int, Block]
-) -> tuple[CalibrationSample, ...]:
-    """How this visit would have been judged had it come from a network where nobody was seen, or from an unknown one.
-
-    Most new devices do, and few returns.
-    """
-    near = features.exact & 0xFFFFFFFF if features.exact >> 32 & 1 else 0
-    elsewhere = msgspec.structs.replace(features, near_network=near, wide_network=near)
-    read = {kind: block for kind, block in read.items() if kind != blocks.NETWORK}
-    rate = statistics.return_rate(features)
-    returns, arrivals = rate * parameters.RETURNS_FROM_ELSEWHERE, 1.0 - rate
-    share = returns / (returns + arrivals)
-    return _samples(index, statistics, elsewhere, now_ms, owner, read, (share, 1.0 - share))
-
-
-def _samples(
-    index: Index,
-    statistics: Statistics,
-    features: Features,
-    now_ms: int,
-    owner: int,
-    read: dict[int, Block],
-    weights: tuple[float, float],
-) -> tuple[CalibrationSample, ...]:
-    """Judged as a return, and as a new device: without the owner and the records that were split from it in doubt."""
-    candidates = read_records(index, likely_numbers(read, parameters.RECORDS_READ - 1))
-    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    as_return = decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics)
-    parents = {number: visitor.parent for number, visitor in candidates}
-    own = {number for number, parent in parents.items() if parent == owner} | {owner, parents.get(owner, 0)}
-    others = [pair for pair in candidates if pair[0] not in own]
-    counts = {kind: block.count - (owner in block.numbers) for kind, block in read.items()}
-    as_new = decide(features, now_ms, counts, others, [n for n in exact_numbers if n not in own], statistics)
-    rate = statistics.return_rate(features)
-    tried = ((as_return, as_return.number in own, weights[0]), (as_new, False, weights[1]))
-    return tuple(
-        CalibrationSample(decision.kind, decision.raw, rate, right, weight)
-        for decision, right, weight in tried
-        if decision.raw >= parameters.SAMPLE_PROBABILITY
-    )
-
-
 def _decided(
     index: Index, statistics: Statistics, features: Features, now_ms: int, refuted: _Refuted, *, flooding: bool
 ) -> Recognition:
@@ -236,7 +183,7 @@ def _decided(
         number, visitor = next(pair for pair in found.candidates if pair[0] == decision.number)
         samples: tuple[CalibrationSample, ...] = ()
         if proven_by_network(decision) and statistics.wants_sample(features, now_ms):
-            samples = _network_samples(index, statistics, features, now_ms, number, read_blocks(index, features))
+            samples = network_samples(index, statistics, features, now_ms, number, read_blocks(index, features))
         return _linked(
             features,
             now_ms,

@@ -118,14 +118,8 @@ def identify(
     index = VisitorIndex(transaction, number, next_number)
     address = address_today(transaction, assessment)
     replayed = replay_of(transaction, assessment)
-    recognition = match_visitor(
-        index,
-        statistics,
-        assessment.features,
-        submission.at_ms,
-        flooding=is_flooding(address),
-        replayed=replayed is not None,
-    )
+    unusual = {"flooding": is_flooding(address), "replayed": replayed is not None}
+    recognition = match_visitor(index, statistics, assessment.features, submission.at_ms, **unusual)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
     remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)

@@ -93,14 +93,20 @@ def row_of(gap_days: int) -> int:
     return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
 
 
-def other_version(features: Features, visitor: Visitor) -> float:
+def other_version(features: Features, visitor: Visitor, gap_s: int) -> float:
     """Log likelihood of another version of browser or system on the same device, lower for each that went back; what it
-    changes in the report is not in it.
+    changes in the report is not in it. A browser that falls by several releases, or leaps within a day, is another
+    program of the same engine.
     """
-    downgrades = (0 < features.browser_version < visitor.browser_version) + (
-        0 < features.os_release < visitor.os_release
-    )
-    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+    browser = features.browser_version - visitor.browser_version
+    if not features.browser_version or not visitor.browser_version:
+        browser = 0
+    if browser <= -parameters.FALLS_TENTHS:
+        return parameters.LOG_VERSION_FELL
+    leapt = browser >= parameters.LEAPS_TENTHS and gap_s < parameters.LEAPS_WITHIN_S
+    downgrades = (browser < 0) + (0 < features.os_release < visitor.os_release)
+    likelihood = parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+    return likelihood + parameters.LOG_LEAPT if leapt else likelihood
 
 
 def _near(ours: int, theirs: int) -> bool:

@@ -181,13 +181,15 @@ class _Weighing:
             known = recent or visitor.has_near_network(features.near_network)
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
             likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
+            if releases > 1:
+                likelihood += min(other_version(features, visitor, gap_s) - parameters.LOG_OTHER_VERSION, 0.0)
         else:
             row = self.change_table[TABLE_OF_RELEASES[releases]][row_of(gap_s // DAY_S)]
             likelihood, agreement = compare(features, visitor, row, LEADERS[not same_version])
             if gap_s < DAY_S:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
-                likelihood += other_version(features, visitor)
+                likelihood += other_version(features, visitor, gap_s)
             if network_context == CROWDED and (same_version or features.browser_version < visitor.browser_version):
                 likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:

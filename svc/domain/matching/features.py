@@ -207,12 +207,14 @@ def _identifier(text: str) -> int:
 
 def _embedding(report: Report, agent: Agent) -> str:
     """What tells browsers apart that give the name of their engine alone, as many on QtWebEngine and WebKitGTK do: the
-    objects that the program adds to the page, and whether it shows documents. Nothing for browsers with a name.
+    objects that the program adds to the page, whether it shows documents, and whether it draws with WebGL. Nothing for
+    browsers with a name.
     """
     if (agent.os_family, agent.browser_family) not in _NAMELESS:
         return ""
     flavors, plugins = report.claims.vendor_flavors, report.claims.plugin_count
-    return f"|{','.join(sorted(flavors or ()))}|{plugins == 0:d}"
+    draws = Attribute.WEBGL in report.attributes
+    return f"|{','.join(sorted(flavors or ()))}|{plugins == 0:d}|{draws:d}"
 
 
 def sketch(members: Iterable[str]) -> int:

@@ -41,6 +41,7 @@ const OLD_LIBRARY = `
   Array.prototype.entries = function () { return this.slice(); };
   const clock = Date.now;
   Date.now = () => new Date(clock());
+  window.Document = window.Element = window.Request = function () {};
 `;
 const WORKER = `self.addEventListener("install", () => self.skipWaiting());
   self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));

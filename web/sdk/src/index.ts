@@ -10,10 +10,13 @@ export const VERSION: string = SDK_VERSION;
 /** Where this script came from: read while it runs, since later there is no telling. */
 const script: string | undefined = running() || import.meta.url;
 
-/** By the document's own getter: markup can put an image of the name `currentScript` in front of it. */
+/**
+ * By the getter that documents inherit: markup can put an image of the name `currentScript` in front of it, and MooTools
+ * puts something else in the place of `Document`.
+ */
 function running(): string | undefined {
-  if (typeof document === "undefined" || typeof Document === "undefined") return undefined;
-  const element: unknown = Reflect.get(Document.prototype, "currentScript", document);
+  if (typeof document === "undefined" || typeof HTMLScriptElement === "undefined") return undefined;
+  const element: unknown = Reflect.get(Object.getPrototypeOf(document) as object, "currentScript", document);
   return element instanceof HTMLScriptElement ? element.src : undefined;
 }
 

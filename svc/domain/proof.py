@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from svc.domain.model import Report, RequestFacts
 from svc.domain.report import read_report
 
-CONTEXT: Final = b"svc client proof 1\n"
+CONTEXT: Final = b"svc-proof 1\n"
 """What every signed text begins with, so that no signature of the same key for another purpose passes for one."""
 KEY_LENGTH: Final = 87
 """Characters of `client_key`: base64url, without padding, of the 65 bytes of an uncompressed point (SEC 1, 2.3.3)."""

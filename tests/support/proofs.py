@@ -31,7 +31,7 @@ class BrowserKey:
     def signed(self, signals: Mapping[str, Any], origin: str = ORIGIN) -> bytes:
         """The signals with key and proof, byte for byte as a browser sends them."""
         unsigned = compact({**signals, "client_key": base64url(self.point)})
-        signature = self.signature(b"svc client proof 1\n" + origin.encode() + b"\n" + unsigned)
+        signature = self.signature(b"svc-proof 1\n" + origin.encode() + b"\n" + unsigned)
         return b'%b,"client_proof":"%b"}' % (unsigned[:-1], base64url(signature).encode())
 
 

@@ -29,7 +29,7 @@ interface Kept extends Key {
 const OBJECTS = "keys";
 const CURVE = { name: "ECDSA", namedCurve: "P-256" };
 const SIGNED = { name: "ECDSA", hash: "SHA-256" };
-const CONTEXT = "svc client proof 1";
+const CONTEXT = "svc-proof 1";
 
 /**
  * Looks the key up, or makes one. Never rejects, and takes at most `limitMs`: without a key the visit is unproven, and

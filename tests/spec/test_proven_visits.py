@@ -20,6 +20,7 @@ from tests.spec.test_signed_verdicts import claims, published
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.proofs import BrowserKey, compact, send
 from tests.support.serving_postgresql import at_rest
+from tests.test_replay import program
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 ELSEWHERE = "195.99.4.20"
@@ -248,6 +249,21 @@ async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live):
     for hours in (-24, 24):
         late = browser.body(collected_at=live.clock.now_ms + hours * 3_600_000)
         assert (await browser.visit(late))["proven"] is True
+
+
+@pytest.mark.any_store
+def test_a_replay_of_stored_reports_proves_what_was_proven(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """`docs/backtesting.md`: bytes, origin and time are those that were stored."""
+    at_ms = 1_772_359_200_000
+    lines: list[bytes] = []
+    for hour in range(2):
+        signals = report(client_token=TOKEN, nonce=f"replayed-{hour}", collected_at=at_ms + hour * 3_600_000)
+        seen = compact({"at": f"2026-03-01T{10 + hour}:00:00Z", "ip": PUBLIC_ADDRESS, "origin": ORIGIN})
+        lines.append(seen[:-1] + b',"signals":' + BrowserKey().signed(signals) + b"}\n")
+    answers: list[dict[str, Any]] = program(capsys, monkeypatch, tmp_path).replay(b"".join(lines).decode())
+    assert [answer["proven"] for answer in answers] == [False, True]
 
 
 @pytest.mark.any_store

@@ -1,7 +1,7 @@
 /** The client: one report per identification, shared by calls for the same thing. */
 import { type Identification, type IdentifyOptions, type SvcClient, SvcError, type Timing } from "./api.js";
 import { type Cache, responseCache } from "./cache.js";
-import { Deadline } from "./deadline.js";
+import { Deadline, pause } from "./deadline.js";
 import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
 import { forgetKey, type Identity, openIdentity, sealed } from "./identity.js";
 import { own, toJson } from "./json.js";
@@ -13,6 +13,8 @@ import { aborted, type Cost, Endpoints, send } from "./transport.js";
 
 const SDK = { platform: "web", version: SDK_VERSION };
 const SUPPLEMENT_MS = 30_000;
+/** For the key, once the report is collected. */
+const GRACE_MS = 250;
 
 /** What is known of this browser, and not yet sent. */
 interface Prepared {
@@ -76,7 +78,9 @@ export class Client implements SvcClient {
     const { storage, collectMs, workerUrl } = this.settings;
     const mayStore = storage !== false && !this.forgotten;
     const report = collectReport({ sourceMs: collectMs, workerUrl, mayStore });
-    const identity = mayStore ? openIdentity(storage, collectMs, () => this.forgotten) : Promise.resolve(NOBODY);
+    // While a page collects it keeps the database waiting, too: that time alone would be none.
+    const late = Promise.all([pause(collectMs), report.then(() => pause(GRACE_MS))]);
+    const identity = mayStore ? openIdentity(storage, late, () => this.forgotten) : Promise.resolve(NOBODY);
     return { report, identity };
   }
 
@@ -179,8 +183,8 @@ export const forgetStored = (stored: Stored): Promise<void> => removeStored(stor
 async function removeStored(storage: string | false, cache: Cache): Promise<void> {
   cache.clear();
   if (storage === false) return;
-  const isKeyGone = await forgetKey(storage);
-  if (!(forgetToken(storage) && isKeyGone)) {
+  const isTokenGone = forgetToken(storage); // at once: the page may be left in the next moment
+  if (!((await forgetKey(storage)) && isTokenGone)) {
     throw new SvcError(
       "storage",
       `The token in the cookie, localStorage entry and database ${storage} could not be removed: the browser refuses. Remove the site's data.`,

@@ -32,17 +32,16 @@ const SIGNED = { name: "ECDSA", hash: "SHA-256" };
 const CONTEXT = "svc-proof 1";
 
 /**
- * Looks the key up, or makes one. Never rejects, and takes at most `limitMs`: without a key the visit is unproven, and
- * its token goes alone; but a token that has a key is worthless without, and stays out.
+ * Looks the key up, or makes one. Never rejects, and ends when it is `late`: without a key the visit is unproven, and its
+ * token goes alone; but a token that has a key is worthless without, and stays out.
  */
-export async function openIdentity(name: string, limitMs: number, isForgotten: () => boolean): Promise<Identity> {
+export async function openIdentity(name: string, late: Promise<unknown>, isForgotten: () => boolean): Promise<Identity> {
   const began = performance.now();
   const { known, sure } = storedToken(name);
   const hadKey = isNoted(name);
   const made = randomHex();
   const proposed = (!hadKey && sure) || made;
-  const late = pause(limitMs).then(() => undefined);
-  const kept = await Promise.race([keptOrMade(name, proposed).catch(() => undefined), late]);
+  const kept = await Promise.race([keptOrMade(name, proposed).catch(() => undefined), late.then(() => undefined)]);
   const tookMs = performance.now() - began;
   if (isForgotten()) return { token: {}, key: undefined, tookMs };
   if (!kept) return { token: hadKey ? {} : clientToken(name, known, made), key: undefined, tookMs };

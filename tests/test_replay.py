@@ -6,6 +6,7 @@ import json
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ class Program:
     def json(self, *arguments: str) -> dict:
         return json.loads(self(*arguments, "--json").out)
 
-    def replay(self, text: str, *arguments: str, status: int = 0) -> list[dict]:
+    def replay(self, text: str, *arguments: str, status: int = 0) -> list[dict[str, Any]]:
         """Its answers to a file with this text."""
         self.file.write_text(text)
         return [json.loads(line) for line in self("replay", str(self.file), *arguments, status=status).out.splitlines()]

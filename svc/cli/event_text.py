@@ -64,6 +64,7 @@ def explained(event: Event, request_id: UUID, document: Document | None, *, defe
         ("arrived", f"{timestamp(event.occurred_at_ms)}, {event.environment}, key {event.key_id}"),
         ("visitor", f"{verdict.visitor_id}, {_known(event)}"),
         ("linkage", _linkage(event, document)),
+        ("proven", "yes: signed by the key that its token had before" if verdict.proven else None),
         ("score", _score(event, document)),
         ("network", _network(event)),
         ("device", _device(event)),

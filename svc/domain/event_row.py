@@ -66,6 +66,13 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
             form={"minimum": 0, "maximum": 100},
         ),
     ]
+    proven: Annotated[
+        bool,
+        about(
+            "The browser signed the report with the key that its token had before: neither was copied to another one.",
+            True,
+        ),
+    ]
     state: Annotated[State, about("`enriched`, or `unavailable` when the network look-up could not run.", "enriched")]
     reason: Annotated[
         str | UnsetType,

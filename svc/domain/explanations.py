@@ -20,6 +20,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: dict[str, str]
     changes: dict[str, str]
     linkage: dict[str, str]
+    proof: dict[str, str]
     reasons: dict[str, str]
 
 
@@ -37,6 +38,9 @@ CHANGES: dict[str, str] = _TABLES.changes
 
 LINKAGE: dict[str, str] = _TABLES.linkage
 """Outcome of matching -> how the visitor was matched, or why it counts as new."""
+
+PROOF: dict[str, str] = _TABLES.proof
+"""What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase."""
 
 REASONS: dict[str, str] = _TABLES.reasons
 """Reason of a verdict -> why nothing is known of the address."""

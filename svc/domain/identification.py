@@ -31,6 +31,7 @@ from svc.domain.model import (
     scoring_platform,
 )
 from svc.domain.network import Ranges, read_network
+from svc.domain.proof import examine
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.request_headers import archived_headers
@@ -131,7 +132,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = None) -> Assessment:
-    """Read a submission: adapters, user agent, network, features, signals, attestation. No input makes it raise.
+    """Read a submission: adapters, user agent, network, proof, features, signals, attestation. No input makes it raise.
 
     Attestations are measured against `trust`; without it, against the published roots alone.
     """
@@ -139,12 +140,14 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
     agent = _verifiable(read_agent(submission.facts, report), ranges)
     network = read_network(submission.facts.ip, ranges)
     platform = submission.platform
+    proof = examine(report, submission.signals_json, submission.origin, submission.at_ms)
+    key = None if proof is None else proof.key
     return Assessment(
         submission=submission,
         report=report,
         agent=agent,
         network=network,
-        features=extract(report, agent, submission.facts, network, origin=submission.origin),
+        features=extract(report, agent, submission.facts, network, origin=submission.origin, key=key),
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
         + missing(submission.signals, platform),
         history=history_evidence(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),

@@ -164,6 +164,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     factory_reset_at_ms: int | None = None
     client_token: str | None = None
     client_token_is_new: bool = False
+    client_key: str | None = None
+    """The public key of the browser that the token is in, as sent."""
+    client_proof: str | None = None
+    """A signature of the report by that key, as sent (`proof`)."""
     device_id: str | None = None
     """What the system says that this device is (`android_id`), or this maker's apps on it
     (`identifier_for_vendor`)."""

@@ -49,6 +49,7 @@ class VerdictClaims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     visitor_is_new: bool
     identifiable: bool
     visitor_confidence: int
+    proven: bool
     suspect_score: int | None = None
     suspect_level: str | None = None
 

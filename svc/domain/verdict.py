@@ -49,4 +49,4 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     signals: tuple[EventSignal, ...] | None = None
     """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
     proven: bool = False
-    """The report was signed by the key of the visitor's browser (`client_proof`)."""
+    """The report was signed by the key that its token had before this visit (`proof`)."""

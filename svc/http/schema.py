@@ -204,6 +204,9 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
     """From 0 to 1: that the device is the known visitor which it resembles most, found or not."""
     token_conflict: bool
     """The report brought the token of a visitor whose device it contradicts."""
+    proof: str | UnsetType = UNSET
+    """What the report's `client_proof` is worth: `valid`, or what is wrong with it (`proof.Problem`). Left out where
+    the report had none."""
 
 
 class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,10 +298,20 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
             confidence=event.verdict.visitor_confidence,
             probability=present(document.link_probability),
             token_conflict="token_conflict" in document.evidence,
+            proof=_proof(event, signals),
         ),
         changes=present(document.changes),
         attestation=UNSET if document.attestation is None else _attestation(document.attestation),
     )
+
+
+def _proof(event: Event, signals: bytes) -> str | UnsetType:
+    if b'"client_' not in signals:
+        return UNSET
+    from svc.domain.proof import archived_proof  # noqa: PLC0415  loads all that reads a report
+
+    found = archived_proof(signals, event.origin, event.occurred_at_ms)
+    return UNSET if found is None else found.problem or "valid"
 
 
 def _attestation(found: AttestationResult) -> AttestationBody:

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import msgspec
 
-from svc.domain.explanations import CHANGES, EVIDENCE, LINKAGE, REASONS
+from svc.domain.explanations import CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
 from svc.domain.refusals import Refusal
 from svc.domain.signals import CATALOGUE
 from svc.http.handler import Call, File, Outcome, Services
@@ -88,15 +88,17 @@ def _page(name: str, call: Call) -> Outcome:
 
 
 async def texts(_: Services, call: Call) -> Outcome:
-    """`GET /pages/texts.json`: what the pages say of signals, evidence, changes, linkage and reasons, by name."""
+    """`GET /pages/texts.json`: what the pages say of signals, evidence, changes, linkage, proofs and reasons, by
+    name.
+    """
     return unless_known(File(_texts(), MEDIA_TYPES[".json"]), call, SECURITY_HEADERS)
 
 
 @cache
 def _texts() -> bytes:
     signals = {name: {"group": signal.group, "description": signal.description} for name, signal in CATALOGUE.items()}
-    known = {"signals": signals, "evidence": EVIDENCE, "changes": CHANGES, "linkage": LINKAGE, "reasons": REASONS}
-    return msgspec.json.encode(known)
+    phrases = {"changes": CHANGES, "linkage": LINKAGE, "proof": PROOF, "reasons": REASONS}
+    return msgspec.json.encode({"signals": signals, "evidence": EVIDENCE, **phrases})
 
 
 async def page_file(_: Services, call: Call) -> Outcome:

@@ -103,13 +103,14 @@ async def test_a_row_has_the_values_of_its_identify_response_and_request(live: L
         "triggers": [],
         "signals": [],
         "visitor_confidence": 0,
+        "proven": False,
         "visitor_is_new": True,
         "identifiable": True,
         "has_document": True,
     }
 
 
-VERDICT = ("visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "state", "reason")
+VERDICT = ("visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "proven", "state", "reason")
 """What identify answers of the visitor and the network."""
 
 

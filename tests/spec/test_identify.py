@@ -32,8 +32,8 @@ from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
 ALWAYS = {
-    "request_id", "deferred_token", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "state",
-    "suspect_score", "suspect_level",
+    "request_id", "deferred_token", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "proven",
+    "state", "suspect_score", "suspect_level",
 }  # fmt: skip
 
 
@@ -140,6 +140,7 @@ async def test_the_event_records_visitor_origin_and_device(live: Live):
         "visitor_id",
         "visitor_is_new",
         "visitor_confidence",
+        "proven",
         "identifiable",
         "suspect_score",
         "suspect_level",

@@ -59,7 +59,7 @@ async def test_a_verdict_contains_the_response_and_its_audience(tmp_path: Path):
         "ip_address": "127.0.0.1",
         "origin": ORIGIN,
         "tag": "signup",
-        **{name: answer[name] for name in ("visitor_is_new", "identifiable", "visitor_confidence")},
+        **{name: answer[name] for name in ("visitor_is_new", "identifiable", "visitor_confidence", "proven")},
         **{name: answer[name] for name in ("suspect_score", "suspect_level")},
     }
     assert [set(key) for key in keys] == [{"kty", "crv", "x", "kid", "use", "alg"}] * 2

@@ -81,6 +81,8 @@ def test_try_works_by_keyboard_and_recognizes_the_browser_until_erased(service: 
     found = json.loads(browser().run("try.mjs", service))
     assert re.fullmatch(r"[0-9A-Za-z]{20}", found["first"])
     assert {found["reloaded"], found["cleared"], found["private"]} == {found["first"]}
+    (reason,) = re.findall("Not proven: (.*?)[.]", found["unproven"])
+    assert reason == "the report is signed, but by no key that the token had before"
     assert found["stored"] == ["", 0]
     assert found["visits"] >= 3
     assert {"components", "botd", "probes", "client_token"} <= set(found["report"])

@@ -18,6 +18,7 @@ const { press } = keyboard(page, (found.outlines = []));
 
 await opened();
 found.first = await id();
+found.unproven = await text();
 await opened();
 found.reloaded = await id();
 await press("Clear the storage");

@@ -45,7 +45,7 @@ const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
 /** All tabs of a browser have one session: the tab that begins one says so to the others. */
 const CHANNEL = "svc console session";
-const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
+const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: {}, reasons: {} };
 
 interface Signed {
   session: Session;

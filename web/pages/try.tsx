@@ -20,7 +20,7 @@ type State =
   | { step: "erased" }
   | ({ step: "shown" } & Shown);
 
-const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, reasons: {} };
+const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: {}, reasons: {} };
 
 let client: SvcClient | undefined;
 let key = "";

@@ -7,7 +7,7 @@ import type { EventDetailBody, Open } from "./types.js";
 
 /** Why an identification does not belong to this action. */
 export type Problem = Open<
-  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "used_before">;
+  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "unproven" | "used_before">;
 export type Decision = "accept" | "verify" | "refuse";
 
 /** The action that is being served. */
@@ -18,6 +18,11 @@ export interface Action {
   ip: string | null;
   /** That of this action, best a random value of this session; `null` for none. */
   tag: string | null;
+  /**
+   * Whether only a visit that its browser proved belongs to this action: `unproven` is the problem of another one. A
+   * first visit is never proven.
+   */
+  proven?: boolean;
   /** Milliseconds since 1970; the time of the machine by default. */
   now?: number;
 }
@@ -40,6 +45,8 @@ export interface Verdict {
   visitor_is_new: boolean;
   identifiable: boolean;
   visitor_confidence: number;
+  /** Left out by services before 0.3.0. */
+  proven?: boolean;
   /** Left out when not scored, and so is the level. */
   suspect_score?: number;
   suspect_level?: Open<"low" | "medium" | "high">;
@@ -86,7 +93,7 @@ export function difference(event: EventDetailBody | Verdict, action: Action): Pr
   if ((event.origin ?? null) !== action.origin) return "other_origin";
   if (action.ip !== null && address(event.ip_address) !== address(action.ip)) return "other_address";
   if ((event.tag ?? null) !== action.tag) return "other_tag";
-  return null;
+  return action.proven === true && event.proven !== true ? "unproven" : null;
 }
 
 export function checked(problem: Problem | null, event: EventDetailBody | null): Checked {

@@ -85,6 +85,8 @@ export interface EventBody {
   identifiable: boolean;
   /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
+  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
   /** Why `state` is `unavailable`. */
@@ -148,6 +150,8 @@ export interface EventDetailBody {
   identifiable: boolean;
   /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
+  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
   /** Why `state` is `unavailable`. */
@@ -303,6 +307,8 @@ export interface IdentifyAnswer {
   identifiable: boolean;
   /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
+  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  proven: boolean;
   /** `enriched`, or `unavailable` when the network look-up could not run. */
   state: Open<"enriched" | "unavailable">;
   /** Why `state` is `unavailable`. */

@@ -12,7 +12,9 @@ from typing import Literal, NotRequired, TypedDict
 
 from svc_client.types import EventDetailBody
 
-Problem = Literal["not_found", "invalid", "too_old", "other_origin", "other_address", "other_tag", "used_before"]
+Problem = Literal[
+    "not_found", "invalid", "too_old", "other_origin", "other_address", "other_tag", "unproven", "used_before"
+]
 """Why an identification does not belong to this action. Others may be added."""
 Decision = Literal["accept", "verify", "refuse"]
 
@@ -41,6 +43,8 @@ class Verdict(TypedDict):
     visitor_is_new: bool
     identifiable: bool
     visitor_confidence: int
+    proven: NotRequired[bool]
+    """Left out by services before 0.3.0."""
     suspect_score: NotRequired[int]
     """Left out when not scored, and so is the level."""
     suspect_level: NotRequired[str]
@@ -82,21 +86,28 @@ def is_request_id(value: object) -> bool:
 
 
 def problem_with(
-    event: EventDetailBody, *, origin: str | None, ip: str | None, tag: str | None, now: datetime | None = None
+    event: EventDetailBody,
+    *,
+    origin: str | None,
+    ip: str | None,
+    tag: str | None,
+    proven: bool = False,
+    now: datetime | None = None,
 ) -> Problem | None:
     """The first check that fails, but for the first use, which only a memory can tell.
 
     `origin` is the page's, `None` for an app; `ip` is the address that is talking to you, `None` not to compare it;
-    `tag` is that of this action, `None` for none. Raises `ValueError` where `ip` is no address.
+    `tag` is that of this action, `None` for none; `proven` demands a visit that its browser proved. Raises
+    `ValueError` where `ip` is no address.
     """
     age = (now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
         return "too_old"
-    return difference(event, origin=origin, ip=ip, tag=tag)
+    return difference(event, origin=origin, ip=ip, tag=tag, proven=proven)
 
 
 def difference(
-    event: EventDetailBody | Verdict, *, origin: str | None, ip: str | None, tag: str | None
+    event: EventDetailBody | Verdict, *, origin: str | None, ip: str | None, tag: str | None, proven: bool = False
 ) -> Problem | None:
     """What of an event or a verdict is of another action than this one, as of `problem_with`."""
     if event.get("origin") != origin:
@@ -105,7 +116,7 @@ def difference(
         return "other_address"
     if event.get("tag") != tag:
         return "other_tag"
-    return None
+    return "unproven" if proven and event.get("proven") is not True else None
 
 
 def decide(event: EventDetailBody | Verdict) -> Decision:

@@ -54,6 +54,8 @@ class EventBody(TypedDict):
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
     """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    proven: bool
+    """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -121,6 +123,8 @@ class EventDetailBody(TypedDict):
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
     """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    proven: bool
+    """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]
@@ -241,6 +245,8 @@ class IdentifyAnswer(TypedDict):
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
     """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    proven: bool
+    """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
     """`enriched`, or `unavailable` when the network look-up could not run."""
     reason: NotRequired[str]

@@ -25,7 +25,8 @@ LONGEST_VALUE = 96
 # fmt: off
 NOT_OF_THE_DEVICE = frozenset(
     {
-        "client_token", "client_token_is_new", "collected_at", "nonce", "incognito", "developer_tools", "tier",
+        "client_token", "client_token_is_new", "client_key", "client_proof", "collected_at", "nonce", "incognito",
+        "developer_tools", "tier",
         "attestation", "botd", "components", "thumbmark", "fpscanner", "probes", "visitorId", "requestId", "confidence",
         "tag",
     }

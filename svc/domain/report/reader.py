@@ -32,6 +32,7 @@ ADAPTERS: tuple[Adapter, ...] = (
 IN_ANY_REPORT = FieldTable(
     fields(values.text_of(64, shortest=16), client_token="client_token"),  # noqa: S106 -- a name
     fields(values.text_of(128, shortest=8), nonce="nonce"),
+    fields(values.text_of(128), client_key="client_key", client_proof="client_proof"),
     fields(values.flag, **{name: name for name in ("client_token_is_new", "incognito", "developer_tools")}),
     fields(values.epoch_ms, collected_at_ms="collected_at"),
     fields(values.when("deferred", result=True), deferred="tier"),

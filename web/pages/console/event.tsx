@@ -1,6 +1,6 @@
 /** Event: why an identification is what it is. */
 /** @jsxImportSource preact */
-import { Certainty } from "../parts/identity.js";
+import { Certainty, Proof } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
 import { ApiError } from "./api.js";
 import { Attempts } from "./attempts.js";
@@ -64,6 +64,7 @@ function Recognition({ found: { event } }: { found: EventDetail }) {
       <p class="id"><VisitorLink id={event.visitor_id} /></p>
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
       <Certainty event={event} />
+      <Proof event={event} texts={texts} />
       {linkage?.token_conflict && <p><strong>The client token names another visitor than the device does.</strong></p>}
       {changes.length > 0
         ? <><p>Changed since the last visit:</p><ul class="evidence">{changes.map((name) => <li>{capital(texts.changes[name] ?? words(name))}</li>)}</ul></>

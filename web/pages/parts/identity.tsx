@@ -54,12 +54,25 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
       <p class="id">{event.visitor_id}</p>
       <p>{acquaintance(event, visits)}</p>
       <Certainty event={event} />
+      <Proof event={event} texts={texts} />
       {outcome !== undefined && <p class="quiet">{sentence(texts.linkage[outcome] ?? outcome)}</p>}
       {changes.length > 0 && (
         <p class="quiet">Changed since the last visit: {changes.map((name) => texts.changes[name] ?? name).join(", ")}.</p>
       )}
     </section>
   );
+}
+
+/** Whether the browser proved that it is the one with this token, and else why not. */
+export function Proof({ event, texts }: { event: Explained; texts: Texts }) {
+  const proof = event.document?.linkage.proof;
+  if (event.proven) return <p><strong>Proven:</strong> signed by the key that the token had before, which cannot be copied.</p>;
+  if (!event.document) return null;
+  const reason =
+    proof === undefined ? "the report is not signed"
+    : proof === "valid" ? "the report is signed, but by no key that the token had before"
+    : (texts.proof[proof] ?? proof);
+  return <p class="quiet">Not proven: {reason}.</p>;
 }
 
 export function Certainty({ event }: { event: Explained }) {

@@ -31,6 +31,7 @@ export interface Network {
 
 export interface Explained extends VisitRow {
   identifiable?: boolean;
+  proven?: boolean;
   ip_address?: string;
   reason?: string;
   signals?: Fired[];
@@ -39,7 +40,7 @@ export interface Explained extends VisitRow {
     suspect_threshold: number;
     network: Network;
     evidence: Record<string, string[]>;
-    linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean };
+    linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean; proof?: string };
     changes?: string[];
   } | null;
 }
@@ -50,6 +51,7 @@ export interface Texts {
   evidence: Record<string, string>;
   changes: Record<string, string>;
   linkage: Record<string, string>;
+  proof: Record<string, string>;
   reasons: Record<string, string>;
 }
 

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { h, render } from "preact";
 import { describe, expect, it } from "vitest";
-import { acquaintance } from "../parts/identity.js";
+import { acquaintance, Proof } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
 import type { Explained, VisitRow } from "../parts/wire.js";
 
@@ -42,10 +42,28 @@ describe("how long a visitor is known", () => {
 describe("the score", () => {
   it("shows names in the evidence as code", () => {
     const place = document.createElement("div");
-    const texts = { signals: {}, evidence: { no_chrome_object: "The page has no `chrome` object." }, changes: {}, linkage: {}, reasons: {} };
+    const texts = { signals: {}, evidence: { no_chrome_object: "The page has no `chrome` object." }, changes: {}, linkage: {}, proof: {}, reasons: {} };
     render(h(Score, { event, texts }), place);
     const sentence = place.querySelector(".evidence li");
     expect(sentence?.textContent).toBe("The page has no chrome object.");
     expect(sentence?.querySelector("code")?.textContent).toBe("chrome");
+  });
+});
+
+describe("the proof", () => {
+  const shown = (proven: boolean, proof?: string): string => {
+    const place = document.createElement("div");
+    const linkage = { ...event.document!.linkage, ...(proof && { proof }) };
+    const texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, proof: { time: "signed days from the arrival" }, reasons: {} };
+    render(h(Proof, { event: { ...event, proven, document: { ...event.document!, linkage } }, texts }), place);
+    return place.textContent ?? "";
+  };
+
+  it("says that a visit is proven, or why it is not", () => {
+    expect(shown(true, "valid")).toMatch(/^Proven: /);
+    expect(shown(false, "valid")).toMatch(/^Not proven: .* by no key that the token had before\.$/);
+    expect(shown(false, "time")).toBe("Not proven: signed days from the arrival.");
+    expect(shown(false, "of a later version")).toBe("Not proven: of a later version.");
+    expect(shown(false)).toBe("Not proven: the report is not signed.");
   });
 });

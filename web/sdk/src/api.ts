@@ -77,7 +77,10 @@ export interface LoadOptions {
   timeoutMs?: number | undefined;
   /** Milliseconds for each single source of the report; one that takes longer is left out. Default 1,000. */
   collectMs?: number | undefined;
-  /** Name of the cookie and the `localStorage` entry with the visitor's token. `false` stores nothing. Default `_svc`. */
+  /**
+   * Name of the cookie, the `localStorage` entry and the database with the visitor's token and its key. `false` stores
+   * nothing. Default `_svc`.
+   */
   storage?: string | false | undefined;
   /** Address of `svc.worker.js` on the page's own origin, where the content security policy forbids `blob:` workers. */
   workerUrl?: string | undefined;
@@ -126,6 +129,8 @@ export interface Identification {
   identifiable?: boolean;
   /** 0 to 100. */
   visitor_confidence?: number;
+  /** The browser signed the report with the key that its token had before: neither was copied to another one. */
+  proven?: boolean;
   state?: "enriched" | "unavailable" | (string & {});
   reason?: string;
   suspect_score?: number;
@@ -175,6 +180,6 @@ export interface SvcClient {
   readonly timing: Timing | null;
   /** Resolves when the second report is stored (`true`), or was not sent or not accepted (`false`). */
   deferredSent(): Promise<boolean>;
-  /** Removes the token and cached responses; this client stores nothing from then on. For withdrawn consent. */
+  /** Removes the token, its key and cached responses; this client stores nothing from then on. For withdrawn consent. */
   forget(): Promise<void>;
 }

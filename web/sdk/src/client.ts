@@ -1,22 +1,28 @@
 /** The client: one report per identification, shared by calls for the same thing. */
 import { type Identification, type IdentifyOptions, type SvcClient, SvcError, type Timing } from "./api.js";
 import { type Cache, responseCache } from "./cache.js";
-import { Deadline } from "./deadline.js";
+import { Deadline, pause } from "./deadline.js";
 import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
+import { forgetKey, type Identity, openIdentity, sealed } from "./identity.js";
+import { own, toJson } from "./json.js";
 import { checkMs, checkTag, type Settings } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
-import { clientToken, forgetToken, timeOrderedId, type Token } from "./token.js";
+import { forgetToken, timeOrderedId } from "./token.js";
 import { aborted, type Cost, Endpoints, send } from "./transport.js";
 
 const SDK = { platform: "web", version: SDK_VERSION };
 const SUPPLEMENT_MS = 30_000;
+/** For the key, once the report is collected. */
+const GRACE_MS = 250;
 
 /** What is known of this browser, and not yet sent. */
 interface Prepared {
   report: Promise<Report>;
-  token: Token;
+  identity: Promise<Identity>;
 }
+
+const NOBODY: Identity = { token: {}, key: undefined, tookMs: 0 };
 
 /** One request that calls share. */
 interface Flight {
@@ -43,7 +49,7 @@ export class Client implements SvcClient {
   }
 
   async identify(options?: IdentifyOptions): Promise<Identification> {
-    const { tag, signal, timeoutMs = this.settings.timeoutMs } = options ?? {};
+    const { tag, signal, timeoutMs = this.settings.timeoutMs } = own(options ?? {});
     checkTag(tag);
     checkMs("timeoutMs", timeoutMs);
     if (signal?.aborted) throw aborted();
@@ -65,14 +71,17 @@ export class Client implements SvcClient {
   async forget(): Promise<void> {
     this.forgotten = true;
     this.prepared = null;
-    removeStored(this.settings.storage, this.cache);
+    await removeStored(this.settings.storage, this.cache);
   }
 
   private prepare(): Prepared {
     const { storage, collectMs, workerUrl } = this.settings;
     const mayStore = storage !== false && !this.forgotten;
     const report = collectReport({ sourceMs: collectMs, workerUrl, mayStore });
-    return { report, token: mayStore ? clientToken(storage) : {} };
+    // While a page collects it keeps the database waiting, too: that time alone would be none.
+    const late = Promise.all([pause(collectMs), report.then(() => pause(GRACE_MS))]);
+    const identity = mayStore ? openIdentity(storage, late, () => this.forgotten) : Promise.resolve(NOBODY);
+    return { report, identity };
   }
 
   private depart(tag: string | undefined, timeoutMs: number): Flight {
@@ -100,22 +109,21 @@ export class Client implements SvcClient {
     const deadline = new Deadline(timeoutMs);
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: this.endpoints.current };
     try {
-      const { report: pending, token } = this.prepared ?? this.prepare();
+      const prepared = this.prepared ?? this.prepare();
       this.prepared = null; // a report is sent once
-      const report = await Promise.race([pending, deadline.over]);
-      if (!report || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
+      const collected = Promise.all([prepared.report, prepared.identity]);
+      const found = await Promise.race([collected, deadline.over]);
+      if (!found || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
+      const [report, identity] = found;
       const waitedMs = performance.now() - began;
-      const signals = { ...report.signals, ...token, nonce: timeOrderedId(), collected_at: Date.now() };
+      const about = { sdk: SDK, tag, ...(this.settings.verdict ? { verdict: true } : {}) };
+      const signals = await sealed(report.signals, identity, this.settings.collectMs);
+      Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
       try {
         const response = await send(
           {
             path: "/api/v1/identify",
-            body: {
-              sdk: SDK,
-              ...(tag === undefined ? {} : { tag }),
-              ...(this.settings.verdict ? { verdict: true } : {}),
-              signals,
-            },
+            body: `${toJson(about)!.slice(0, -1)},"signals":${signals}}`,
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
             idempotencyKey: timeOrderedId(),
@@ -129,7 +137,7 @@ export class Client implements SvcClient {
         this.sendSecond(identification);
         return identification;
       } finally {
-        this.timing = timingOf(report, token, this.settings.storage, cost, waitedMs, performance.now() - began);
+        this.timing = timingOf(report, identity, this.settings.storage, cost, waitedMs, performance.now() - began);
       }
     } finally {
       deadline.stop();
@@ -170,14 +178,16 @@ const cacheOf = ({ apiKey, storage, cache }: Stored): Cache =>
   responseCache(cache, `${storage || ""}_responses`, apiKey);
 
 /** Removes what a client with these options has stored, without one. */
-export const forgetStored = (stored: Stored): void => removeStored(stored.storage, cacheOf(stored));
+export const forgetStored = (stored: Stored): Promise<void> => removeStored(stored.storage, cacheOf(stored));
 
-function removeStored(storage: string | false, cache: Cache): void {
+async function removeStored(storage: string | false, cache: Cache): Promise<void> {
   cache.clear();
-  if (storage !== false && !forgetToken(storage)) {
+  if (storage === false) return;
+  const isTokenGone = forgetToken(storage); // at once: the page may be left in the next moment
+  if (!((await forgetKey(storage)) && isTokenGone)) {
     throw new SvcError(
       "storage",
-      `The token in the cookie and localStorage entry ${storage} could not be removed: the browser refuses. Remove the site's data.`,
+      `The token in the cookie, localStorage entry and database ${storage} could not be removed: the browser refuses. Remove the site's data.`,
     );
   }
 }
@@ -207,9 +217,11 @@ function asSvcError(problem: unknown): SvcError {
   return new SvcError("internal_error", `A fault of the SDK, please report it: ${String(problem)}`);
 }
 
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
+
 function timingOf(
   report: Report,
-  token: Token,
+  { token, key }: Identity,
   storage: string | false,
   cost: Cost,
   waitedMs: number,
@@ -219,8 +231,9 @@ function timingOf(
   const notes = [...report.notes];
   if (storage !== false && !token.client_token) {
     notes.push(
-      "No token: this browser lets the page keep neither a cookie nor an entry in localStorage, or it was forgotten.",
+      "No token: this browser lets the page keep neither a cookie nor an entry in localStorage, the key was not to be had in time, or it was forgotten.",
     );
   }
+  if (storage !== false && !key) notes.push("Not signed: a key needs https (or localhost) and IndexedDB.");
   return { ...cost, collectMs, waitedMs, totalMs, took, missed, notes };
 }

@@ -8,9 +8,17 @@ export * from "./api.js";
 export const VERSION: string = SDK_VERSION;
 
 /** Where this script came from: read while it runs, since later there is no telling. */
-const script: string | undefined =
-  (typeof document === "undefined" ? undefined : (document.currentScript as HTMLScriptElement | null)?.src) ||
-  import.meta.url;
+const script: string | undefined = running() || import.meta.url;
+
+/**
+ * By the getter that documents inherit: markup can put an image of the name `currentScript` in front of it, and MooTools
+ * puts something else in the place of `Document`.
+ */
+function running(): string | undefined {
+  if (typeof document === "undefined" || typeof HTMLScriptElement === "undefined") return undefined;
+  const element: unknown = Reflect.get(Object.getPrototypeOf(document) as object, "currentScript", document);
+  return element instanceof HTMLScriptElement ? element.src : undefined;
+}
 
 /** Global functions without which nothing can be sent. */
 const NEEDED = ["fetch", "AbortController", "TextEncoder", "crypto"] as const;
@@ -38,10 +46,11 @@ export function load(options: LoadOptions): SvcClient {
 }
 
 /**
- * Removes the token and the cached responses of earlier visits without loading anything: for consent that is withdrawn
+ * Removes the token, its key and the cached responses of earlier visits without loading anything: for consent that is withdrawn
  * where no client was loaded; `forget()` of a client does it otherwise. Takes the options of `load` that say what is stored.
  * Rejects with {@link SvcError} code `storage` where the browser keeps the token, and `invalid_options`.
  */
-export async function forget({ apiKey = "", ...options }: Partial<LoadOptions> = {}): Promise<void> {
-  if (typeof document !== "undefined") forgetStored({ apiKey, ...checkedStorage({ apiKey, ...options }) });
+export async function forget(options: Partial<LoadOptions> = {}): Promise<void> {
+  const given = { apiKey: "", ...options };
+  if (typeof document !== "undefined") await forgetStored({ apiKey: given.apiKey, ...checkedStorage(given) });
 }

@@ -1,5 +1,6 @@
 /** The options of `load`, checked and complete. */
 import { type CacheOptions, type LoadOptions, SvcError } from "./api.js";
+import { own } from "./json.js";
 
 export interface Settings {
   apiKey: string;
@@ -22,7 +23,9 @@ const LONGEST_TAG = 1024;
 const wrong = (message: string): SvcError => new SvcError("invalid_options", message);
 
 /** What is checked of the options that say what is stored, and where. */
-export function checkedStorage({ storage = STORED_AS, cache = false }: LoadOptions): Pick<Settings, "storage" | "cache"> {
+export function checkedStorage(options: LoadOptions): Pick<Settings, "storage" | "cache"> {
+  const { storage = STORED_AS, cache: given = false } = own(options);
+  const cache = given && own(given);
   if (storage !== false && !(typeof storage === "string" && /^[\w-]{1,64}$/.test(storage))) {
     throw wrong(
       "`storage` is the name of a cookie: 1 to 64 letters, digits, `_` and `-`; or `false` to store nothing.",
@@ -33,9 +36,10 @@ export function checkedStorage({ storage = STORED_AS, cache = false }: LoadOptio
 }
 
 /** `script`: the address that the SDK was loaded from, where that is known. */
-export function checked(options: LoadOptions, script: string | undefined): Settings {
-  if (typeof options !== "object" || options === null)
+export function checked(given: LoadOptions, script: string | undefined): Settings {
+  if (typeof given !== "object" || given === null)
     throw wrong('load() takes an object: load({ apiKey: "svc_pk_..." }).');
+  const options = own(given);
   const { apiKey, timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, deferred = true, verdict = false } = options;
   checkKey(apiKey);
   checkMs("timeoutMs", timeoutMs);
@@ -70,8 +74,13 @@ export function checkMs(name: string, value: unknown): void {
 
 /** Throws unless this is a tag. */
 export function checkTag(tag: unknown): void {
-  if (tag === undefined || (typeof tag === "string" && tag.length <= LONGEST_TAG)) return;
-  throw wrong(`\`tag\` is a text of at most ${LONGEST_TAG} characters.`);
+  if (tag === undefined) return;
+  if (typeof tag !== "string" || [...tag].length > LONGEST_TAG) {
+    throw wrong(`\`tag\` is a text of at most ${LONGEST_TAG} characters.`);
+  }
+  if (/\p{Surrogate}/u.test(tag)) {
+    throw wrong("`tag` has half of a character, such as the first part of an emoji: cut it between characters, `[...text]`.");
+  }
 }
 
 function checkCache(cache: CacheOptions, storage: string | false): void {

@@ -1,6 +1,7 @@
 /** One POST, however many attempts it takes: the same body and the same `Idempotency-Key`. */
 import { SvcError } from "./api.js";
 import { type Deadline, pause } from "./deadline.js";
+import { own, toJson } from "./json.js";
 import { connectionFailure, type ErrorBody, foreignResponse, serviceError, timedOut } from "./explain.js";
 
 export const ATTEMPTS = 3;
@@ -15,6 +16,7 @@ const LARGEST_KEPT_ALIVE = 60_000;
 export interface Message {
   /** Below the endpoint, such as `/api/v1/identify`. */
   path: string;
+  /** A text is JSON already. */
   body: unknown;
   apiKey: string;
   endpoints: Endpoints;
@@ -74,7 +76,7 @@ interface Packed {
 }
 
 async function pack(value: unknown): Promise<Packed> {
-  const plain = new TextEncoder().encode(JSON.stringify(value));
+  const plain = new TextEncoder().encode(typeof value === "string" ? value : toJson(value));
   const headers = { "content-type": "application/json" };
   const asIs = { body: plain, bytes: plain.length, plainBytes: plain.length, headers };
   if (plain.length <= LEAST_TO_COMPRESS || typeof CompressionStream === "undefined") return asIs;
@@ -93,7 +95,8 @@ async function pack(value: unknown): Promise<Packed> {
 }
 
 /** The service's response as JSON; throws {@link SvcError} once nothing is left to try. */
-export async function send(message: Message, cost: Cost): Promise<Record<string, unknown>> {
+export async function send(given: Message, cost: Cost): Promise<Record<string, unknown>> {
+  const message = own(given);
   const packed = await pack(message.body);
   cost.sentBytes = packed.bytes;
   cost.reportBytes = packed.plainBytes;
@@ -171,7 +174,7 @@ async function exchange(
   cost: Cost,
 ): Promise<Record<string, unknown> | SvcError> {
   const url = message.endpoints.current + message.path;
-  const response = await fetch(url, {
+  const init: RequestInit = {
     method: "POST",
     body: packed.body,
     headers: {
@@ -184,7 +187,8 @@ async function exchange(
     credentials: "omit",
     cache: "no-store",
     referrerPolicy: "no-referrer",
-  });
+  };
+  const response = await fetch(url, own(init));
   const text = await response.text();
   const body = parsed(text);
   if (response.ok && body && typeof body["request_id"] === "string") {

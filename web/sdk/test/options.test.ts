@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { IdentifyOptions, LoadOptions } from "../src/api.js";
 import { load, SvcError, VERSION } from "../src/index.js";
-import { checked } from "../src/options.js";
+import { checked, checkTag } from "../src/options.js";
 import { openPage } from "./page.js";
 
 const KEY = "svc_pk_us_development_abc";
@@ -96,6 +96,38 @@ describe("in a page of https://shop.example", () => {
       code: "invalid_options",
       retryable: false,
     });
+  });
+
+  test("what other scripts put on the prototype of all objects is none", () => {
+    const pollution = {
+      endpoint: "https://evil.example", workerUrl: "data:,", timeoutMs: 1, collectMs: 1, storage: false, deferred: false,
+      verdict: true, cache: { storage: "local", durationMs: 1 },
+    };
+    for (const [name, value] of Object.entries(pollution)) {
+      Object.defineProperty(Object.prototype, name, { value, configurable: true });
+    }
+    try {
+      expect(checked({ apiKey: KEY }, SCRIPT)).toEqual({
+        apiKey: KEY, endpoints: ["https://id.shop.example"], timeoutMs: 10_000, collectMs: 1000, storage: "_svc",
+        workerUrl: undefined, deferred: true, cache: false, verdict: false,
+      });
+    } finally {
+      for (const name of Object.keys(pollution)) delete (Object.prototype as Record<string, unknown>)[name];
+    }
+  });
+
+  test.each([
+    ["x".repeat(1024), undefined],
+    ["😀".repeat(1024), undefined],
+    ["😀".repeat(1025), "1024 characters"],
+    ["x".repeat(1025), "1024 characters"],
+    ["order 😀".slice(0, 7), "half of a character"],
+    [`${"😀".slice(1)} order`, "half of a character"],
+    [7, "1024 characters"],
+  ])("a tag has characters as the service counts them: %j", (tag, message) => {
+    const attempt = (): void => checkTag(tag);
+    if (message === undefined) expect(attempt).not.toThrow();
+    else expect(attempt).toThrow(message);
   });
 
   test("http is fine on this machine", () => {

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test, vi } from "vitest";
-import { clientToken, forgetToken, randomHex, timeOrderedId } from "../src/token.js";
+import { clientToken, forgetToken, isNoted, noteKey, randomHex, storedToken, timeOrderedId } from "../src/token.js";
 
 const HEX = /^[0-9a-f]{32}$/;
 const OTHER = "0123456789abcdef0123456789abcdef";
@@ -50,6 +50,31 @@ test("either place restores the other", () => {
   localStorage.clear();
   expect(clientToken("_svc")).toEqual({ client_token: OTHER });
   expect(localStorage.getItem("_svc")).toBe(OTHER);
+});
+
+test("a cookie that somebody else has set counts less than what the page's own origin has stored", () => {
+  const { client_token } = clientToken("_svc");
+  document.cookie = `_svc=${OTHER}; Path=/`;
+  expect(clientToken("_svc")).toEqual({ client_token });
+  expect(inCookie()).toBe(client_token);
+});
+
+test("a cookie alone is given no key, unless there is nothing else to store in", () => {
+  document.cookie = `_svc=${OTHER}; Path=/`;
+  expect(storedToken("_svc")).toEqual({ known: OTHER, sure: null });
+  localStorage.setItem("_svc", OTHER);
+  expect(storedToken("_svc")).toEqual({ known: OTHER, sure: OTHER });
+  refuseLocalStorage();
+  expect(storedToken("_svc")).toEqual({ known: OTHER, sure: OTHER });
+  vi.unstubAllGlobals();
+});
+
+test("whether the token has a key is noted beside it, and forgotten with it", () => {
+  expect(isNoted("_svc")).toBe(false);
+  noteKey("_svc");
+  expect(isNoted("_svc")).toBe(true);
+  forgetToken("_svc");
+  expect(isNoted("_svc")).toBe(false);
 });
 
 test("a cookie that is there is not written again: a server's own may last longer than a script's", () => {
@@ -107,6 +132,12 @@ test("forgetting says so where the browser keeps it all the same", () => {
   vi.stubGlobal("localStorage", { getItem: () => OTHER, removeItem: () => undefined });
   expect(forgetToken("_svc")).toBe(false);
   vi.unstubAllGlobals();
+});
+
+test("tokens don't need Array.from, which old libraries replace by one that maps nothing", () => {
+  const from = vi.spyOn(Array, "from").mockImplementation((list: unknown) => [...(list as Iterable<unknown>)]);
+  expect(randomHex()).toMatch(HEX);
+  expect(from).not.toHaveBeenCalled();
 });
 
 test("tokens don't need crypto.randomUUID, which plain http doesn't have", () => {

@@ -1,0 +1,279 @@
+"""Proven visits over HTTP (docs/adr/0084): what a proof is worth once matching knows which key a token has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from svc_client import AsyncClient, Client, Expected
+
+from tests.spec.responses import BROWSER
+from tests.spec.subscriber import subscribing
+from tests.spec.test_signed_verdicts import claims, published
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.proofs import BrowserKey, compact, send
+from tests.support.serving_postgresql import at_rest
+from tests.test_replay import program
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+ELSEWHERE = "195.99.4.20"
+OTHER_ORIGIN = "https://pay.example"
+
+
+class Browser:
+    """One browser with a token and a key, and thieves who have a part of them. Nonces are of all browsers together."""
+
+    nonces: Iterator[int] = count(1)
+
+    def __init__(self, live: Live, number: int = 1, token: str = TOKEN) -> None:
+        self.live, self.token = live, token
+        self.key: BrowserKey | None = BrowserKey(number)
+        self.device = report(1)
+        self._public = live.issue()[1]
+        self._secret = live.issue("secret")[1]
+
+    def signals(self, **changes: Any) -> dict[str, Any]:
+        now_ms = self.live.clock.now_ms
+        nonce = f"nonce-{next(self.nonces):08d}"
+        return {**self.device, "client_token": self.token, "nonce": nonce, "collected_at": now_ms, **changes}
+
+    def body(self, origin: str = ORIGIN, **changes: Any) -> bytes:
+        signals = self.signals(**changes)
+        return compact(signals) if self.key is None else self.key.signed(signals, origin)
+
+    async def visit(self, body: bytes | None = None, ip: str = PUBLIC_ADDRESS, **given: Any) -> dict[str, Any]:
+        """The response to a report, this browser's next one unless another is given."""
+        headers = {**BROWSER, "x-forwarded-for": ip}
+        response = await send(self.live, self._public, self.body() if body is None else body, headers, **given)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def days(self, number: int) -> dict[str, Any]:
+        """A visit on each of so many days, the clock left a day after the last; the last response."""
+        answer: dict[str, Any] = {}
+        for _ in range(number):
+            answer = await self.visit()
+            self.live.clock.advance(hours=24)
+        return answer
+
+    async def event(self, answer: dict[str, Any]) -> dict[str, Any]:
+        path = f"/api/v1/events/{answer['request_id']}"
+        return (await self.live.client.get(path, headers={"x-api-key": self._secret})).json()
+
+    async def rows(self) -> list[dict[str, Any]]:
+        return (await self.live.client.get("/api/v1/events", headers={"x-api-key": self._secret})).json()["rows"]
+
+
+def fired(answer: dict[str, Any]) -> set[str]:
+    return {trigger["signal"] for trigger in answer.get("triggers", ())}
+
+
+async def test_the_first_visit_of_a_key_is_not_proven_and_the_next_one_is(live: Live):
+    """There was nothing to compare with: anybody can sign by a key of his own."""
+    browser = Browser(live)
+    first, again = await browser.visit(), await browser.visit()
+    assert (first["proven"], again["proven"]) == (False, True)
+    assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 100)
+
+
+async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
+    browser = Browser(live)
+    answers = [await browser.visit() for _ in range(2)]
+    events = [await browser.event(answer) for answer in answers]
+    assert [event["proven"] for event in events] == [False, True]
+    assert [event["document"]["linkage"]["proof"] for event in events] == ["valid", "valid"]
+    assert [row["proven"] for row in await browser.rows()] == [True, False]
+
+
+async def test_proven_is_in_webhooks(tmp_path: Path):
+    async with subscribing(tmp_path) as customer:
+        await customer.create(environment="test")
+        browser = Browser(customer.live)
+        for expected in (False, True):
+            await browser.visit()
+            await at_rest()
+            (post,) = customer.receivers.take()
+            assert json.loads(post.body)["data"]["proven"] is expected
+
+
+async def test_proven_is_a_claim_of_signed_verdicts(live: Live):
+    browser = Browser(live)
+    tokens = [(await browser.visit(verdict=True))["verdict"] for _ in range(2)]
+    keys = await published(live)
+    assert [claims(token, keys)["proven"] for token in tokens] == [False, True]
+
+
+async def test_check_can_require_a_proven_visit(live: Live):
+    """Both libraries of Python; those of Node make the same comparison (`tests/clients`)."""
+    browser = Browser(live)
+    answers = [await browser.visit(tag="pay", verdict=True) for _ in range(2)]
+    secret = live.issue("secret")[1]
+    moment = datetime.fromtimestamp(live.clock.now_ms / 1000, UTC)
+    given: dict[str, Any] = {"origin": ORIGIN, "ip": PUBLIC_ADDRESS, "tag": "pay", "now": moment, "proven": True}
+    expected = Expected(live.organization.id, "development", ORIGIN, PUBLIC_ADDRESS, "pay", moment, proven=True)
+
+    def blocking() -> list[str | None]:
+        with Client(live.url, secret) as client:
+            check = partial(client.check, is_first_use=lambda _: True)
+            return [check(answer["request_id"], **given).problem for answer in answers]
+
+    assert await trio.to_thread.run_sync(blocking) == ["unproven", None]
+    async with AsyncClient(live.url, secret) as client:
+        checked = [await client.check(one["request_id"], is_first_use=lambda _: True, **given) for one in answers]
+        verdicts = [
+            await client.check_verdict(one["verdict"], expected, is_first_use=lambda _: True) for one in answers
+        ]
+    assert [one.problem for one in checked] == ["unproven", None]
+    assert [one.problem for one in verdicts] == ["unproven", None]
+
+
+async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Live):
+    """The key says who it is, not where."""
+    browser = Browser(live)
+    first = await browser.visit()
+    live.clock.advance(hours=24)
+    browser.device = report(1, timezone="Europe/Paris")
+    abroad = await browser.visit(ip=ELSEWHERE)
+    assert (abroad["visitor_id"], abroad["proven"]) == (first["visitor_id"], True)
+
+
+async def test_a_token_from_before_there_were_keys_gets_one(live: Live):
+    browser = Browser(live)
+    key, browser.key = browser.key, None
+    old = await browser.visit()
+    browser.key = key
+    first, again = await browser.visit(), await browser.visit()
+    assert [one["visitor_id"] for one in (first, again)] == [old["visitor_id"]] * 2
+    assert [one["proven"] for one in (old, first, again)] == [False, False, True]
+
+
+async def test_the_key_of_another_browser_proves_nothing(live: Live):
+    browser, thief = Browser(live), Browser(live, 2)
+    await browser.visit()
+    assert (await thief.visit())["proven"] is False
+    assert (await browser.visit())["proven"] is True, "the thief has not put its own key in the place of the right one"
+
+
+@pytest.mark.parametrize("origin", [OTHER_ORIGIN, "https://shop.example:8443"])
+async def test_a_proof_for_another_origin_proves_nothing(live: Live, origin: str):
+    browser = Browser(live)
+    await browser.visit()
+    assert (await browser.visit(browser.body(origin)))["proven"] is False
+
+
+async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live):
+    browser = Browser(live)
+    await browser.visit()
+    body = browser.body()
+    assert (await browser.visit(body))["proven"] is True
+    live.clock.advance(hours=6 * 24)
+    again = await browser.visit(body, ip=ELSEWHERE)
+    assert again["proven"] is False
+    assert "replayed" in fired(again)
+    assert (await browser.visit())["proven"] is True
+
+
+async def test_within_a_week_of_the_first_proof_the_token_is_believed_without(live: Live):
+    browser = Browser(live)
+    first = await browser.days(6)
+    browser.key = None
+    bare = await browser.visit()
+    assert (bare["visitor_id"], bare["visitor_confidence"], bare["proven"]) == (first["visitor_id"], 100, False)
+    assert "token_conflict" not in fired(bare)
+
+
+async def test_after_a_week_a_token_without_its_proof_is_as_none_and_says_so(live: Live):
+    """A copied token, with another device, from elsewhere: the visitor of the token is not meant."""
+    browser, thief = Browser(live), Browser(live)
+    first = await browser.days(9)
+    thief.key, thief.device = None, report(5)
+    stolen = await thief.visit(ip=ELSEWHERE)
+    assert stolen["visitor_id"] != first["visitor_id"]
+    assert stolen["proven"] is False
+    assert "token_conflict" in fired(stolen)
+    owner = await browser.visit()
+    assert (owner["visitor_id"], owner["proven"]) == (first["visitor_id"], True)
+    assert "token_conflict" not in fired(owner)
+
+
+@pytest.mark.parametrize("signs", [False, True], ids=["without a key", "by a key of its own"])
+async def test_after_a_week_token_and_report_together_are_not_the_victim_from_elsewhere(live: Live, signs: bool):
+    """All that scripts can read, sent by somebody who cannot sign."""
+    browser, thief = Browser(live), Browser(live, 2)
+    first = await browser.days(9)
+    if not signs:
+        thief.key = None
+    stolen = await thief.visit(ip=ELSEWHERE)
+    assert "token_conflict" in fired(stolen)
+    assert stolen["proven"] is False
+    assert (stolen["visitor_id"], stolen["visitor_confidence"]) != (first["visitor_id"], 100)
+    owner = await browser.visit()
+    assert (owner["visitor_id"], owner["proven"]) == (first["visitor_id"], True)
+
+
+async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(live: Live):
+    """What the web SDK does where storage is evicted in part: at home the report alone finds the visitor."""
+    browser = Browser(live)
+    first = await browser.days(9)
+    browser.key, browser.token = BrowserKey(7), "f" * 32
+    lost, again = await browser.visit(browser.body(client_token_is_new=True)), await browser.visit()
+    assert [one["visitor_id"] for one in (lost, again)] == [first["visitor_id"]] * 2
+    assert [one["proven"] for one in (lost, again)] == [False, True]
+    assert "token_conflict" not in fired(lost) | fired(again)
+
+
+async def test_a_token_that_stays_at_home_is_no_conflict(live: Live):
+    """What the web SDK does where the key is out of reach for once."""
+    browser = Browser(live)
+    first = await browser.days(9)
+    key, browser.key = browser.key, None
+    signals = browser.signals()
+    del signals["client_token"]
+    bare = await browser.visit(compact(signals))
+    assert (bare["visitor_id"], bare["proven"]) == (first["visitor_id"], False)
+    assert "token_conflict" not in fired(bare)
+    browser.key = key
+    assert (await browser.visit())["proven"] is True
+
+
+async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live):
+    browser = Browser(live)
+    await browser.visit()
+    for hours in (-24, 24):
+        late = browser.body(collected_at=live.clock.now_ms + hours * 3_600_000)
+        assert (await browser.visit(late))["proven"] is True
+
+
+@pytest.mark.any_store
+def test_a_replay_of_stored_reports_proves_what_was_proven(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """`docs/backtesting.md`: bytes, origin and time are those that were stored."""
+    at_ms = 1_772_359_200_000
+    lines: list[bytes] = []
+    for hour in range(2):
+        signals = report(client_token=TOKEN, nonce=f"replayed-{hour}", collected_at=at_ms + hour * 3_600_000)
+        seen = compact({"at": f"2026-03-01T{10 + hour}:00:00Z", "ip": PUBLIC_ADDRESS, "origin": ORIGIN})
+        lines.append(seen[:-1] + b',"signals":' + BrowserKey().signed(signals) + b"}\n")
+    answers: list[dict[str, Any]] = program(capsys, monkeypatch, tmp_path).replay(b"".join(lines).decode())
+    assert [answer["proven"] for answer in answers] == [False, True]
+
+
+@pytest.mark.any_store
+async def test_a_duplicate_says_nothing_and_proves_nothing(tmp_path: Path):
+    """Decisions 3.2: the attempts of one call send the same bytes; the second is no replay."""
+    async with live_service(tmp_path) as live:
+        browser = Browser(live)
+        await browser.visit()
+        body, public = browser.body(), live.issue()[1]
+        headers = {**BROWSER, "idempotency-key": "once"}
+        first, again = [(await send(live, public, body, headers)).json() for _ in range(2)]
+        assert first["proven"] is True
+        assert again == {"request_id": first["request_id"], "duplicate": True}

@@ -1,0 +1,51 @@
+"""A browser with a key, as `web/sdk/src/identity.ts` is one: what it signs, and how it is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, derive_private_key
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from svc.domain.encodings import base64url
+from tests.support.live import ORIGIN, Live
+
+
+class BrowserKey:
+    """The key of one browser; equal numbers are the same one."""
+
+    def __init__(self, number: int = 1) -> None:
+        self._private = derive_private_key(number + 1_000_000, SECP256R1())
+        self.point = self._private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+    def signature(self, text: bytes) -> bytes:
+        """The 64 bytes of r and s."""
+        r, s = decode_dss_signature(self._private.sign(text, ECDSA(SHA256())))
+        return r.to_bytes(32) + s.to_bytes(32)
+
+    def signed(self, signals: Mapping[str, Any], origin: str = ORIGIN) -> bytes:
+        """The signals with key and proof, byte for byte as a browser sends them."""
+        unsigned = compact({**signals, "client_key": base64url(self.point)})
+        signature = self.signature(b"svc-proof 1\n" + origin.encode() + b"\n" + unsigned)
+        return b'%b,"client_proof":"%b"}' % (unsigned[:-1], base64url(signature).encode())
+
+
+def compact(signals: Mapping[str, Any]) -> bytes:
+    """JSON as `JSON.stringify` writes it."""
+    return json.dumps(signals, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+async def send(
+    live: Live, key: str, signals: bytes, headers: Mapping[str, str], *, origin: str | None = ORIGIN, **body: Any
+) -> httpx.Response:
+    """One identification with these signals, byte for byte; `body` as of `Live.identify`."""
+    content = compact({"sdk": {"platform": "web"}, **body})[:-1] + b',"signals":' + signals + b"}"
+    sent = {"x-api-key": key, "content-type": "application/json", **headers}
+    return await live.client.post(
+        "/api/v1/identify", content=content, headers=sent if origin is None else {**sent, "origin": origin}
+    )

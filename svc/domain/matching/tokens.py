@@ -100,7 +100,7 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
     """
     new_day = now_s // DAY_S > token.last_s // DAY_S
     key, key_s = token.key, token.key_s
-    if features.key and at_home and features.key != key and not token.needs_key(now_s):
+    if features.key and at_home and not key:
         key, key_s = features.key, now_s
     probation = token.probation
     if 0 < probation < STRANGERS and new_day and at_home and not token.private:

@@ -114,18 +114,22 @@ def with_version(signals: dict[str, Any], version: int, other: int) -> dict[str,
     """The report with another major version wherever this one stands in the user agent and in the hints."""
     agent = re.sub(rf"(/|rv:){version}\.", rf"\g<1>{other}.", signals["userAgent"])
     changed: dict[str, Any] = {**signals, "userAgent": agent}
-    hints: dict[str, Any] | None = signals.get("uaData")
-    if hints:
-        brands: list[dict[str, Any]] = hints.get("brands") or []
-        of_browser = [brand.get("version") == str(version) for brand in brands]
-        changed["uaData"] = {
-            **hints,
-            "brands": [
-                {**brand, "version": str(other)} if own else brand
-                for brand, own in zip(brands, of_browser, strict=True)
-            ],
-        }
+    if signals.get("uaData"):
+        changed["uaData"] = _renamed(signals["uaData"], str(version), str(other))
     return changed
+
+
+def _renamed(value: Any, version: str, other: str) -> Any:
+    """JSON in which versions of this major release, whole or by its number alone, are of the other one."""
+    if isinstance(value, dict):
+        members: dict[str, Any] = value
+        return {name: _renamed(member, version, other) for name, member in members.items()}
+    if isinstance(value, list):
+        entries: list[Any] = value
+        return [_renamed(entry, version, other) for entry in entries]
+    if isinstance(value, str) and (value == version or value.startswith(f"{version}.")):
+        return other + value[len(version) :]
+    return value
 
 
 def _visits(pair: Pair, random: Random, *, with_tokens: bool) -> tuple[Visit, Visit]:

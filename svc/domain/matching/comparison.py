@@ -93,20 +93,28 @@ def row_of(gap_days: int) -> int:
     return ROW_OF_DAY[min(gap_days, len(ROW_OF_DAY) - 1)]
 
 
+def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
+    """Whether the browser fell by releases since that visitor came, or leapt within days: then it is another program of
+    the same engine, as apps that bring one of their own.
+    """
+    ours, theirs = features.browser_version, visitor.browser_version
+    if not ours or not theirs:
+        return False
+    leapt = ours - theirs >= parameters.LEAPS_TENTHS and gap_s < parameters.LEAPS_WITHIN_S
+    return leapt or theirs - ours >= parameters.FALLS_TENTHS
+
+
 def other_version(features: Features, visitor: Visitor, gap_s: int) -> float:
     """Log likelihood of another version of browser or system on the same device, lower for each that went back; what it
-    changes in the report is not in it. A browser that falls by several releases, or leaps within a day, is another
-    program of the same engine.
+    changes in the report is not in it.
     """
-    browser = features.browser_version - visitor.browser_version
-    if not features.browser_version or not visitor.browser_version:
-        browser = 0
-    if browser <= -parameters.FALLS_TENTHS:
-        return parameters.LOG_VERSION_FELL
-    leapt = browser >= parameters.LEAPS_TENTHS and gap_s < parameters.LEAPS_WITHIN_S
-    downgrades = (browser < 0) + (0 < features.os_release < visitor.os_release)
-    likelihood = parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
-    return likelihood + parameters.LOG_LEAPT if leapt else likelihood
+    likelihood = parameters.LOG_OTHER_VERSION
+    if is_other_program(features, visitor, gap_s):
+        fell = features.browser_version < visitor.browser_version
+        likelihood += parameters.LOG_VERSION_FELL if fell else parameters.LOG_LEAPT
+    else:
+        likelihood += parameters.LOG_VERSION_DOWN * (0 < features.browser_version < visitor.browser_version)
+    return likelihood + parameters.LOG_VERSION_DOWN * (0 < features.os_release < visitor.os_release)
 
 
 def _near(ours: int, theirs: int) -> bool:

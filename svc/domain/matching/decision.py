@@ -21,7 +21,7 @@ from svc.domain.matching import blocks, parameters
 from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
-from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, other_version, row_of
+from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, is_other_program, other_version, row_of
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import VARIES
 from svc.domain.model import Attribute
@@ -147,10 +147,7 @@ class _Weighing:
         devices = self.chance.devices
         unseen = min((devices + parameters.UNSEEN_DEVICES) / devices, parameters.UNSEEN_AT_MOST)
         self.log_prior = math.log(self.return_rate * unseen)
-        self.others_here = others_here = max(counts.get(blocks.NETWORK, 1.0) - 1.0, 0.0)
-        self.log_twin_same_network = math.log(
-            (others_here + parameters.NETWORK_PRIOR) / (devices + 2.0 * parameters.NETWORK_PRIOR)
-        )
+        self._count_others(max(counts.get(blocks.NETWORK, 1.0) - 1.0, 0.0))
         mobile = features.mobile
         self.clones = parameters.CLONES_MOBILE if mobile else parameters.CLONES_DESKTOP
         self.same_network = parameters.SAME_NETWORK_MOBILE if mobile else parameters.SAME_NETWORK_DESKTOP
@@ -158,14 +155,24 @@ class _Weighing:
         seen_here = counts.get(blocks.NETWORK, 0.0)
         self.log_far += parameters.LOG_FAR_UNVISITED if seen_here < 0.5 else parameters.LOG_FAR_SHARED[seen_here >= 2.0]
 
-    def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
-        """Take absence on a crowded network for what it is beside that of the others there: none is away longer than
-        usual where nobody came lately.
-        """
-        near = self.features.near_network
-        last_seen_s = max(
-            (visitor.last_seen_s for _, visitor in candidates if visitor.has_near_network(near)), default=0
+    def _count_others(self, others_here: float) -> None:
+        """`others_here`: devices of the class on the report's network, beside the visitor's own."""
+        self.others_here = others_here
+        self.log_twin_same_network = math.log(
+            (others_here + parameters.NETWORK_PRIOR) / (self.chance.devices + 2.0 * parameters.NETWORK_PRIOR)
         )
+
+    def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
+        """See who else is on a crowded network. Programs that bring an engine of their own are no such device. And
+        absence is taken for what it is beside that of the others there: none is away longer than usual where nobody
+        came lately.
+        """
+        near, features, now_s = self.features.near_network, self.features, self.now_s
+        here = [visitor for _, visitor in candidates if visitor.has_near_network(near)]
+        programs = sum(is_other_program(features, visitor, max(now_s - visitor.last_seen_s, 0)) for visitor in here)
+        if programs:
+            self._count_others(max(self.others_here - programs, 0.0))
+        last_seen_s = max((visitor.last_seen_s for visitor in here), default=0)
         self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 
     def weigh(self, number: int, visitor: Visitor, *, exact: bool) -> _Candidate:
@@ -181,8 +188,8 @@ class _Weighing:
             known = recent or visitor.has_near_network(features.near_network)
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
             likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
-            if releases > 1:
-                likelihood += min(other_version(features, visitor, gap_s) - parameters.LOG_OTHER_VERSION, 0.0)
+            if releases > 1 and is_other_program(features, visitor, gap_s):
+                likelihood += other_version(features, visitor, gap_s)
         else:
             row = self.change_table[TABLE_OF_RELEASES[releases]][row_of(gap_s // DAY_S)]
             likelihood, agreement = compare(features, visitor, row, LEADERS[not same_version])

@@ -213,7 +213,7 @@ def _embedding(report: Report, agent: Agent) -> str:
     if (agent.os_family, agent.browser_family) not in _NAMELESS:
         return ""
     flavors, plugins = report.claims.vendor_flavors, report.claims.plugin_count
-    draws = Attribute.WEBGL in report.attributes
+    draws = report.claims.gpu_renderer is not None
     return f"|{','.join(sorted(flavors or ()))}|{plugins == 0:d}|{draws:d}"
 
 

@@ -155,7 +155,7 @@ LOG_VERSION_DOWN: Final = -5.5
 FALLS_TENTHS: Final = 30
 LOG_VERSION_FELL: Final = -25.0
 LEAPS_TENTHS: Final = 40
-LEAPS_WITHIN_S: Final = 86_400
+LEAPS_WITHIN_S: Final = 2 * 86_400
 LOG_LEAPT: Final = -10.0
 """In tenths of a major release: from which fall on a browser is another program, and from which leap within how many
 seconds it nearly is; and their log likelihoods. Programs that bring an engine of their own stand side by side on one

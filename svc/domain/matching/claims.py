@@ -184,7 +184,7 @@ def _log_same_over_other(features: Features, visitor: Visitor, now_s: int, stati
         if old and not new:
             likelihood += log_changed[attribute]
     if releases:
-        likelihood += other_version(features, visitor, max(now_s - visitor.last_seen_s, 0))
+        likelihood += other_version(features, visitor)
     if features.family != visitor.family:
         likelihood += parameters.LOG_OTHER_CLASS
     return likelihood - chance.log_share(agreement, same_version=not releases)

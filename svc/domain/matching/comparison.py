@@ -104,17 +104,14 @@ def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
     return leapt or theirs - ours >= parameters.FALLS_TENTHS
 
 
-def other_version(features: Features, visitor: Visitor, gap_s: int) -> float:
+def other_version(features: Features, visitor: Visitor) -> float:
     """Log likelihood of another version of browser or system on the same device, lower for each that went back; what it
     changes in the report is not in it.
     """
-    likelihood = parameters.LOG_OTHER_VERSION
-    if is_other_program(features, visitor, gap_s):
-        fell = features.browser_version < visitor.browser_version
-        likelihood += parameters.LOG_VERSION_FELL if fell else parameters.LOG_LEAPT
-    else:
-        likelihood += parameters.LOG_VERSION_DOWN * (0 < features.browser_version < visitor.browser_version)
-    return likelihood + parameters.LOG_VERSION_DOWN * (0 < features.os_release < visitor.os_release)
+    downgrades = (0 < features.browser_version < visitor.browser_version) + (
+        0 < features.os_release < visitor.os_release
+    )
+    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
 
 
 def _near(ours: int, theirs: int) -> bool:

@@ -110,15 +110,18 @@ def proven_by_network(decision: LinkDecision) -> bool:
     return decision.linked and near and decision.probability >= parameters.PROVEN_PROBABILITY
 
 
-def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
-    """The candidates of the report's class and collector that come close to the likeliest, that one first, at most
-    `parameters.RECORDS_SCORED`: those that are scored in full.
+def rank(features: Features, candidates: Sequence[tuple[int, Visitor]], now_s: int) -> list[tuple[int, Visitor]]:
+    """The candidates of the report's class and collector that may be its device and come close to the likeliest, that
+    one first, at most `parameters.RECORDS_SCORED`: those that are scored in full.
     """
     family, collector = features.family, features.collector
     comparable = [
         pair
         for pair in candidates
-        if pair[1].family == family and pair[1].collector == collector and not pair[1].is_other_device(features)
+        if pair[1].family == family
+        and pair[1].collector == collector
+        and not is_other_program(features, pair[1], now_s - pair[1].last_seen_s)
+        and not pair[1].is_other_device(features)
     ]
     if len(comparable) < 2:
         return comparable
@@ -188,15 +191,13 @@ class _Weighing:
             known = recent or visitor.has_near_network(features.near_network)
             likelihood, agreement = 0.0 if known else parameters.LOG_FORMER_REPORT, ALL_AGREE
             likelihood += max(-gap_days / parameters.EXACT_KEEPS_DAYS, parameters.LOG_EXACT_KEPT_LEAST)
-            if releases > 1 and is_other_program(features, visitor, gap_s):
-                likelihood += other_version(features, visitor, gap_s)
         else:
             row = self.change_table[TABLE_OF_RELEASES[releases]][row_of(gap_s // DAY_S)]
             likelihood, agreement = compare(features, visitor, row, LEADERS[not same_version])
             if gap_s < DAY_S:
                 likelihood += parameters.LOG_CHANGED_AT_ONCE
             if not same_version:
-                likelihood += other_version(features, visitor, gap_s)
+                likelihood += other_version(features, visitor)
             if network_context == CROWDED and (same_version or features.browser_version < visitor.browser_version):
                 likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
@@ -273,7 +274,7 @@ def decide(
     """
     weighing = _Weighing(features, now_ms // 1000, counts, statistics)
     distinct = weighing.chance.distinct()
-    ranked = rank(features, candidates)
+    ranked = rank(features, candidates, now_ms // 1000)
     if not ranked:
         return LinkDecision(distinct=distinct)
     exact_report = features.exact

@@ -153,13 +153,11 @@ LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
 """Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes."""
 FALLS_TENTHS: Final = 30
-LOG_VERSION_FELL: Final = -25.0
 LEAPS_TENTHS: Final = 40
 LEAPS_WITHIN_S: Final = 2 * 86_400
-LOG_LEAPT: Final = -10.0
 """In tenths of a major release: from which fall on a browser is another program, and from which leap within how many
-seconds it nearly is; and their log likelihoods. Programs that bring an engine of their own stand side by side on one
-machine, and an upgrade goes forward, mostly by one release (ADR 89)."""
+seconds. Programs that bring an engine of their own stand side by side on one machine, while an upgrade goes forward,
+and mostly by one release (ADR 89)."""
 
 # ---- how often devices look alike
 

@@ -110,19 +110,12 @@ def proven_by_network(decision: LinkDecision) -> bool:
     return decision.linked and near and decision.probability >= parameters.PROVEN_PROBABILITY
 
 
-def rank(features: Features, candidates: Sequence[tuple[int, Visitor]], now_s: int) -> list[tuple[int, Visitor]]:
-    """The candidates of the report's class and collector that may be its device and come close to the likeliest, that
-    one first, at most `parameters.RECORDS_SCORED`: those that are scored in full.
+def rank(features: Features, candidates: Sequence[tuple[int, Visitor]]) -> list[tuple[int, Visitor]]:
+    """The candidates of the report's class and collector that come close to the likeliest, that one first, at most
+    `parameters.RECORDS_SCORED`: those that are scored in full.
     """
     family, collector = features.family, features.collector
-    comparable = [
-        pair
-        for pair in candidates
-        if pair[1].family == family
-        and pair[1].collector == collector
-        and not is_other_program(features, pair[1], now_s - pair[1].last_seen_s)
-        and not pair[1].is_other_device(features)
-    ]
+    comparable = [pair for pair in candidates if pair[1].family == family and pair[1].collector == collector]
     if len(comparable) < 2:
         return comparable
     values, exact, near = features.values, features.exact, features.near_network
@@ -211,6 +204,8 @@ class _Weighing:
         likelihood += log_network + math.log(recency) + self._missing_token(visitor, gap_days)
         log_twins = math.log(math.exp(min(log_twins + log_twin_network, 30.0)) + clones)
         odds = math.exp(min(self.log_prior + likelihood - log_twins, 60.0))
+        if is_other_program(features, visitor, gap_s) or visitor.is_other_device(features):
+            odds = 0.0  # it counts as one of those that look alike
         return _Candidate(number, visitor, odds, log_twins, recency, exact, agreement, network_context, odds)
 
     def _network(self, visitor: Visitor, gap_days: float) -> tuple[float, float, float, int]:
@@ -274,7 +269,7 @@ def decide(
     """
     weighing = _Weighing(features, now_ms // 1000, counts, statistics)
     distinct = weighing.chance.distinct()
-    ranked = rank(features, candidates, now_ms // 1000)
+    ranked = rank(features, candidates)
     if not ranked:
         return LinkDecision(distinct=distinct)
     exact_report = features.exact
@@ -286,6 +281,8 @@ def decide(
     ]
     rate = weighing.return_rate
     likeliest = max(weighed, key=lambda candidate: candidate.odds)
+    if not likeliest.odds:
+        return LinkDecision(distinct=distinct)
     total = 1.0 - rate + rate * parameters.MISSED_BY_BLOCKS + sum(candidate.odds for candidate in weighed)
     # Known devices that agree as much but were not read, or that hide behind an id into which they were merged.
     equals = sum(

@@ -152,8 +152,8 @@ LOG_EXACT_KEPT_LEAST: Final = -4.0
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
 """Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes."""
-FALLS_TENTHS: Final = 30
-LEAPS_TENTHS: Final = 80
+FALLS_TENTHS: Final = 40
+LEAPS_TENTHS: Final = 70
 LEAPS_WITHIN_S: Final = 2 * 86_400
 """In tenths of a major release: from which fall on a browser is another program, and from which leap within how many
 seconds. Programs that bring an engine of their own stand side by side on one machine, while an upgrade goes forward,

@@ -105,6 +105,7 @@ export class Client implements SvcClient {
       const report = await Promise.race([pending, deadline.over]);
       if (!report || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
       const waitedMs = performance.now() - began;
+      const late = report.late();
       const signals = { ...report.signals, ...token, nonce: timeOrderedId(), collected_at: Date.now() };
       try {
         const response = await send(
@@ -126,7 +127,7 @@ export class Client implements SvcClient {
         );
         const identification = response as unknown as Identification;
         if (!this.forgotten) this.cache.put(tag, identification);
-        this.sendSecond(identification);
+        this.sendSecond(identification, late);
         return identification;
       } finally {
         this.timing = timingOf(report, token, this.settings.storage, cost, waitedMs, performance.now() - began);
@@ -136,7 +137,8 @@ export class Client implements SvcClient {
     }
   }
 
-  private sendSecond({ request_id, deferred_token }: Identification): void {
+  /** `late`: what came too late for the first report. */
+  private sendSecond({ request_id, deferred_token }: Identification, late: ReturnType<Report["late"]>): void {
     if (!this.settings.deferred || !deferred_token) return;
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: "" };
     const work = async (): Promise<boolean> => {
@@ -146,7 +148,7 @@ export class Client implements SvcClient {
         await send(
           {
             path: `/api/v1/events/${request_id}/supplement`,
-            body: { token: deferred_token, sdk: SDK, signals: await supplement() },
+            body: { token: deferred_token, sdk: SDK, signals: { ...(await supplement()), ...(await late) } },
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
             keepalive: true,

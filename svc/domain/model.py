@@ -106,6 +106,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Width, height in CSS pixels."""
     outer_window: tuple[float, float] | None = None
     inner_window: tuple[float, float] | None = None
+    framed: bool | None = None
+    """Whether the page is shown inside another one, in which its window is that frame."""
     touch_points: int | None = None
     gpu_vendor: str | None = None
     gpu_renderer: str | None = None

@@ -35,6 +35,12 @@ TALLEST_BARS = 200
 LEAST_HEIGHT_WITHOUT_TASK_BAR = 575
 """No task bar fits beside a window this high on that screen; without a display the window is 780 by 580."""
 
+DRIVERS_VIEWPORT = (800.0, 600.0)
+"""The page of Puppeteer, unless told another."""
+
+LEAST_ROOM = 50
+"""Pixels beside a page that are no frame of its window."""
+
 LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
 
@@ -69,6 +75,8 @@ def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, fin
         traits = []
     if claimed.desktop and _is_screen_invented(report):
         findings.add("automation", "emulated_screen")
+    if claimed.desktop and _is_viewport_of_a_driver(report):
+        findings.add("automation", "default_viewport", "hint")
     if len(traits) >= 2:
         for trait in traits:
             findings.add("headless", trait, "hint")
@@ -184,6 +192,17 @@ def _is_screen_invented(report: Report) -> bool:
         return False
     larger = outer[0] >= screen[0] and outer[1] >= screen[1] + LEAST_FRAME
     return inner == screen and larger and screen[1] > 0
+
+
+def _is_viewport_of_a_driver(report: Report) -> bool:
+    """A page of the very size that Puppeteer gives it unless told another, in a window that is wider. A person's page
+    fills its window, but for docked tools and side bars, of which none leaves this size but by chance.
+    """
+    claims = report.claims
+    outer, inner = claims.outer_window, claims.inner_window
+    if claims.framed is not False or report.developer_tools or outer is None or inner != DRIVERS_VIEWPORT:
+        return False
+    return outer[0] - inner[0] >= LEAST_ROOM and outer[1] > inner[1]
 
 
 def _long_side_first(sides: Size | None) -> Size | None:

@@ -230,7 +230,16 @@ describe("the second report", () => {
     const client = loaded({ deferred: true, ...options });
     await client.identify();
     expect(await client.deferredSent()).toBe(false);
-    expect(server?.received).toHaveLength(1);
+    expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
+  });
+
+  test("follows a duplicate that has the whole response", async () => {
+    const whole = { ...IDENTIFIED.body, deferred_token: "d1", duplicate: true };
+    await serving(refusal(503, "busy"), { status: 200, body: whole }, { status: 202, body: { request_id: REQUEST_ID } });
+    const client = loaded({ deferred: true });
+    expect(await client.identify()).toEqual(whole);
+    expect(await client.deferredSent()).toBe(true);
+    expect(server?.received[2]?.body["token"]).toBe("d1");
   });
 });
 
@@ -279,11 +288,20 @@ describe("the cache", () => {
     expect(server?.received).toHaveLength(2);
   });
 
-  test("holds no duplicate", async () => {
-    await serving({ status: 200, body: { request_id: REQUEST_ID, duplicate: true } }, IDENTIFIED);
+  test("holds no duplicate without a visitor", async () => {
+    const bare = { status: 200, body: { request_id: REQUEST_ID, duplicate: true } };
+    await serving(bare, bare, IDENTIFIED);
     const client = loaded({ cache: { storage: "memory", durationMs: 60_000 } });
     expect((await client.identify()).duplicate).toBe(true);
     expect(await client.identify()).toEqual(IDENTIFIED.body);
+  });
+
+  test("holds the whole response of an earlier attempt as any other", async () => {
+    await serving(refusal(503, "busy"), { status: 200, body: { ...IDENTIFIED.body, duplicate: true } });
+    const client = loaded({ cache: { storage: "memory", durationMs: 60_000 } });
+    expect((await client.identify()).duplicate).toBe(true);
+    expect(await client.identify()).toEqual({ ...IDENTIFIED.body, cached: true });
+    expect(server?.received).toHaveLength(2);
   });
 });
 

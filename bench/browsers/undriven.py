@@ -84,11 +84,13 @@ def rows(qt: Path | None) -> list[Setting]:
     ):  # fmt: skip
         chosen += [found[f"{browser}/{place}"] for place in PLACES]
     chosen += [found[tag] for tag in (
-        "chromium/incognito", "chromium/guest", "firefox/private", "firefox/strict", "firefox/resisting",
+        "chromium/incognito", "firefox/private", "firefox/strict", "firefox/resisting",
         "minibrowser/private", "epiphany/private", "falkon/private", "chromium/developer-tools",
         "chromium/swiftshader", "chromium/no-gpu", "chromium/background-tab",
         "firefox/headless-1920x1080", "firefox/headless-on-display", "falkon/offscreen", "konqueror/offscreen",
     )]  # fmt: skip
+    # A guest's window keeps nothing either.
+    chosen.append(replace(found["chromium/guest"], true=frozenset({"incognito"})))
     chromium, firefox = found["chromium/plain"], found["firefox/plain"]
     private = found["firefox/private"]
     chosen += [
@@ -136,13 +138,11 @@ def _headless_chromium(chromium: Setting) -> Iterator[Setting]:
 
 def _under_another_name(chromium: Setting) -> Iterator[Setting]:
     """In a window: what people do by flags and extensions. They contradict themselves, and no program is at work."""
-    for name in EXTENSIONS:
-        yield _with(chromium, name, "spoofed", "--load-extension={profile}/extension",
-                    "--disable-features=DisableLoadExtensionCommandLineSwitch", files=_extension(name))  # fmt: skip
     software = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-    yield _with(chromium, "renamed-gpu-swiftshader", "spoofed", "--load-extension={profile}/extension",
-                "--disable-features=DisableLoadExtensionCommandLineSwitch", *software,
-                files=_extension("renamed-gpu"))  # fmt: skip
+    allowed = "--disable-features=DisableLoadExtensionCommandLineSwitch"
+    for name in EXTENSIONS:
+        yield _with(chromium, name, "spoofed", "--load-extension={profile}/extension", allowed,
+                    *(software if name == "renamed-gpu" else ()), files=_extension(name))  # fmt: skip
     for name in ("windows", "iphone", "chrome"):
         yield _with(chromium, f"as-{name}", "spoofed", f"--user-agent={USER_AGENTS[name]}")
     yield _with(chromium, "as-itself", "spoofed", f"--user-agent={CHROMIUM_ITSELF}")

@@ -47,11 +47,9 @@ REQUEST_HEADERS: dict[str, Any] = {
     "x-svc-replay": Annotated[
         str,
         about(
-            "`full`: a duplicate within a minute of its original, by the same key and from the same origin, is "
-            "answered with the original's whole response and `duplicate: true`. For a retry whose first response did "
-            "not arrive in time.",
+            "`full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the "
+            "original's whole response and `duplicate: true`. For a retry whose first response was lost or late.",
             "full",
-            form={"enum": ["full"]},
         ),
     ],
     "x-svc-sdk-platform": Annotated[

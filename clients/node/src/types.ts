@@ -848,10 +848,10 @@ export interface IdentifyHeaders {
    */
   idempotencyKey?: string;
   /**
-   * `full`: a duplicate within a minute of its original, by the same key and from the same origin, is answered with
-   * the original's whole response and `duplicate: true`. For a retry whose first response did not arrive in time.
+   * `full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the
+   * original's whole response and `duplicate: true`. For a retry whose first response was lost or late.
    */
-  replay?: "full";
+  replay?: string;
   /** Platform of the SDK, where the body does not say. */
   sdkPlatform?: string;
   /**

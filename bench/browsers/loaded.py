@@ -1,10 +1,11 @@
 """How long a page waits for the web SDK where the processor is busy, in browsers that nobody drives.
 
-    python -m bench.browsers.loaded [--visits N] [--busy N] [--only TEXT] [--json FILE]
+    python -m bench.browsers.loaded [--visits N] [--busy N] [--late MS] [--only TEXT] [--json FILE]
 
 Each browser opens a page N times, with a new profile each, that calls `load()` and at once `identify()`, while as many
-endless loops run as `--busy` says, for the time of that visit alone. Printed are medians in milliseconds, the largest
-value, and how often the worker was heard in time. It needs Chromium and Firefox ESR of Debian 12, Xvfb and `make web`.
+endless loops run as `--busy` says, for the time of that visit alone. With `--late` the worker begins so much later, as
+on a machine that is busier than one wants to make it. Printed are medians in milliseconds, the largest value, and how
+often the worker was heard in time. It needs Chromium and Firefox ESR of Debian 12, Xvfb and `make web`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.browsers.undriven import opened
 
 TAGS = ("chromium/plain", "firefox/plain")
 LOOP = "import sys, time\nuntil = time.monotonic() + float(sys.argv[1])\nwhile time.monotonic() < until: pass"
+BEGINS_LATE = "const until = Date.now() + {}; while (Date.now() < until);\n"
 LONGEST_LOOP_S = 60
 """A loop ends by itself, whatever becomes of this program."""
 
@@ -43,7 +45,7 @@ def busy(loops: int) -> Iterator[None]:
             process.wait()
 
 
-def measure(visits: int, loops: int, only: str) -> list[dict[str, Any]]:
+def measure(visits: int, loops: int, late_ms: int, only: str) -> list[dict[str, Any]]:
     """A row for each visit: the browser, and the SDK's own timing or what went wrong."""
     rows: list[dict[str, Any]] = []
     chosen = [row for row in settings() if row.tag in TAGS and only in row.tag]
@@ -51,6 +53,9 @@ def measure(visits: int, loops: int, only: str) -> list[dict[str, Any]]:
         site = Path(scratch) / "site"
         site.mkdir()
         write_site(site, service, keys["public"])
+        if late_ms:
+            worker = site / "svc.worker.js"
+            worker.write_text(BEGINS_LATE.format(late_ms) + worker.read_text())
         collector = Collector(site)
         try:
             for number in range(visits):
@@ -111,10 +116,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visits", type=int, default=10)
     parser.add_argument("--busy", type=int, default=2, help="endless loops beside the browser")
+    parser.add_argument("--late", type=int, default=0, metavar="MS", help="by which the worker begins later")
     parser.add_argument("--only", default="", help="browsers whose tag contains this text")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every row there")
     arguments = parser.parse_args()
-    rows = measure(arguments.visits, arguments.busy, arguments.only)
+    rows = measure(arguments.visits, arguments.busy, arguments.late, arguments.only)
     if arguments.json:
         arguments.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
     print(f"\n{table(rows)}")

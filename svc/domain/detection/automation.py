@@ -202,7 +202,7 @@ def _is_viewport_of_a_driver(report: Report) -> bool:
     outer, inner = claims.outer_window, claims.inner_window
     if claims.framed is not False or report.developer_tools or outer is None or inner != DRIVERS_VIEWPORT:
         return False
-    return outer[0] - inner[0] >= LEAST_ROOM and outer[1] > inner[1]
+    return outer[0] >= DRIVERS_VIEWPORT[0] + LEAST_ROOM and outer[1] > DRIVERS_VIEWPORT[1]
 
 
 def _long_side_first(sides: Size | None) -> Size | None:

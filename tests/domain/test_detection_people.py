@@ -1,4 +1,4 @@
-"""People who look a little like programs, and the programs that look most like them: each false positive with its miss."""
+"""People who look a little like programs, and the programs that look most like them: each with the other."""
 
 from __future__ import annotations
 

@@ -454,7 +454,7 @@ async def test_the_client_for_other_collectors_identifies_retries_and_keeps_its_
         events = dict(live.events())
     assert told["second"]["visitor_id"] == told["first"]["visitor_id"]
     assert told["second"]["visitor_confidence"] == 100
-    assert told["lost"] == {"request_id": told["lost"]["request_id"], "duplicate": True}
+    assert told["lost"] == {**told["lost"], "visitor_id": told["first"]["visitor_id"], "duplicate": True}
     assert len(events) == 5, "a lost answer made another event, or none"
     assert events[told["lost"]["request_id"]].verdict.visitor_id == told["first"]["visitor_id"]
     assert told["deferred"]["request_id"] == told["second"]["request_id"]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -61,17 +61,21 @@ class Client:
 
     def identify(self, secret: str, device: int) -> int:
         """The status of one identification."""
+        return self.response(secret, device)[0]
+
+    def response(self, secret: str, device: int, **more: str) -> tuple[int, dict[str, Any]]:
+        """Status and body of one identification; `_` in the name of a header is `-`."""
         headers = {
             "x-api-key": secret,
             "origin": ORIGIN,
             "content-type": "application/json",
             "x-forwarded-for": PUBLIC_ADDRESS,
+            **{name.replace("_", "-"): value for name, value in more.items()},
         }
         body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device)})
         self.connection.request("POST", "/api/v1/identify", body, headers)
         response = self.connection.getresponse()
-        response.read()
-        return response.status
+        return response.status, json.loads(response.read())
 
     def close(self) -> None:
         self.connection.close()
@@ -127,6 +131,22 @@ def test_the_metrics_equal_the_counts_of_the_clients_of_both_workers(shop: Shop)
     identified = [value for name, value in found.items() if name.startswith("svc_identifications_total{")]
     assert sum(identified) == 16
     assert found["svc_workers_silent"] == 0
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.slow
+def test_a_duplicate_gets_the_original_response_from_either_worker(shop: Shop):
+    """Decisions 3.2."""
+    _, secret = shop.key()
+    clients = one_of_each(shop.server)
+    for number, (one, other) in enumerate((clients, clients[::-1])):
+        keyed = {"idempotency_key": str(number)}
+        status, first = one.response(secret, number, **keyed)
+        assert (status, "duplicate" in first) == (200, False)
+        full = {**first, "duplicate": True}
+        assert other.response(secret, number, **keyed, x_svc_replay="full") == (200, full)
+        assert one.response(secret, number, **keyed, x_svc_replay="full") == (200, full)
     for client in clients:
         client.close()
 

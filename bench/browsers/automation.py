@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 NODE_PACKAGES = (
     "puppeteer-core@24", "playwright-core@1", "selenium-webdriver@4", "puppeteer-extra@3",
     "puppeteer-extra-plugin-stealth@2", "playwright-extra@4", "rebrowser-puppeteer-core", "rebrowser-playwright-core",
-    "patchright-core",
+    "patchright-core", "fingerprint-injector", "fingerprint-generator",
 )  # fmt: skip
 PYTHON_PACKAGES = (
     "setuptools", "selenium", "undetected-chromedriver", "seleniumbase", "nodriver", "zendriver", "selenium-driverless",
@@ -66,7 +66,9 @@ def tools(python: Path) -> list[Tool]:
         node(name, "chromium", *BOTH, "shell")
         node(f"{name}-stealth", "chromium", *BOTH)
         node(f"{name}-rebrowser", "chromium", *BOTH)
-    node("patchright", "chromium", *BOTH)
+    for name in ("patchright", "patchright-no-viewport", "playwright-flagless", "playwright-attached"):
+        node(name, "chromium", *BOTH)
+    node("fingerprint-injector", "chromium", *BOTH)
     node("puppeteer", "firefox", *BOTH)
     node("puppeteer-attached", "chromium", "window")
     node("puppeteer-flagless", "chromium", *BOTH)
@@ -93,7 +95,8 @@ def install(scratch: Path) -> Path:
     python = scratch / "python" / "bin" / "python"
     if not python.exists():
         venv.create(scratch / "python", with_pip=True)
-        subprocess.run((python, "-m", "pip", "install", "-q", *PYTHON_PACKAGES), check=True, capture_output=True)
+        for package in PYTHON_PACKAGES:  # one by one: no set of versions suits them all
+            subprocess.run((python, "-m", "pip", "install", "-q", package), check=True, capture_output=True)
     return python
 
 

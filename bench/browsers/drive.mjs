@@ -17,9 +17,22 @@ const executablePath = mode === "shell" ? "/usr/bin/chromium-headless-shell" : p
 const headless = mode !== "window";
 
 /** Playwright, or a package with its interface. */
-async function playwright(chromium) {
-  const running = await chromium.launch({ executablePath, headless, args: plain });
-  await (await running.newPage()).goto(url);
+async function playwright(chromium, options = {}, page = {}) {
+  const running = await chromium.launch({ executablePath, headless, args: plain, ...options });
+  await (await running.newPage(page)).goto(url);
+}
+
+/** The DevTools address of a browser that was started like a person's, but for its port. */
+function startedWithPort() {
+  const profile = mkdtempSync(join(tmpdir(), "attached-"));
+  const unseen = headless ? ["--headless"] : [];
+  const child = spawn(executablePath, [...plain, ...unseen, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"]);
+  return new Promise((resolve) => {
+    child.stderr.on("data", (data) => {
+      const found = /DevTools listening on (\S+)/.exec(String(data));
+      if (found) resolve(found[1]);
+    });
+  });
 }
 
 const flagless = {
@@ -57,15 +70,7 @@ const runs = {
   "puppeteer-flagless": () => runs.puppeteer(flagless),
   async "puppeteer-attached"() {
     const puppeteer = require("puppeteer-core");
-    const profile = mkdtempSync(join(tmpdir(), "attached-"));
-    const child = spawn(executablePath, [...plain, `--user-data-dir=${profile}`, "--remote-debugging-port=0", "about:blank"]);
-    const endpoint = await new Promise((resolve) => {
-      child.stderr.on("data", (data) => {
-        const found = /DevTools listening on (\S+)/.exec(String(data));
-        if (found) resolve(found[1]);
-      });
-    });
-    const running = await puppeteer.connect({ browserWSEndpoint: endpoint });
+    const running = await puppeteer.connect({ browserWSEndpoint: await startedWithPort() });
     await (await running.newPage()).goto(url);
   },
   async "puppeteer-stealth"() {
@@ -76,6 +81,18 @@ const runs = {
   },
   "puppeteer-rebrowser": () => runs.puppeteer({}, require("rebrowser-puppeteer-core")),
   playwright: () => playwright(require("playwright-core").chromium),
+  "playwright-flagless": () => playwright(require("playwright-core").chromium, flagless),
+  async "playwright-attached"() {
+    const running = await require("playwright-core").chromium.connectOverCDP(await startedWithPort());
+    await (await running.contexts()[0].newPage()).goto(url);
+  },
+  async "fingerprint-injector"() {
+    const { newInjectedContext } = require("fingerprint-injector");
+    const running = await require("playwright-core").chromium.launch({ executablePath, headless, ...flagless });
+    const options = { fingerprintOptions: { devices: ["desktop"], operatingSystems: ["linux", "windows"] } };
+    const context = await newInjectedContext(running, options);
+    await (await context.newPage()).goto(url);
+  },
   async "playwright-stealth"() {
     const chromium = require("playwright-extra").addExtra(require("playwright-core").chromium);
     chromium.use(require("puppeteer-extra-plugin-stealth")());
@@ -83,6 +100,7 @@ const runs = {
   },
   "playwright-rebrowser": () => playwright(require("rebrowser-playwright-core").chromium),
   patchright: () => playwright(require("patchright-core").chromium),
+  "patchright-no-viewport": () => playwright(require("patchright-core").chromium, {}, { viewport: null }),
   async selenium() {
     const { Builder } = require("selenium-webdriver");
     if (browser === "minibrowser") {

@@ -12,15 +12,20 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 PATIENCE_SECONDS = 3.0
+FIRST_DISPLAY = 77
 KEPT = ("PATH", "USER", "LOGNAME")
 
 
 @contextmanager
-def display(screen: str, dpi: int, manager: str | None, number: int = 77) -> Iterator[Mapping[str, str]]:
-    """An X server with a screen such as `1920x1080x24`, and a window manager on it where one is named."""
+def display(screen: str, dpi: int, manager: str | None) -> Iterator[Mapping[str, str]]:
+    """An X server with a screen such as `1920x1080x24`, and a window manager on it where one is named. Its number is
+    the first from `FIRST_DISPLAY` on that no other server has.
+    """
+    number = next(number for number in count(FIRST_DISPLAY) if not Path(f"/tmp/.X{number}-lock").exists())
     name = f":{number}"
     server = _start(("Xvfb", name, "-screen", "0", screen, "-dpi", str(dpi), "-nolisten", "tcp"), dict(os.environ))
     try:

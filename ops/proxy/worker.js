@@ -6,7 +6,7 @@
 const API = /^\/id(\/api\/v1\/(?:identify|events\/[0-9a-f-]+\/supplement))$/;
 const SDK = /^\/id(\/sdk\/[0-9a-z.]+\/[0-9a-z.]+)$/;
 /** Only these are forwarded: no cookie, no log-in, and no header that a client might use to claim another address. */
-const FORWARDED = ["accept-encoding", "content-encoding", "content-type", "idempotency-key", "if-none-match"];
+const FORWARDED = ["accept-encoding", "content-encoding", "content-type", "idempotency-key", "if-none-match", "x-svc-replay"];
 const LONGEST_USER_AGENT = 1024;
 
 export default {

@@ -32,6 +32,7 @@ from svc.domain.model import (
 )
 from svc.domain.network import Ranges, read_network
 from svc.domain.proof import examine
+from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.request_headers import archived_headers
@@ -64,6 +65,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     tag: str | None
     idempotency: bytes | None
     """Digest of the `Idempotency-Key`, 16 bytes."""
+    wants_original: bool = False
+    """A duplicate is answered with the whole response of its original, where that may be (`x-svc-replay`)."""
     facts: RequestFacts
     signals: dict[str, Any]
     signals_json: bytes
@@ -122,6 +125,8 @@ class Duplicate(msgspec.Struct, frozen=True):
 
     request_id: UUID
     balance_micros: int
+    original: Event | None = None
+    """What was stored then, where the duplicate asks for it and may have it (`may_have_original`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -163,6 +168,17 @@ def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
     if agent.operator is None or ranges is None or ranges.publishes(agent.operator):
         return agent
     return msgspec.structs.replace(agent, operator=None)
+
+
+def may_have_original(submission: Submission, original: Event) -> bool:
+    """Whether a duplicate is answered as its original was: it asks for that, soon, with the same key and from the same
+    origin (decisions 3.2).
+    """
+    return (
+        submission.wants_original
+        and abs(submission.at_ms - original.occurred_at_ms) <= REPLAYED_MS
+        and (submission.key_id, submission.origin) == (original.key_id, original.origin)
+    )
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:

@@ -77,6 +77,8 @@ class ClientHints(msgspec.Struct, frozen=True, omit_defaults=True):
     overridden: bool = False
     """The page was asked for the processor's architecture and width and knows neither: so it is on phones, and on
     desktops whose browser was started with another user agent."""
+    form_factors: bool = False
+    """The page's hints list form factors, be it none: Chromium before about 124 knows no such list."""
     mobile: bool | None = None
     platform: str | None = None
     platform_version: str | None = None
@@ -104,6 +106,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """Width, height in CSS pixels."""
     outer_window: tuple[float, float] | None = None
     inner_window: tuple[float, float] | None = None
+    framed: bool | None = None
+    """Whether the page is shown inside another one, in which its window is that frame."""
     touch_points: int | None = None
     gpu_vendor: str | None = None
     gpu_renderer: str | None = None
@@ -113,6 +117,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     """`False` = asked for and not to be had."""
     pointer: bool | None = None
     """Whether there is anything to point with, by the media queries: mouse, pen or finger."""
+    cookies: bool | None = None
+    """Whether the page can keep a cookie."""
     focused: bool | None = None
     """Whether the page had the keyboard's focus when it was looked at."""
     plugin_count: int | None = None

@@ -166,3 +166,5 @@ RETENTION_MS = 30 * 24 * 3600 * 1000
 """How long after its arrival an event is readable (interface 8). After that it does not exist, deleted yet or not."""
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 """How long an `Idempotency-Key` is remembered (decisions 3.2)."""
+REPLAYED_MS = 60 * 1000
+"""How long a duplicate may be answered with the whole response of its original (decisions 3.2)."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
+from uuid import UUID
 
 import trio
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from svc.actors.mailbox import OverloadedError, Reply
 from svc.actors.messages import Admission, Failed, Identify, PipelineResult, RateLimited
@@ -18,6 +20,7 @@ from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.signed_verdict import signed_verdict
+from svc.domain.verdict import Verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.handler import Call, Outcome, Services, unavailable
@@ -30,6 +33,8 @@ from svc.store.transactions.keys import touch_is_due
 from svc.world import visitor_id
 
 MAX_IDEMPOTENCY_KEY = 255
+REPLAY = "full"
+"""The one value of `x-svc-replay`."""
 
 
 async def identify(services: Services, call: Call) -> Outcome:
@@ -77,6 +82,9 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     idempotency = _idempotency(call)
     if isinstance(idempotency, Refusal):
         return idempotency
+    replay = call.headers.get("x-svc-replay")
+    if replay not in (None, REPLAY):
+        return invalid("x-svc-replay", "invalid_value", "header")
     assert caller.key.environment is not None
     return Submission(
         request_id=call.request_id,
@@ -93,6 +101,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         origin=caller.origin,
         tag=None if body.tag is UNSET else body.tag,
         idempotency=idempotency,
+        wants_original=replay == REPLAY,
         facts=caller.facts,
         signals=signals,
         signals_json=signals_json,
@@ -133,9 +142,10 @@ async def _render(
     headers = _headers(admission, await _balance(services, caller) if is_asked_for else outcome.balance_micros)
     match outcome:
         case Identified():
-            return Outcome(_identified(services, call, caller, outcome, to_sign), headers=headers)
+            whole = _whole(services, caller, outcome.verdict, call.request_id, call.at_ms, to_sign)
+            return Outcome(whole, headers=headers)
         case Duplicate():
-            body = DuplicateAnswer(str(outcome.request_id))
+            body = _duplicate(services, caller, outcome, to_sign)
             return Outcome(body, headers={**headers, "X-Request-Id": body.request_id})
         case Refused():
             return Outcome(outcome.refusal, headers=headers)
@@ -145,14 +155,31 @@ async def _render(
             return Outcome(Refusal(outcome.code), headers=headers)
 
 
-def _identified(
-    services: Services, call: Call, caller: Caller, outcome: Identified, to_sign: Submission | None
+def _duplicate(
+    services: Services, caller: Caller, outcome: Duplicate, to_sign: Submission | None
+) -> IdentifyAnswer | DuplicateAnswer:
+    """Only whose duplicate it is; or, where it may have that, the response of its original, made again."""
+    event = outcome.original
+    if event is None:
+        return DuplicateAnswer(str(outcome.request_id))
+    if to_sign is not None:
+        facts = replace(to_sign.facts, ip=event.ip_address)
+        at_ms, sdk = event.occurred_at_ms, event.sdk_platform
+        to_sign = replace(
+            to_sign, request_id=outcome.request_id, at_ms=at_ms, sdk_platform=sdk, tag=event.tag, facts=facts
+        )
+    whole = _whole(services, caller, event.verdict, outcome.request_id, event.occurred_at_ms, to_sign)
+    return replace(whole, duplicate=True)
+
+
+def _whole(
+    services: Services, caller: Caller, verdict: Verdict, request_id: UUID, at_ms: int, to_sign: Submission | None
 ) -> IdentifyAnswer:
-    token = deferred.issue_token(services.deferred_key, call.request_id, caller.applied.id, caller.origin, call.at_ms)
+    token = deferred.issue_token(services.deferred_key, request_id, caller.applied.id, caller.origin, at_ms)
     if to_sign is None:
-        return identify_response(outcome.verdict, call.request_id, token)
-    signed = signed_verdict(services.verdict_key, caller.organization, outcome.verdict, to_sign)
-    return identify_response(outcome.verdict, call.request_id, token, signed)
+        return identify_response(verdict, request_id, token)
+    signed = signed_verdict(services.verdict_key, caller.organization, verdict, to_sign)
+    return identify_response(verdict, request_id, token, signed)
 
 
 def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
@@ -180,7 +207,7 @@ ROUTES: tuple[Route, ...] = (
             "what was stored is not identified or charged again. A body may be compressed (`Content-Encoding: "
             "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
         ),
-        request_headers=("Idempotency-Key", *FORWARDED),
+        request_headers=("Idempotency-Key", "x-svc-replay", *FORWARDED),
         response_headers=ADMITTED,
         handler=identify,
         kinds=("public", "secret", "proxy"),

@@ -49,7 +49,8 @@ log = structlog.get_logger()
 EXPOSED_HEADERS = ", ".join((*ADMITTED, "Retry-After", EVERYWHERE))
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "POST",
-    "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform",
+    "Access-Control-Allow-Headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-sdk-platform, "
+    "x-svc-replay, traceparent, tracestate, baggage, sentry-trace",  # tools that trace add the last four to requests
     "Access-Control-Max-Age": "7200",
 }
 

@@ -44,6 +44,14 @@ REQUEST_HEADERS: dict[str, Any] = {
             "3f6b0f0e-checkout",
         ),
     ],
+    "x-svc-replay": Annotated[
+        str,
+        about(
+            "`full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the "
+            "original's whole response and `duplicate: true`. For a retry whose first response was lost or late.",
+            "full",
+        ),
+    ],
     "x-svc-sdk-platform": Annotated[
         str, Meta(min_length=1, max_length=64), about("Platform of the SDK, where the body does not say.", "android")
     ],

@@ -78,11 +78,18 @@ class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
-    """Response of identify to a new identification (interface 2.2)."""
+    """Response of identify to a new identification (interface 2.2), or that response again (decisions 3.2)."""
 
     deferred_token: Annotated[
         DeferredTokenText, about("Allows the deferred report of this request to be sent, for 24 hours.")
     ]
+    duplicate: (
+        Annotated[
+            bool,
+            about("This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.", True),
+        ]
+        | UnsetType
+    ) = UNSET
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
     verdict: (
@@ -114,7 +121,7 @@ def identify_response(
 
 class DuplicateAnswer(msgspec.Struct, frozen=True):
     """Response of identify to an `Idempotency-Key` that had a response before: nothing else is in it (interface 2.2,
-    4.1).
+    4.1), unless the request may have the original's whole response and asks for it (decisions 3.2).
     """
 
     request_id: RequestId

@@ -24,6 +24,7 @@ from svc.store.tables import (
     CHALLENGES,
     ENDPOINT_COUNTS,
     ENDPOINTS,
+    EVENTS,
     HOLDINGS,
     HOURS,
     IDEMPOTENCY,
@@ -55,6 +56,10 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     for key in keys:
         snapshot.has(BLOCKS, number, key)
     yield
+    if submission.idempotency is not None and submission.wants_original:
+        earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
+        if earlier is not None:
+            snapshot.has(EVENTS, number, earlier.request_id)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)

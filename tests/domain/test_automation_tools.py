@@ -18,13 +18,14 @@ from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
 
-FILE = Path(__file__).parents[1] / "captures" / "automation.jsonl.gz"
+CAPTURES = Path(__file__).parents[1] / "captures"
+FILES = {"chromium-150": CAPTURES / "automation.jsonl.gz", "chromium-156": CAPTURES / "automation-156.jsonl.gz"}
+"""Those of Chromium 156 were taken by a web SDK that also says whether its page is in a frame."""
 
 UNDETECTED = {
     "botasaurus/window",
     "drissionpage/window",
     "nodriver/window",
-    "puppeteer-flagless/window",
     "pydoll/window",
     "selenium-driverless/window",
     "seleniumbase-uc/window",
@@ -34,15 +35,23 @@ UNDETECTED = {
 """An ordinary Chromium in an ordinary window, driven through its debugging port without a driver's flag: no report of
 the page says so.
 """
+UNDETECTED_IN = {
+    "chromium-150": UNDETECTED | {"puppeteer-flagless/window"},
+    "chromium-156": UNDETECTED | {"patchright-no-viewport/window"},
+}
+"""Puppeteer without that flag shows by the size of its page, where the report says that the page is in no frame.
+patchright without its emulated screen is no more than the others.
+"""
+TOOLS = {"chromium-150": 42, "chromium-156": 48}
 OF_AN_APPLE_DEVICE = {"anti_detect_browser", "engine_mismatch", "os_mismatch"}
 """Chromium that calls itself Safari on an iPhone contradicts itself."""
 
 
 @cache
-def observed() -> dict[str, set[str]]:
+def observed(browser: str) -> dict[str, set[str]]:
     """Tag -> signals."""
     found: dict[str, set[str]] = {}
-    for row in read_rows(FILE):
+    for row in read_rows(FILES[browser]):
         facts = facts_of(row)
         report = read_report(row["signals"], facts)
         seen = detect(report, facts, read_agent(facts, report), Network(state="enriched"), "web")
@@ -60,37 +69,42 @@ def facts_of(row: dict[str, Any]) -> RequestFacts:
     )
 
 
-def driven() -> dict[str, set[str]]:
-    return {tag: signals for tag, signals in observed().items() if not tag.startswith("device-mode")}
+def driven(browser: str) -> dict[str, set[str]]:
+    return {tag: signals for tag, signals in observed(browser).items() if not tag.startswith("device-mode")}
 
 
-def test_the_captures_contain_every_tool_in_each_of_its_modes():
-    assert len(driven()) == 42
-    assert driven().keys() >= UNDETECTED
+@pytest.fixture(params=FILES)
+def browser(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
-def test_every_tool_is_detected_except_those_that_leave_no_trace_in_a_window():
-    silent = {tag for tag, signals in driven().items() if signals.isdisjoint({"automation", "headless"})}
-    assert silent == UNDETECTED
+def test_the_captures_contain_every_tool_in_each_of_its_modes(browser: str):
+    assert len(driven(browser)) == TOOLS[browser]
+    assert driven(browser).keys() >= UNDETECTED_IN[browser]
 
 
-def test_no_tool_hides_that_it_runs_headless():
-    for tag, signals in driven().items():
+def test_every_tool_is_detected_except_those_that_leave_no_trace_in_a_window(browser: str):
+    silent = {tag for tag, signals in driven(browser).items() if signals.isdisjoint({"automation", "headless"})}
+    assert silent == UNDETECTED_IN[browser]
+
+
+def test_no_tool_hides_that_it_runs_headless(browser: str):
+    for tag, signals in driven(browser).items():
         if not tag.endswith("/window"):
             assert not signals.isdisjoint({"headless", "automation"}), tag
 
 
-def test_a_stealth_plugin_is_detected_by_its_contradictions():
-    for tag, signals in driven().items():
-        if "-stealth" in tag:
+def test_a_stealth_plugin_is_detected_by_its_contradictions(browser: str):
+    for tag, signals in driven(browser).items():
+        if "-stealth" in tag or "fingerprint-injector" in tag:
             assert signals >= {"automation", "anti_detect_browser"}, tag
 
 
 @pytest.mark.parametrize("device", ["pixel", "galaxy"])
-def test_an_android_phone_in_device_mode_fires_nothing(device: str):
-    assert observed()[f"device-mode-{device}/window"] == set()
+def test_an_android_phone_in_device_mode_fires_nothing(browser: str, device: str):
+    assert observed(browser)[f"device-mode-{device}/window"] == set()
 
 
 @pytest.mark.parametrize("device", ["iphone", "ipad"])
-def test_an_iphone_in_device_mode_is_seen_as_another_browser_and_not_as_automation(device: str):
-    assert observed()[f"device-mode-{device}/window"] == OF_AN_APPLE_DEVICE
+def test_an_iphone_in_device_mode_is_seen_as_another_browser_and_not_as_automation(browser: str, device: str):
+    assert observed(browser)[f"device-mode-{device}/window"] == OF_AN_APPLE_DEVICE

@@ -31,7 +31,8 @@ async def test_a_preflight_gets_a_response_for_any_origin_without_a_key(live: Li
     assert response.headers["access-control-allow-origin"] == origin
     assert words(response.headers["access-control-allow-methods"]) == {"post"}
     assert words(response.headers["access-control-allow-headers"]) == {
-        "x-api-key", "idempotency-key", "content-type", "content-encoding", "x-svc-sdk-platform",
+        "x-api-key", "idempotency-key", "content-type", "content-encoding", "x-svc-sdk-platform", "x-svc-replay",
+        "traceparent", "tracestate", "baggage", "sentry-trace",
     }  # fmt: skip
     assert response.headers["access-control-max-age"] == "7200"
     assert "origin" in words(response.headers["vary"])

@@ -43,7 +43,9 @@ def serving(data: Path, url: str, program: Sequence[str] = PROGRAM) -> Generator
         server.kill()
 
 
-def identify(server: Served, key: str, idempotency_key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+def identify(
+    server: Served, key: str, idempotency_key: str, replay: str | None = None
+) -> tuple[int, dict[str, Any], dict[str, str]]:
     """Status, body and headers."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{server.port}/api/v1/identify",
@@ -55,6 +57,7 @@ def identify(server: Served, key: str, idempotency_key: str) -> tuple[int, dict[
             "x-forwarded-for": PUBLIC_ADDRESS,
             "idempotency-key": idempotency_key,
             "content-type": "application/json",
+            **({"x-svc-replay": replay} if replay else {}),
         },
     )
     try:
@@ -133,7 +136,8 @@ def test_two_nodes_respond_as_one_and_the_second_becomes_keeper_after_the_first(
     with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
         status, first, _ = identify(one, key, "a")
         assert status == 200
-        assert identify(two, key, "a")[1]["request_id"] == first["request_id"]
+        assert identify(two, key, "a")[1] == {"request_id": first["request_id"], "duplicate": True}
+        assert identify(two, key, "a", replay="full")[1] == {**first, "duplicate": True}
         _, second, _ = identify(two, key, "b")
         assert second["visitor_id"] == first["visitor_id"]
         assert (metrics(one)["svc_leases_held"], metrics(two)["svc_leases_held"]) == (1, 0)

@@ -13,6 +13,8 @@ const SHOP = `http://shop.example:${shopPort}`;
 const LOCAL = `http://localhost:${shopPort}`;
 
 /** Longer than collecting takes, and shorter than one attempt may take. */
+/** Longer than an attempt of the SDK. */
+const LATE_MS = 7000;
 const HIDDEN_LIMIT_MS = 3500;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -96,6 +98,10 @@ class Faults {
     if (fault === "429") return refuse(429, "rate_limited", { "retry-after": "1" });
     if (fault === "reset") return request.socket.destroy();
     if (fault === "lost") return forward(() => request.socket.destroy());
+    if (fault === "late")
+      return forward((answer, body) =>
+        setTimeout(() => response.writeHead(answer.statusCode, answer.headers).end(body), LATE_MS),
+      );
     return pass();
   }
 }
@@ -211,6 +217,7 @@ await tell("503", main, { fault: "503", options: quiet });
 await tell("429", main, { fault: "429", options: quiet });
 await tell("reset", main, { fault: "reset", options: quiet });
 await tell("lost", main, { fault: "lost", options: quiet });
+await tell("late", main, { fault: "late" });
 await tell("hang", main, { fault: "hang", options: quiet, identify: { timeoutMs: 3000 } });
 await tell("wrong key", main, {
   options: { ...quiet, apiKey: `${publicKey.slice(0, -1)}${publicKey.endsWith("0") ? "1" : "0"}` },

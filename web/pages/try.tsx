@@ -156,7 +156,9 @@ function TestIt() {
 function snippet(): string {
   return `<script type="module">
   import { load } from "${location.origin}/sdk/v1/svc.esm.js";
-  const { request_id } = await load({ apiKey: "${key}" }).identify({ tag: "signup" });
+  load({ apiKey: "${key}" }).identify({ tag: "signup" }).then(({ request_id }) => {
+    console.log(request_id); // send it to your server
+  });
 </script>`;
 }
 

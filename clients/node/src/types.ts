@@ -317,6 +317,8 @@ export interface IdentifyAnswer {
   suspect_level?: Open<"low" | "medium" | "high">;
   /** Allows the deferred report of this request to be sent, for 24 hours. */
   deferred_token: string;
+  /** This is the response of an earlier request with the same `Idempotency-Key`; nothing changed. */
+  duplicate?: boolean;
   /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
   suspect_score?: number;
   /** What fired, heaviest first. */
@@ -856,6 +858,11 @@ export interface IdentifyHeaders {
    * scope is the organization with all its environments: use random keys, or keys unique across environments.
    */
   idempotencyKey?: string;
+  /**
+   * `full`: a duplicate within a minute of its original, by the same key and from the same origin, gets the
+   * original's whole response and `duplicate: true`. For a retry whose first response was lost or late.
+   */
+  replay?: string;
   /** Platform of the SDK, where the body does not say. */
   sdkPlatform?: string;
   /**

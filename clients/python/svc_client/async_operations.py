@@ -50,6 +50,7 @@ class AsyncOperations:
         tag: str | None = None,
         verdict: bool | None = None,
         idempotency_key: str | None = None,
+        replay: str | None = None,
         sdk_platform: str | None = None,
         visitor_ip: str | None = None,
         visitor_origin: str | None = None,
@@ -70,6 +71,9 @@ class AsyncOperations:
             idempotency_key: Makes a retry safe: a request whose key was used in the last 24 hours is a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
+            replay: `full`: a duplicate within a minute of its original, by the same key and from the same
+                origin, gets the original's whole response and `duplicate: true`. For a retry whose first
+                response was lost or late.
             sdk_platform: Platform of the SDK, where the body does not say.
             visitor_ip: From a proxy key (required) or a secret key: the visitor's IPv4 or IPv6 address. With
                 any other key it is ignored, and so are the other `x-svc-visitor-` headers.
@@ -85,6 +89,7 @@ class AsyncOperations:
                 headers=given(
                     {
                         "Idempotency-Key": idempotency_key or new_idempotency_key(),
+                        "x-svc-replay": replay,
                         "x-svc-sdk-platform": sdk_platform,
                         "x-svc-visitor-ip": visitor_ip,
                         "x-svc-visitor-origin": visitor_origin,

@@ -257,6 +257,8 @@ class IdentifyAnswer(TypedDict):
     """
     deferred_token: str
     """Allows the deferred report of this request to be sent, for 24 hours."""
+    duplicate: NotRequired[bool]
+    """This is the response of an earlier request with the same `Idempotency-Key`; nothing changed."""
     suspect_score: NotRequired[int]
     """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
     triggers: NotRequired[list[TriggerBody]]

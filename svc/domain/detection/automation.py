@@ -7,9 +7,9 @@ What may live here: checks that fire `automation` and `headless` from a report's
 
 from __future__ import annotations
 
-from svc.domain.detection.claimed import Claimed, is_overridden, may_be_a_phone
+from svc.domain.detection.claimed import Claimed, is_overridden, may_be_a_phone, names_itself
 from svc.domain.detection.findings import Findings
-from svc.domain.detection.graphics import is_software_renderer
+from svc.domain.detection.graphics import draws_in_software, is_software_renderer
 from svc.domain.model import Attribute, Claims, Report, RequestFacts
 
 Size = tuple[float, float]
@@ -23,6 +23,9 @@ FIREFOX_FIRST_WINDOW = (1280.0, 1040.0)
 HEADLESS_SCREEN = (800.0, 600.0)
 """The screen that Chromium and WebKit invent without a display."""
 
+OFFSCREEN_SCREEN = (800.0, 800.0)
+"""The screen that Qt 6 invents where it shows nothing (its offscreen platform)."""
+
 HEADLESS_COLOUR_DEPTH = 24
 """Bits of a pixel that Firefox invents without a display."""
 
@@ -31,6 +34,12 @@ TALLEST_BARS = 200
 
 LEAST_HEIGHT_WITHOUT_TASK_BAR = 575
 """No task bar fits beside a window this high on that screen; without a display the window is 780 by 580."""
+
+DRIVERS_VIEWPORT = (800.0, 600.0)
+"""The page of Puppeteer, unless told another."""
+
+LEAST_ROOM = 50
+"""Pixels beside a page that are no frame of its window."""
 
 LEAST_FRAME = 8
 """Pixels by which a window must exceed a screen to be larger; less is rounding, by systems that scale."""
@@ -66,6 +75,8 @@ def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, fin
         traits = []
     if claimed.desktop and _is_screen_invented(report):
         findings.add("automation", "emulated_screen")
+    if claimed.desktop and _is_viewport_of_a_driver(report):
+        findings.add("automation", "default_viewport", "hint")
     if len(traits) >= 2:
         for trait in traits:
             findings.add("headless", trait, "hint")
@@ -112,16 +123,35 @@ def _headless_chromium(report: Report, claimed: Claimed) -> list[str]:
     if no_plugins and (bare or "no_outer_window" in traits):
         traits.insert(0, "no_plugins")
     if not traits:
-        return []
+        return _renamed_without_window(claims, claimed)
     if bare:
         traits.append("no_chrome_object")
     if is_overridden(claims, claimed):
         traits.append("user_agent_overridden")
     if is_software_renderer(claims.gpu_renderer):
         traits.append("software_renderer")
+    if claims.webgl is False and _long_side_first(claims.screen) == OFFSCREEN_SCREEN:
+        traits.append("no_graphics")
     if claims.languages and claims.languages[0].endswith("@posix"):
         traits.append("no_locale")
     return traits
+
+
+def _renamed_without_window(claims: Claims, claimed: Claimed) -> list[str]:
+    """Traits of a browser without a window that was given a screen and another user agent, so that neither shows.
+
+    People override user agents, too, and virtual machines draw in software, but both have something to point with.
+    Where nobody asked for that, the user agent must be the browser's own, which nobody overrides who has a window.
+    Televisions have nothing to point with and a user agent of their maker's, but a graphics card.
+    """
+    if not is_overridden(claims, claimed):
+        return []
+    in_software = draws_in_software(claims)
+    if claims.pointer is False and (in_software or (claims.webgl is False and claimed.pure_chrome)):
+        return ["user_agent_overridden", "software_renderer" if in_software else "no_graphics"]
+    if claims.pointer is None and in_software and claimed.pure_chrome and names_itself(claims.hints, claimed):
+        return ["user_agent_overridden", "software_renderer"]
+    return []
 
 
 def _window_traits(claims: Claims) -> list[str]:
@@ -133,6 +163,8 @@ def _window_traits(claims: Claims) -> list[str]:
     if outer is not None and screen is not None and screen[1] > 0:
         full_screen = claims.inner_window == claims.outer_window
         beyond = outer[0] > 1.5 * screen[0] or outer[1] > 1.5 * screen[1]
+        if screen == OFFSCREEN_SCREEN:
+            traits.append("headless_default_screen")
         if screen == HEADLESS_SCREEN and outer[1] >= LEAST_HEIGHT_WITHOUT_TASK_BAR and not full_screen:
             traits.append("headless_default_screen")
         if beyond:
@@ -160,6 +192,17 @@ def _is_screen_invented(report: Report) -> bool:
         return False
     larger = outer[0] >= screen[0] and outer[1] >= screen[1] + LEAST_FRAME
     return inner == screen and larger and screen[1] > 0
+
+
+def _is_viewport_of_a_driver(report: Report) -> bool:
+    """A page of the very size that Puppeteer gives it unless told another, in a window that is wider. A person's page
+    fills its window, but for docked tools and side bars, of which none leaves this size but by chance.
+    """
+    claims = report.claims
+    outer, inner = claims.outer_window, claims.inner_window
+    if claims.framed is not False or report.developer_tools or outer is None or inner != DRIVERS_VIEWPORT:
+        return False
+    return outer[0] >= DRIVERS_VIEWPORT[0] + LEAST_ROOM and outer[1] > DRIVERS_VIEWPORT[1]
 
 
 def _long_side_first(sides: Size | None) -> Size | None:
@@ -218,10 +261,20 @@ def _headless_webkit(claims: Claims) -> list[str]:
 def _find_stealth(traits: list[str], findings: Findings) -> None:
     """A trace of the kind that stealth tools leave proves nothing alone: developers override user agents too.
 
-    With a contradiction in another place, or without a window, somebody took pains to look like another device.
+    With a contradiction about something else, or without a window, somebody took pains to look like another device. A
+    renamed graphics card is one lie, wherever it shows, and extensions that tell it change other such values, too.
     """
-    if findings.driver_traces and (len(findings.places) >= 2 or traits):
+    if findings.driver_traces and (traits or (len(findings.lies) >= 2 and _lies_beyond_extensions(findings))):
         findings.add_contradictions("automation")
+
+
+def _lies_beyond_extensions(findings: Findings) -> bool:
+    names = (name for evidence in findings.places.values() for name in evidence)
+    return any(not name.startswith(_CHANGED_BY_EXTENSIONS) for name in names)
+
+
+_CHANGED_BY_EXTENSIONS = ("hardware_", "language_", "limits_", "renderer_", "timezone_")
+"""How the names of contradictions begin in values that extensions against being identified change in a page."""
 
 
 def _find_foreign_webkit(findings: Findings) -> None:
@@ -239,7 +292,7 @@ def _find_debugger(report: Report, traits: list[str], findings: Findings) -> Non
     """
     if "cdp" not in (report.claims.driver_marks or ()):
         return
-    if report.developer_tools is False or traits or findings.driver_traces or findings.places:
+    if report.developer_tools is False or traits or _lies_beyond_extensions(findings):
         findings.add("automation", "debugger_attached")
     elif not report.developer_tools:
         findings.add("developer_tools", "debugger_attached", "hint")

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.model import Claims
+from svc.domain.model import Claims, ClientHints
 
 System = Literal["windows", "apple", "unix"]
 """`apple` is macOS, iOS and iPadOS; `unix` is Linux, Android and ChromeOS."""
@@ -22,8 +22,11 @@ BrowserEngine = Literal["chromium", "gecko", "webkit"]
 _TEXT_LIMIT = 1024
 _PURE_CHROME = re.compile(r"\) (?:Headless)?Chrome/[\d.]{1,32} Safari/537\.36$")
 _ADDS_NOISE = ("SamsungBrowser/", "DuckDuckGo/", "Ddg/", "Avast/", "AVG/", "CCleaner/")
-_FIRST_HEADLESS_WITH_HINTS = 113
-"""Headless Chromium up to 112 has client hints without a word in them (`tests/captures/sdk-upgrades.jsonl.gz`)."""
+_LAST_HEADLESS_WITHOUT_HINTS = 112
+"""Up to here headless Chromium has client hints without a word in them (`tests/captures/sdk-upgrades.jsonl.gz`)."""
+_LAST_EMBEDDED_WITHOUT_HINTS = 102
+"""The Chromium of QtWebEngine 6.4, which never fills client hints in; that of 6.5 does
+(`tests/captures/sdk-browsers.jsonl.gz`). Programs may give themselves the name of an ordinary browser."""
 _CHROMIUM_VERSION = re.compile(r"Chrom(?:e|ium)/(\d{1,4})")
 
 
@@ -50,11 +53,6 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     def desktop(self) -> bool:
         """Whether it names a system and neither iOS nor Android; an iPad that asks for desktop pages counts as one."""
         return self.system is not None and not (self.ios or self.android)
-
-    @property
-    def has_empty_hints(self) -> bool:
-        """Whether its client hints are empty although nobody touched them."""
-        return self.engine == "chromium" and self.headless and self.version < _FIRST_HEADLESS_WITH_HINTS
 
 
 def read_claimed(user_agent: str | None) -> Claimed:
@@ -163,13 +161,29 @@ def may_be_a_phone(claims: Claims) -> bool:
     )
 
 
+def may_have_empty_hints(hints: ClientHints, claimed: Claimed) -> bool:
+    """Whether a Chromium of this age may have client hints without a word in them although nobody touched them. One
+    that only claims the age shows by its list of form factors that it is younger.
+    """
+    last = _LAST_HEADLESS_WITHOUT_HINTS if claimed.headless else _LAST_EMBEDDED_WITHOUT_HINTS
+    return claimed.engine == "chromium" and claimed.version <= last and not hints.form_factors
+
+
 def is_overridden(claims: Claims, claimed: Claimed) -> bool:
     """Whether a desktop browser on Chromium was started with another user agent: its hints then lack the processor.
-    Brave's always do, and are not counted, nor are those of an old headless Chromium.
+    Brave's always do, and are not counted, nor are those that may be empty.
     """
     hints = claims.hints
-    innocent = claimed.has_empty_hints or may_be_a_phone(claims) or any(brand == "Brave" for brand, _ in hints.brands)
+    unfilled = hints.emptied and may_have_empty_hints(hints, claimed)
+    innocent = unfilled or may_be_a_phone(claims) or any(brand == "Brave" for brand, _ in hints.brands)
     return hints.overridden and not innocent
+
+
+def names_itself(hints: ClientHints, claimed: Claimed) -> bool:
+    """Whether the user agent names the system and the version that the hints name, and the hints name both."""
+    version = next((version for brand, version in hints.brands if brand == "Chromium"), "")
+    same_version = version.partition(".")[0] == str(claimed.version)
+    return same_version and claimed.system is not None and system_of_hint(hints.platform) == claimed.system
 
 
 _SILENT = Claimed()

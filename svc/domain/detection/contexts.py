@@ -47,13 +47,13 @@ def _compare_values(name: str, report: Report, answers: dict[str, Any], claimed:
     if Attribute.HARDWARE not in report.masked and _is_other_hardware(claims, answers, claimed):
         findings.contradict(name, "browser_tampering", f"hardware_in_{name}")
     if report.masked.isdisjoint((Attribute.GPU, Attribute.WEBGL)) and _differs(claims, answers, _GRAPHICS):
-        findings.contradict(name, "browser_tampering", f"renderer_in_{name}")
+        findings.contradict(name, "browser_tampering", f"renderer_in_{name}", about="graphics")
     if Attribute.TIMEZONE not in report.masked and _is_other_zone(claims.timezone, answers.get("timezone")):
-        findings.contradict(name, "browser_tampering", f"timezone_in_{name}")
+        findings.contradict(name, "browser_tampering", f"timezone_in_{name}", about="timezone")
     page = claims.language or (claims.languages[0] if claims.languages else None)
     language = answers.get("language")
     if page is not None and language is not None and page[:2].lower() != language[:2].lower():
-        findings.contradict(name, None, f"language_in_{name}")
+        findings.contradict(name, None, f"language_in_{name}", about="languages")
 
 
 def _is_other_hardware(claims: Claims, answers: dict[str, Any], claimed: Claimed) -> bool:

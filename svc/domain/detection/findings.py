@@ -14,20 +14,23 @@ from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER
 Strength = Literal["definitive", "proof", "hint"]
 """`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
 
-TOO_MANY_PLACES = 3
-"""Contradictions in this many places are an invented device (signals.md 2)."""
+TOO_MANY_LIES = 3
+"""Contradictions about so many things are an invented device (signals.md 2)."""
 
 
 class Findings:
     """The findings in one report so far.
 
     A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof. A
-    *place* is where a report contradicts itself; contradictions in one place count once.
+    *place* is where a report contradicts itself, a *lie* is what about: contradictions about one thing count once, in
+    however many places it is told otherwise.
     """
 
     def __init__(self) -> None:
         self.places: defaultdict[str, dict[str, None]] = defaultdict(dict)
         """Place -> names of the checks that contradict there, both in the order found."""
+        self.lies: dict[str, None] = {}
+        """What the report contradicts itself about; by default, the place."""
         self.driver_traces: list[str] = []
         """Contradictions that stealth tools leave in one particular way."""
         self._evidence: defaultdict[str, dict[str, None]] = defaultdict(dict)
@@ -44,9 +47,14 @@ class Findings:
         elif strength == "proof":
             self._proofs[signal].add(subject or evidence)
 
-    def contradict(self, place: str, signal: str | None, evidence: str, strength: Strength = "proof") -> None:
-        """Record that the report contradicts itself at `place`; with a `signal`, as `add` does."""
+    def contradict(
+        self, place: str, signal: str | None, evidence: str, strength: Strength = "proof", about: str | None = None
+    ) -> None:
+        """Record that the report contradicts itself at `place`, `about` a thing that other places tell of, too; with a
+        `signal`, as `add` does.
+        """
         self.places[place][evidence] = None
+        self.lies[about or place] = None
         if signal is not None:
             self.add(signal, evidence, strength)
 

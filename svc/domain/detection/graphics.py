@@ -44,12 +44,12 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
         findings.add("virtual_machine", "software_renderer", "hint")
     # The translator names the graphics of the machine around the emulator.
     if claimed.system is not None and "android emulator" not in renderer and _is_foreign(renderer, claimed):
-        findings.contradict("gpu", "gpu_mismatch", "renderer_vs_system")
-    if claims.point_size_limit == SOFTWARE_POINT_SIZE and claimed.desktop and not _may_draw_such_points(renderer):
-        findings.contradict("limits", "browser_tampering", "limits_of_software_renderer")
+        findings.contradict("gpu", "gpu_mismatch", "renderer_vs_system", about="graphics")
+    if claimed.desktop and draws_in_software(claims) and not is_software_renderer(renderer):
+        findings.contradict("limits", "browser_tampering", "limits_of_software_renderer", about="graphics")
         findings.driver_traces.append("limits_of_software_renderer")
     if _is_stealth_default(claims, claimed):
-        findings.contradict("gpu", "gpu_mismatch", "stealth_default_renderer")
+        findings.contradict("gpu", "gpu_mismatch", "stealth_default_renderer", about="graphics")
         findings.driver_traces.append("stealth_default_renderer")
 
 
@@ -61,6 +61,14 @@ def is_software_renderer(renderer: str | None) -> bool:
         return False
     text = renderer[:_TEXT_LIMIT].lower()
     return _names_any(text, _SOFTWARE)
+
+
+def draws_in_software(claims: Claims) -> bool:
+    """Whether the processor draws, by the renderer's name or, where that was changed, by its limits."""
+    if is_software_renderer(claims.gpu_renderer):
+        return True
+    renderer = (claims.gpu_renderer or "")[:_TEXT_LIMIT].lower()
+    return claims.point_size_limit == SOFTWARE_POINT_SIZE and not _may_draw_such_points(renderer)
 
 
 @lru_cache(maxsize=1024)

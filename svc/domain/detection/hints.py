@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from svc.domain.detection.claimed import Claimed, system_of_hint
+from svc.domain.detection.claimed import Claimed, may_have_empty_hints, system_of_hint
 from svc.domain.detection.findings import Findings
 from svc.domain.model import ClientHints
 
@@ -39,11 +39,15 @@ def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> No
         for evidence, written in (
             ("hinted_version_of_no_release", _is_version_of_no_release(hints, claimed)),
             ("invented_brand_of_another_release", _is_grease_of_another(hints.grease, chromium, claimed)),
-            ("hints_emptied", hints.emptied and claimed.version >= FIRST_WITH_HINTS and not claimed.has_empty_hints),
+            ("hints_emptied", _is_emptied(hints, claimed)),
         ):
             if written:
                 findings.contradict("hints", "browser_tampering", evidence)
                 findings.driver_traces.append(evidence)
+
+
+def _is_emptied(hints: ClientHints, claimed: Claimed) -> bool:
+    return hints.emptied and claimed.version >= FIRST_WITH_HINTS and not may_have_empty_hints(hints, claimed)
 
 
 def _is_version_of_no_release(hints: ClientHints, claimed: Claimed) -> bool:

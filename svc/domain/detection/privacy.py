@@ -13,7 +13,9 @@ def detect_privacy(report: Report, findings: Findings) -> None:
     """Add `incognito`, `privacy_settings` (one proof, however many values are masked) and `developer_tools` (signals.md
     2).
     """
-    if report.incognito:
+    # Firefox refuses private files to a page that may keep nothing, too, and the probe takes that for a private window.
+    refused = "probes" in report.collectors and report.claims.cookies is False
+    if report.incognito and not refused:
         # The web SDK times how quickly the browser writes to its files: a rule of thumb.
         findings.add("incognito", "private_mode", "hint" if "probes" in report.collectors else "proof")
     for attribute in sorted(report.masked):

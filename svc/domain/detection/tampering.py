@@ -1,14 +1,14 @@
 """Places where a report contradicts itself: its system, its engine, its client hints, its languages.
 
 What may live here: checks that fire the group `tampering`, except those on graphics. Each names the place of the
-contradiction, so that many contradictions in one place count as one, and three places make an invented device.
+contradiction, so that many contradictions in one place count as one, and three lies make an invented device.
 """
 
 from __future__ import annotations
 
 from svc.domain.detection import contexts, engine, hints
 from svc.domain.detection.claimed import COMPARED, Claimed, differ, is_overridden, read_claimed, system_of_platform
-from svc.domain.detection.findings import TOO_MANY_PLACES, Findings
+from svc.domain.detection.findings import TOO_MANY_LIES, Findings
 from svc.domain.model import Attribute, Claims, Platform, Report, RequestFacts
 
 
@@ -42,10 +42,10 @@ def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: 
 
 
 def conclude(findings: Findings) -> None:
-    """Add `anti_detect_browser` where the findings so far contradict each other in `TOO_MANY_PLACES` places (signals.md
-    2). To be called after all other checks.
+    """Add `anti_detect_browser` where the findings so far contradict each other about `TOO_MANY_LIES` things
+    (signals.md 2). To be called after all other checks.
     """
-    if len(findings.places) >= TOO_MANY_PLACES:
+    if len(findings.lies) >= TOO_MANY_LIES:
         findings.add_contradictions("anti_detect_browser")
 
 

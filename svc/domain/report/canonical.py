@@ -38,7 +38,7 @@ SMALLEST_COMPARED_MEMORY_GB = 2
 """Chromium reported memory as .25 to 8 GB, and from release 147 on as 2 to 32 on desktops: a 16 GB machine "grew" from
 8 to 16 overnight. Compared is what both report."""
 
-HINTS = "{brands,fullVersionList,mobile,platform,platformVersion,architecture,bitness,model}"
+HINTS = "{brands,fullVersionList,mobile,platform,platformVersion,architecture,bitness,model,formFactors}"
 """Members of `navigator.userAgentData` and of its high-entropy values, in the order of `client_hints`."""
 PREFERENCE_NAMES = ("contrast", "forcedColors", "invertedColors", "monochrome", "reducedMotion", "reducedTransparency")
 PREFERENCES = "{" + ",".join(PREFERENCE_NAMES) + "}"
@@ -51,17 +51,19 @@ _NO_HINTS = ClientHints()
 
 
 def client_hints(*values: Any) -> ClientHints | None:
-    """The values of `HINTS`: lists of brands, a boolean, texts of at most 64 characters, the model of at most 128.
+    """The values of `HINTS`: lists of brands, a boolean, texts of at most 64 characters, the model of at most 128, and
+    a list.
 
     Empty text means not said. Source: W3C UA Client Hints, 4.1.
     """
-    brands, full_versions, mobile, platform, platform_version, architecture, bitness, model = values
+    brands, full_versions, mobile, platform, platform_version, architecture, bitness, model, form_factors = values
     pairs, invented = read_brands(brands)
     hints = ClientHints(
         brands=(full_versions is not None and read_brands(full_versions)[0]) or pairs,
         grease=invented,
         emptied=brands == [] and platform == "",
         overridden=architecture == "" and bitness == "",
+        form_factors=type(form_factors) is list,
         mobile=flag(mobile),
         platform=text(platform, 64),
         platform_version=text(platform_version, 64),

@@ -34,7 +34,7 @@ TABLE = FieldTable(
     fields(canonical.client_hints, hints=f"hints.{canonical.HINTS}"),
     fields(whole, plugin_count="plugins.count"),
     fields(canonical.plugins_patched, plugins_patched="plugins.{genuine,linked,overflows}"),
-    fields(flag, canvas_noise="canvas.noise"),
+    fields(flag, canvas_noise="canvas.noise", framed="screen.framed"),
     fields(canonical.pixel_ratio, PIXEL_RATIO="screen.pixelRatio"),
     fields(canonical.pointer, pointer="media.{anyPointer,anyHover}"),
     fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.worker.{_CONTEXT}"),

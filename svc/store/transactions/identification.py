@@ -23,7 +23,7 @@ from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.history import is_flooding
-from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
+from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide, may_have_original
 from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
@@ -56,6 +56,7 @@ from svc.store.tables import (
     BALANCES,
     BLOCKS,
     DOCUMENTS,
+    EVENTS,
     IDEMPOTENCY,
     VISITOR_COUNTS,
     VISITOR_IDS,
@@ -191,7 +192,17 @@ def _known_outcome(transaction: Transaction, submission: Submission) -> Callable
     earlier = transaction.get(IDEMPOTENCY, submission.organization, submission.idempotency)
     if earlier is None or submission.at_ms - earlier.at_ms >= IDEMPOTENCY_MS:
         return None
-    return partial(Duplicate, UUID(bytes=earlier.request_id))
+    return partial(
+        Duplicate, UUID(bytes=earlier.request_id), original=_original(transaction, submission, earlier.request_id)
+    )
+
+
+def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
+    """The event of the request that was answered before, where this one is answered alike; it may be erased since."""
+    if not submission.wants_original:
+        return None
+    event = transaction.get(EVENTS, submission.organization, request_id)
+    return event if event is not None and may_have_original(submission, event) else None
 
 
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:

@@ -115,12 +115,12 @@ export interface Trigger {
 }
 
 /**
- * The service's response, by the names of its API. Only `request_id` is always there: a duplicate has nothing else.
- * Let your server read the event by `request_id` instead of trusting what a page says.
+ * The service's response, by the names of its API. Only `request_id` is always there: where an earlier attempt was
+ * answered more than a minute ago, there is nothing else. Let your server read the event by `request_id` instead of trusting what a page says.
  */
 export interface Identification {
   request_id: string;
-  /** The identification was made by an earlier attempt whose response was lost. */
+  /** The identification was made by an earlier attempt, whose response was lost or came too late. */
   duplicate?: boolean;
   deferred_token?: string;
   visitor_id?: string;

@@ -45,9 +45,9 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
       return found && found.until > Date.now() ? { ...found.response, cached: true } : null;
     },
     put(tag, response) {
-      if (response.duplicate) return;
+      if (response.visitor_id === undefined) return; // one that says only whose duplicate it is
       const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
-      const { deferred_token: _, verdict: __, ...rest } = response;
+      const { deferred_token: _, verdict: __, duplicate: ___, ...rest } = response;
       kept.set(key(tag), { until: Date.now() + options.durationMs, response: rest });
       write(kept);
     },

@@ -117,6 +117,7 @@ export class Client implements SvcClient {
       const [report, identity] = found;
       const waitedMs = performance.now() - began;
       const about = { sdk: SDK, tag, ...(this.settings.verdict ? { verdict: true } : {}) };
+      const late = report.late();
       const signals = await sealed(report.signals, identity, this.settings.collectMs);
       Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
       try {
@@ -134,7 +135,7 @@ export class Client implements SvcClient {
         );
         const identification = response as unknown as Identification;
         if (!this.forgotten) this.cache.put(tag, identification);
-        this.sendSecond(identification);
+        this.sendSecond(identification, late);
         return identification;
       } finally {
         this.timing = timingOf(report, identity, this.settings.storage, cost, waitedMs, performance.now() - began);
@@ -144,7 +145,8 @@ export class Client implements SvcClient {
     }
   }
 
-  private sendSecond({ request_id, deferred_token }: Identification): void {
+  /** `late`: what came too late for the first report. */
+  private sendSecond({ request_id, deferred_token }: Identification, late: ReturnType<Report["late"]>): void {
     if (!this.settings.deferred || !deferred_token) return;
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: "" };
     const work = async (): Promise<boolean> => {
@@ -154,7 +156,7 @@ export class Client implements SvcClient {
         await send(
           {
             path: `/api/v1/events/${request_id}/supplement`,
-            body: { token: deferred_token, sdk: SDK, signals: await supplement() },
+            body: { token: deferred_token, sdk: SDK, signals: { ...(await supplement()), ...(await late) } },
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
             keepalive: true,

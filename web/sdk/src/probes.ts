@@ -92,10 +92,11 @@ const MEMORY_MS = 0.3;
 
 /**
  * Whether the window is private, as far as the browser lets it show: Firefox refuses private files, Chromium keeps them in
- * memory. A rule of thumb: guests' windows and memory disks look the same.
+ * memory. A rule of thumb: guests' windows and memory disks look the same. Firefox refuses them without cookies, too.
  */
 export async function privateWindow(flushMs: () => Promise<number | null>): Promise<boolean | undefined> {
   if ("mozInnerScreenX" in window) {
+    if (!mayStore()) return undefined;
     try {
       await navigator.storage.getDirectory();
       return false;
@@ -106,4 +107,13 @@ export async function privateWindow(flushMs: () => Promise<number | null>): Prom
   if (!("userAgentData" in navigator)) return undefined;
   const took = await flushMs();
   return took === null ? undefined : took < MEMORY_MS;
+}
+
+/** Whether the browser lets the page keep anything, in windows of whatever kind. */
+function mayStore(): boolean {
+  try {
+    return navigator.cookieEnabled && !!localStorage;
+  } catch {
+    return false;
+  }
 }

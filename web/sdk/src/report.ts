@@ -4,12 +4,20 @@ import { hashComponents, loadSources, sources } from "@fingerprintjs/fingerprint
 import { askIframe, startWorker, type RunningWorker } from "./contexts.js";
 import { pause } from "./deadline.js";
 import * as probes from "./probes.js";
-import { ask, type Scope } from "./questions.js";
+import { type Answers, ask, type Scope } from "./questions.js";
 
 export const PROBES_VERSION = 1;
 
 /** The page gets the processor back after so many milliseconds of work. */
 const BREAK_MS = 16;
+/** How long the report waits for other threads and processes once all else is collected. */
+const GRACE_MS = 50;
+/** How long they may take to be heard in the deferred report. */
+const LATE_MS = 2000;
+/** A worker that has not said everything by then is ended. */
+const LONGEST_MS = 10_000;
+/** The one source of BotD that waits for another process. */
+const ASKS_ELSEWHERE = "notificationPermissions";
 /** FingerprintJS writes short words in the place of images that it could not draw. */
 const LONGEST_WORD = 64;
 
@@ -27,6 +35,11 @@ export interface Report {
   took: Record<string, number>;
   missed: string[];
   notes: string[];
+  /**
+   * To be called as the report is sent: until then other threads and processes add to `signals` what they find, and nothing from then
+   * on. Resolves with what they say later, for the deferred report; `undefined` where that is nothing.
+   */
+  late(): Promise<Record<string, unknown> | undefined>;
 }
 
 /** Runs sources side by side; one that fails or hangs costs nothing but its own value. */
@@ -41,7 +54,7 @@ class Sources {
     const began = performance.now();
     try {
       const value = await Promise.race([Promise.resolve(work()), this.late(name)]);
-      this.took[name] = Math.round((performance.now() - began) * 10) / 10;
+      this.took[name] = tenths(performance.now() - began);
       return value;
     } catch {
       this.missed.push(name);
@@ -63,55 +76,110 @@ class Sources {
   }
 }
 
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
+
+/** What other threads and processes find out: a busy machine runs them late, and nobody is to wait for them. */
+class Elsewhere {
+  private readonly waiting = new Map<string, Promise<void>>();
+  private readonly began = performance.now();
+  private readonly later: Record<string, unknown> = {};
+  private sent = false;
+
+  constructor(
+    private readonly took: Record<string, number>,
+    private readonly missed: string[],
+  ) {}
+
+  /** Puts the members of a value into the report at `place` or, where that was sent, into what came later at `name`. */
+  expect(name: string, value: Promise<object>, place: object, source = name): void {
+    const heard = value.then(
+      (said) => {
+        if (this.sent) this.later[name] = { ...(this.later[name] as object), ...said };
+        else {
+          Object.assign(place, said);
+          this.took[source] = tenths(performance.now() - this.began);
+        }
+      },
+      () => {
+        if (!this.sent) this.missed.push(source);
+      },
+    );
+    const ended = heard.then(() => void this.waiting.delete(source));
+    this.waiting.set(source, ended);
+  }
+
+  /** Resolves when all have answered, at the latest after so many milliseconds. */
+  async answered(ms: number): Promise<void> {
+    await Promise.race([Promise.all(this.waiting.values()), pause(ms)]);
+  }
+
+  /** As of {@link Report}. */
+  async late(): Promise<Record<string, unknown> | undefined> {
+    this.sent = true;
+    this.missed.push(...this.waiting.keys());
+    await this.answered(LATE_MS);
+    return Object.keys(this.later).length > 0 ? this.later : undefined;
+  }
+}
+
 /** Collects a report. Never rejects. */
 export async function collectReport(options: ReportOptions): Promise<Report> {
   const began = performance.now();
   const read = new Sources(options.sourceMs);
   const notes: string[] = [];
+  const signals: Record<string, unknown> = {};
+  const inWorker: Answers = {};
   const writes = options.mayStore && "userAgentData" in navigator;
-  const worker = openWorker(options.workerUrl, writes, notes);
   // Those that wait for something come first, so that the others run meanwhile.
-  const noWorker = (): Promise<never> => Promise.reject(new Error("no worker"));
-  const inWorker = read.read("worker", () => worker?.answers ?? noWorker());
-  const drawnInWorker = read.read("worker.graphics", () => worker?.graphics ?? noWorker());
+  const worker = openWorker(options.workerUrl, writes, notes);
+  const elsewhere = new Elsewhere(read.took, read.missed);
+  elsewhere.expect("worker", worker.answers, inWorker);
+  elsewhere.expect("worker", worker.graphics, inWorker, "worker.graphics");
+  const isPrivate = probes.privateWindow(() => (writes ? worker.flushMs : Promise.resolve(null)));
+  elsewhere.expect("incognito", isPrivate.then((incognito) => ({ incognito })), signals);
+  void elsewhere.answered(LONGEST_MS).then(() => worker.stop());
   const hints = read.read("hints", probes.clientHints);
-  const flushMs = (): Promise<number | null> => (writes && worker?.flushMs) || Promise.resolve(null);
-  const incognito = read.read("incognito", () => probes.privateWindow(flushMs));
   await pause(0); // whoever called `load` goes on first
   const inIframe = read.read("iframe", askIframe);
   const componentsRead = readComponents(read);
   const botd = readBotdComponents(read);
-  const signals: Record<string, unknown> = {
+  // Firefox asks another process for this, and only Chromium's answer tells anything.
+  const permissions = Promise.resolve(readBotd({ [ASKS_ELSEWHERE]: botdSources[ASKS_ELSEWHERE] }));
+  const inBotd: Record<string, unknown> = {};
+  elsewhere.expect("botd", permissions, inBotd, `bot.${ASKS_ELSEWHERE}`);
+  Object.assign(signals, {
     probes: {
       version: PROBES_VERSION,
       contexts: {
         page: await read.read("page", () => ask(window as unknown as Scope)),
         iframe: await inIframe,
-        worker: { ...(await inWorker), ...(await drawnInWorker) },
+        worker: inWorker,
       },
       hints: await hints,
       drivers: await read.read("drivers", probes.drivers),
       plugins: await read.read("plugins", probes.plugins),
       canvas: { noise: await read.read("noise", probes.canvasNoise) },
       media: await read.read("media", probes.pointers),
-      screen: { pixelRatio: window.devicePixelRatio },
+      screen: { pixelRatio: window.devicePixelRatio, framed: window !== window.top },
     },
     components: await componentsRead,
-    botd: await botd,
-    incognito: await incognito,
-  };
-  worker?.stop();
+    botd: Object.assign(inBotd, await botd),
+  });
+  await elsewhere.answered(GRACE_MS);
   if (read.missed.includes("worker"))
     notes.push("The worker did not respond: does the page's policy allow it? See `workerUrl`.");
-  return { signals, collectMs: performance.now() - began, took: read.took, missed: read.missed, notes };
+  const { took, missed } = read;
+  return { signals, collectMs: performance.now() - began, took, missed, notes, late: () => elsewhere.late() };
 }
 
-function openWorker(url: string | undefined, writes: boolean, notes: string[]): RunningWorker | undefined {
+function openWorker(url: string | undefined, writes: boolean, notes: string[]): RunningWorker {
   try {
     return startWorker(url, { writes });
   } catch {
     notes.push("This browser or the page's policy allows no worker.");
-    return undefined;
+    const none = Promise.reject<never>(new Error("no worker"));
+    none.catch(() => undefined); // not everybody waits for it
+    return { answers: none, graphics: none, flushMs: Promise.resolve(null), stop: () => undefined };
   }
 }
 
@@ -132,7 +200,7 @@ async function readComponents(read: Sources): Promise<Record<string, unknown>> {
 }
 
 async function readBotdComponents(read: Sources): Promise<Record<string, unknown>> {
-  const named = Object.entries(botdSources) as [string, () => never][];
+  const named = (Object.entries(botdSources) as [string, () => never][]).filter(([name]) => name !== ASKS_ELSEWHERE);
   const pending = named.map(async ([name, source]) => {
     const one = await read.read(`bot.${name}`, () => readBotd({ [name]: source }));
     return [name, one?.[name]] as const;

@@ -102,11 +102,18 @@ export async function send(given: Message, cost: Cost): Promise<Record<string, u
   cost.reportBytes = packed.plainBytes;
   const { deadline, endpoints } = message;
   const most = Math.max(ATTEMPTS, endpoints.count);
+  let bare: Record<string, unknown> | undefined;
   for (;;) {
     cost.attempts += 1;
     cost.endpoint = endpoints.current;
     const outcome = await attempt(message, packed, cost);
-    if (!(outcome instanceof SvcError)) return outcome;
+    if (!(outcome instanceof SvcError)) {
+      // Browsers repeat a request whose connection broke by themselves, as the first attempt.
+      if (cost.attempts > 1 || !message.idempotencyKey || !isBare(outcome)) return outcome;
+      bare = outcome;
+      continue;
+    }
+    if (bare) return bare;
     const elsewhere = isFaultOfEndpoint(outcome) && cost.attempts < endpoints.count;
     if (cost.attempts >= most || !(outcome.retryable || elsewhere)) throw outcome;
     if (isFaultOfEndpoint(outcome)) endpoints.next();
@@ -117,6 +124,10 @@ export async function send(given: Message, cost: Cost): Promise<Record<string, u
     if (message.signal.aborted || deadline.remainingMs() === 0) throw message.signal.aborted ? aborted() : outcome;
   }
 }
+
+/** Whether a response says only that the identification was made before. */
+const isBare = (response: Record<string, unknown>): boolean =>
+  response["duplicate"] === true && response["visitor_id"] === undefined;
 
 /** Whether another address may do better: this one gave no response, or none of the service's own. */
 const isFaultOfEndpoint = (error: SvcError): boolean =>
@@ -181,6 +192,8 @@ async function exchange(
       ...packed.headers,
       "x-api-key": message.apiKey,
       ...(message.idempotencyKey ? { "idempotency-key": message.idempotencyKey } : {}),
+      // The response to an earlier attempt may be lost: then this one gets all of it again.
+      ...(message.idempotencyKey && cost.attempts > 1 ? { "x-svc-replay": "full" } : {}),
     },
     signal,
     keepalive: message.keepalive === true && packed.bytes < LARGEST_KEPT_ALIVE,

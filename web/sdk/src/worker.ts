@@ -18,7 +18,7 @@ export interface WorkerMessage {
 /** What of a worker's global object is used: its types and those of pages exclude each other. */
 interface WorkerScope extends Scope {
   postMessage(message: WorkerMessage): void;
-  onmessage: ((event: MessageEvent<WorkerOrder>) => void) | null;
+  onmessage: ((event: MessageEvent<WorkerOrder>) => Promise<void>) | null;
 }
 
 interface SyncAccessHandle {
@@ -30,6 +30,8 @@ interface SyncAccessHandle {
 const FILE = "_svc";
 const ROUNDS = 4;
 const BLOCK_BYTES = 64 * 1024;
+/** What writing in memory takes, with the requests to the browser that it begins with. */
+const HEAD_START_MS = 20;
 
 /** Private windows keep these files in memory, so that nothing is to be waited for. The file is removed again. */
 async function flushMs(scope: Scope): Promise<number | null> {
@@ -53,12 +55,14 @@ async function flushMs(scope: Scope): Promise<number | null> {
 }
 
 const scope = self as unknown as WorkerScope;
-scope.onmessage = ({ data }) => {
+scope.onmessage = async ({ data }) => {
   scope.postMessage({ answers: ask(scope) });
+  if (data.writes) {
+    const flushed = flushMs(scope)
+      .catch(() => null)
+      .then((ms) => scope.postMessage({ flushMs: ms }));
+    // Drawing may take long, and stops everything else here: private windows have written by then.
+    await Promise.race([flushed, new Promise((resolve) => setTimeout(resolve, HEAD_START_MS))]);
+  }
   scope.postMessage({ graphics: askGraphics(scope) });
-  if (data.writes)
-    flushMs(scope).then(
-      (ms) => scope.postMessage({ flushMs: ms }),
-      () => scope.postMessage({ flushMs: null }),
-    );
 };

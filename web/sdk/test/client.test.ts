@@ -29,6 +29,19 @@ async function serving(...steps: Step[]): Promise<Server> {
 const loaded = (options: Partial<LoadOptions> = {}): SvcClient =>
   load({ apiKey: KEY, endpoint: server?.url ?? "http://127.0.0.1:9", collectMs: 30, deferred: false, ...options });
 
+/** A worker that says what a test tells it to, when it tells it to. */
+class SlowWorker {
+  onmessage: ((event: { data: object }) => void) | null = null;
+  isEnded = false;
+  postMessage(): void {}
+  terminate(): void {
+    this.isEnded = true;
+  }
+  say(data: object): void {
+    this.onmessage?.({ data });
+  }
+}
+
 const signals = (number: number): Record<string, unknown> =>
   server?.received[number]?.body["signals"] as Record<string, unknown>;
 
@@ -55,6 +68,38 @@ describe("a report", () => {
       missed: expect.arrayContaining(["worker"]) as string[],
     });
     expect(client.timing?.notes.join()).toContain("worker");
+  });
+
+  test("has what its worker says until it is sent, and the deferred report what it says later", async () => {
+    await serving({ status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } }, { status: 202, body: { request_id: REQUEST_ID } });
+    const worker = new SlowWorker();
+    vi.stubGlobal("Worker", function start() {
+      return worker;
+    });
+    const client = loaded({ deferred: true, workerUrl: "/svc.worker.js" });
+    worker.say({ answers: { platform: "Linux x86_64" } });
+    await client.identify();
+    expect(client.timing?.waitedMs).toBeLessThan(900);
+    expect(client.timing?.missed).toContain("worker.graphics");
+    expect(client.timing?.missed).not.toContain("worker");
+    expect(signals(0)["probes"]).toMatchObject({ contexts: { worker: { platform: "Linux x86_64" } } });
+    worker.say({ graphics: { gpuRenderer: "SwiftShader" } });
+    expect(await client.deferredSent()).toBe(true);
+    expect(signals(1)).toMatchObject({ tier: "deferred", worker: { gpuRenderer: "SwiftShader" } });
+    expect(worker.isEnded).toBe(true);
+  });
+
+  test("is sent without the answers of a worker that never says anything", async () => {
+    await serving({ status: 200, body: { ...IDENTIFIED.body, deferred_token: "d1" } }, { status: 202, body: { request_id: REQUEST_ID } });
+    vi.stubGlobal("Worker", function start() {
+      return new SlowWorker();
+    });
+    const client = loaded({ deferred: true, workerUrl: "/svc.worker.js" });
+    await client.identify();
+    expect(client.timing?.missed).toEqual(expect.arrayContaining(["worker", "worker.graphics"]));
+    expect(signals(0)["probes"]).toMatchObject({ contexts: { worker: {} } });
+    expect(await client.deferredSent()).toBe(true);
+    expect(signals(1)).not.toHaveProperty("worker");
   });
 
   test("asks for a signed verdict only with the option, and keeps none in the cache", async () => {
@@ -231,7 +276,16 @@ describe("the second report", () => {
     const client = loaded({ deferred: true, ...options });
     await client.identify();
     expect(await client.deferredSent()).toBe(false);
-    expect(server?.received).toHaveLength(1);
+    expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
+  });
+
+  test("follows a duplicate that has the whole response", async () => {
+    const whole = { ...IDENTIFIED.body, deferred_token: "d1", duplicate: true };
+    await serving(refusal(503, "busy"), { status: 200, body: whole }, { status: 202, body: { request_id: REQUEST_ID } });
+    const client = loaded({ deferred: true });
+    expect(await client.identify()).toEqual(whole);
+    expect(await client.deferredSent()).toBe(true);
+    expect(server?.received[2]?.body["token"]).toBe("d1");
   });
 });
 
@@ -281,11 +335,20 @@ describe("the cache", () => {
     expect(server?.received).toHaveLength(2);
   });
 
-  test("holds no duplicate", async () => {
-    await serving({ status: 200, body: { request_id: REQUEST_ID, duplicate: true } }, IDENTIFIED);
+  test("holds no duplicate without a visitor", async () => {
+    const bare = { status: 200, body: { request_id: REQUEST_ID, duplicate: true } };
+    await serving(bare, bare, IDENTIFIED);
     const client = loaded({ cache: { storage: "memory", durationMs: 60_000 } });
     expect((await client.identify()).duplicate).toBe(true);
     expect(await client.identify()).toEqual(IDENTIFIED.body);
+  });
+
+  test("holds the whole response of an earlier attempt as any other", async () => {
+    await serving(refusal(503, "busy"), { status: 200, body: { ...IDENTIFIED.body, duplicate: true } });
+    const client = loaded({ cache: { storage: "memory", durationMs: 60_000 } });
+    expect((await client.identify()).duplicate).toBe(true);
+    expect(await client.identify()).toEqual({ ...IDENTIFIED.body, cached: true });
+    expect(server?.received).toHaveLength(2);
   });
 });
 

@@ -59,7 +59,7 @@ export class Server {
   private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const cors = {
       "access-control-allow-origin": "*",
-      "access-control-allow-headers": "x-api-key, idempotency-key, content-type, content-encoding",
+      "access-control-allow-headers": "x-api-key, idempotency-key, content-type, content-encoding, x-svc-replay",
       "access-control-expose-headers": "Retry-After, X-Request-Id",
     };
     if (request.method === "OPTIONS") {

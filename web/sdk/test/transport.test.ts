@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SvcError } from "../src/api.js";
 import { Deadline, pause } from "../src/deadline.js";
@@ -65,6 +66,11 @@ async function sent(urls: string | string[] | Endpoints, changes: Partial<Messag
 
 const keys = (server: Server): unknown[] => server.received.map(({ headers }) => headers["idempotency-key"]);
 
+/** What the requests asked for where their identification was made before. */
+const replays = (server: Server): unknown[] => server.received.map(({ headers }) => headers["x-svc-replay"]);
+
+const BARE: Step = { status: 200, body: { request_id: REQUEST_ID, duplicate: true } };
+
 describe("one attempt", () => {
   test("sends the key, the idempotency key and JSON", async () => {
     const server = await serving(IDENTIFIED);
@@ -96,10 +102,21 @@ describe("one attempt", () => {
     expect(server.received[0]?.headers["content-encoding"]).toBeUndefined();
   });
 
-  test("passes a duplicate on", async () => {
-    const server = await serving({ status: 200, body: { request_id: REQUEST_ID, duplicate: true } });
-    expect((await sent(server.url)).response).toEqual({ request_id: REQUEST_ID, duplicate: true });
+  test("asks a duplicate of the browser's own for the whole response, once", async () => {
+    const server = await serving(BARE, { status: 200, body: { ...IDENTIFIED.body, duplicate: true } });
+    expect((await sent(server.url)).response).toEqual({ ...IDENTIFIED.body, duplicate: true });
+    expect(replays(server)).toEqual([undefined, "full"]);
+    expect(new Set(keys(server)).size).toBe(1);
   });
+
+  test.each([[BARE], [refusal(503, "busy")], [(response: ServerResponse): unknown => response.destroy()]] as Step[][])(
+    "passes a duplicate on where there is no more to have: %o",
+    async (step) => {
+      const server = await serving(BARE, step!);
+      expect((await sent(server.url)).response).toEqual(BARE.body);
+      expect(server.received).toHaveLength(2);
+    },
+  );
 });
 
 describe("another attempt", () => {
@@ -109,6 +126,7 @@ describe("another attempt", () => {
     expect(response).toEqual(IDENTIFIED.body);
     expect(cost.attempts).toBe(2);
     expect(new Set(keys(server))).toEqual(new Set(["k".repeat(32)]));
+    expect(replays(server)).toEqual([undefined, "full"]);
   });
 
   test("follows a connection that breaks", async () => {

@@ -73,9 +73,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def platform(self) -> Platform:
         """The scoring profile: bridges count as their system, and a missing or unknown platform as `web` (decisions
-        3.1).
+        3.1); so does any that a page claims (decisions 2.7).
         """
-        return scoring_platform(self.sdk_platform or "web")
+        return scoring_platform(self.sdk_platform or "web", self.origin)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.domain.detection import automation, botd, device, graphics, network_signals, privacy, programs, tampering
+from svc.domain.detection import automation, botd, device, forged, graphics, network_signals, privacy, programs, tampering
 from svc.domain.detection.claimed import read_claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import visitor_kind
@@ -40,6 +40,7 @@ def detect(
         graphics.detect_graphics(report.claims, claimed, findings)
         tampering.detect_tampering(report, facts, claimed, findings)
         automation.detect_automation(report, facts, claimed, findings)
+        forged.detect_forged(report, facts, agent, claimed, findings, at_ms)
         tampering.conclude(findings)
     else:
         automation.find_flag(report, findings)

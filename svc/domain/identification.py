@@ -139,15 +139,17 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
     agent = _verifiable(read_agent(submission.facts, report), ranges)
     network = read_network(submission.facts.ip, ranges)
     platform = submission.platform
+    features = extract(report, agent, submission.facts, network, origin=submission.origin)
+    ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,
         report=report,
         agent=agent,
         network=network,
-        features=extract(report, agent, submission.facts, network, origin=submission.origin),
+        features=features,
         observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
         + missing(submission.signals, platform),
-        history=history_evidence(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
+        history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),

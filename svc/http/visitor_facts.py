@@ -66,7 +66,7 @@ def own_facts(
     """The sender's own address and headers. `trusted` are the networks of trusted proxies: from them alone is
     believed what they say of address and connection, since anybody may send a header. `context` as of `page_context`.
     """
-    edge = headers if is_trusted(peer, trusted) else {}
+    edge: HeaderMap = headers if is_trusted(peer, trusted) else {}
     return RequestFacts(
         ip=client_address(peer, headers.get("x-forwarded-for"), trusted),
         user_agent=headers.get("user-agent"),
@@ -98,14 +98,9 @@ def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> Requ
     """The visitor for whom a server speaks; `422 invalid_visitor_metadata` where something is missing or malformed.
     `origin` is the visitor's, normalised.
     """
-    sent = headers.get("x-svc-visitor-ip")
-    if sent is None:
-        return bad_metadata("x-svc-visitor-ip", "required")
-    address = read_address(sent)
-    if address is None:
-        return bad_metadata("x-svc-visitor-ip", "invalid_value")
-    if key.environment == "production" and not is_public(address):
-        return bad_metadata("x-svc-visitor-ip", "not_public_address", NOT_PUBLIC)
+    address = _forwarded_address(headers.get("x-svc-visitor-ip"), key)
+    if isinstance(address, Refusal):
+        return address
     user_agent = headers.get("x-svc-visitor-user-agent")
     if user_agent is not None and len(user_agent.encode("latin-1")) > MAX_USER_AGENT_BYTES:
         return bad_metadata("x-svc-visitor-user-agent", "too_long")
@@ -113,9 +108,9 @@ def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> Requ
     if isinstance(passed_on, Refusal):
         return passed_on
     if passed_on is None:
-        return RequestFacts(ip=str(address), user_agent=user_agent)
+        return RequestFacts(ip=address, user_agent=user_agent)
     return RequestFacts(
-        ip=str(address),
+        ip=address,
         user_agent=user_agent,
         accept_language=passed_on.get("accept-language"),
         hints=read_hints(passed_on),
@@ -127,6 +122,18 @@ def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> Requ
 def bad_metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:
     """`422 invalid_visitor_metadata` for one header."""
     return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),), explanation=explanation)
+
+
+def _forwarded_address(text: str | None, key: ApiKey) -> str | Refusal:
+    name = "x-svc-visitor-ip"
+    if text is None:
+        return bad_metadata(name, "required")
+    address = read_address(text)
+    if address is None:
+        return bad_metadata(name, "invalid_value")
+    if key.environment == "production" and not is_public(address):
+        return bad_metadata(name, "not_public_address", NOT_PUBLIC)
+    return str(address)
 
 
 def _forwarded_headers(text: str | None) -> dict[str, str] | Refusal | None:

@@ -6,7 +6,17 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.domain.detection import automation, botd, device, forged, graphics, network_signals, privacy, programs, tampering
+from svc.domain.detection import (
+    automation,
+    botd,
+    device,
+    forged,
+    graphics,
+    network_signals,
+    privacy,
+    programs,
+    tampering,
+)
 from svc.domain.detection.claimed import read_claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import visitor_kind

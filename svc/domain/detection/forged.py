@@ -53,9 +53,9 @@ def detect_forged(
         _look_at_fetch_metadata(facts, claimed, findings)
     _look_at_sdk(report, findings)
     collected = report.collected_at_ms
-    if facts.context == "secure" and at_ms is not None and collected is not None:
-        if abs(at_ms - collected) > MOST_WRONG_CLOCK_MS:
-            findings.add(SIGNAL, "collected_at_impossible", subject="time")
+    loaded_securely = facts.context == "secure" and at_ms is not None and collected is not None
+    if loaded_securely and abs(at_ms - collected) > MOST_WRONG_CLOCK_MS:
+        findings.add(SIGNAL, "collected_at_impossible", subject="time")
 
 
 def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
@@ -78,7 +78,7 @@ def _look_at_hints(reported: ClientHints, facts: RequestFacts, claimed: Claimed,
     elif reported.brands and _differ(reported, sent):
         findings.add(SIGNAL, "hints_vs_report", subject="hints")
     elif sent.brands and claimed.engine in ("gecko", "webkit"):
-        findings.add(SIGNAL, "hints_of_another_engine", subject="hints")
+        findings.add(SIGNAL, "sent_hints_of_another_engine", subject="hints")
 
 
 def _differ(reported: ClientHints, sent: ClientHints) -> bool:

@@ -1,9 +1,10 @@
 """The part of an identification's transaction that remembers visitors, addresses and reports (`domain.history`).
 
-Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
-visitor its day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
-are written. An address that is fully sampled, has had its updates and floods, and a report that was known, are read
-and not written.
+Bounds, whatever the size of the store and however busy the visitor or the address: at most 6 rows are read (of a known
+visitor its places, its day and, when that is new, the day before; the address's day; the report's period and the one
+before) and 4 are written. An address that is fully sampled, has had its updates and floods, a report that was known,
+and places that are known are read and not written. Of a new visitor whose very report was sent before, one block and 16
+visitors are read besides.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from svc.domain.history import (
     HistoryEvidence,
     ReportFingerprint,
     VisitorHistory,
+    VisitorPlaces,
+    came_from,
     is_remembered,
     is_shared_address,
     may_teach,
     met,
+    new_place,
     rare_device,
     replay,
     velocity,
@@ -33,8 +37,16 @@ from svc.domain.history import (
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics
 from svc.domain.model import Observation
+from svc.domain.repeats import READ, alike_key, repeated_report
 from svc.store.snapshot import Transaction
-from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
 
 
 class Remembered(NamedTuple):
@@ -74,6 +86,7 @@ def update_history(
     seen, features = assessment.history, assessment.features
     observations = list(assessment.observations)
     address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
+    replayed = _replayed(transaction, organization, seen)
     teaches = False
     if visitor_number is not None:
         is_new = recognition.number is None
@@ -88,7 +101,9 @@ def update_history(
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
-    replayed = _replayed(transaction, organization, seen)
+        if is_new and recognition.lookalike:
+            observations += _repeated(transaction, assessment, statistics, visitor_number)
+        observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
     if replayed is not None:
         observations.append(replayed)
     if seen.timezone_country is not None:
@@ -98,6 +113,36 @@ def update_history(
         transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
     shared = seen.timezone_country is not None and is_shared_address(address)
     return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), teaches)
+
+
+def _repeated(
+    transaction: Transaction, assessment: Assessment, statistics: Statistics, number: int
+) -> list[Observation]:
+    organization, features = assessment.submission.organization, assessment.features
+    block = transaction.get(BLOCKS, organization, alike_key(features))
+    numbers = [other for other in block.numbers if other != number][:READ] if block is not None else []
+    found = (transaction.get(VISITORS, organization, other) for other in numbers)
+    others = [visitor for visitor in found if visitor is not None]
+    return repeated_report(features, assessment.history.at_s, others, statistics)
+
+
+def _places(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, number: int, *, learns: bool
+) -> list[Observation]:
+    """Where it `learns`, remember where the visitor came from; the signal where its token alone says who it is, and it
+    was never there.
+    """
+    place = assessment.history.place
+    if place is None:
+        return []
+    key = assessment.submission.organization, number
+    before = VisitorPlaces() if recognition.number is None else transaction.get(VISITOR_PLACES, *key) or VisitorPlaces()
+    after = came_from(before, place) if learns else before
+    if after is not before:
+        transaction.put(VISITOR_PLACES, key, after)
+    by_token_alone = recognition.outcome in ("token", "doubted_token") and not recognition.proven
+    found = new_place(before, place) if by_token_alone else None
+    return [] if found is None else [found]
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:

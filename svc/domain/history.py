@@ -327,6 +327,17 @@ def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observat
     return (*others, behavior, sure)
 
 
+def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """The observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer the
+    more is found besides.
+    """
+    known = next((seen for seen in observations if seen.signal == "forged_report"), None)
+    if known is None:
+        return (*observations, Observation("forged_report", "medium", ("unusual_handshake",)))
+    others = (seen for seen in observations if seen is not known)
+    return (*others, Observation("forged_report", "high", (*known.evidence, "unusual_handshake")))
+
+
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
     """Whether a report that was sent first then still counts as sent before: within 30 days, on either side
     (`REPLAY_MEMORY_S`).

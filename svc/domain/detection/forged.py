@@ -52,10 +52,12 @@ def detect_forged(
         _look_at_hints(report.claims.hints, facts, claimed, findings)
         _look_at_fetch_metadata(facts, claimed, findings)
     _look_at_sdk(report, findings)
-    collected = report.collected_at_ms
-    loaded_securely = facts.context == "secure" and at_ms is not None and collected is not None
-    if loaded_securely and abs(at_ms - collected) > MOST_WRONG_CLOCK_MS:
+    if facts.context == "secure" and _is_of_another_time(report.collected_at_ms, at_ms):
         findings.add(SIGNAL, "collected_at_impossible", subject="time")
+
+
+def _is_of_another_time(collected_at_ms: int | None, at_ms: int | None) -> bool:
+    return None not in (collected_at_ms, at_ms) and abs((at_ms or 0) - (collected_at_ms or 0)) > MOST_WRONG_CLOCK_MS
 
 
 def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:

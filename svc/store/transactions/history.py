@@ -33,9 +33,11 @@ from svc.domain.history import (
     visited,
     with_lookalike,
     with_shared_address,
+    with_unusual_handshake,
 )
 from svc.domain.identification import Assessment
-from svc.domain.matching import Recognition, Statistics
+from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
+from svc.domain.matching.features import hash32
 from svc.domain.model import Observation
 from svc.domain.repeats import READ, alike_key, repeated_report
 from svc.store.snapshot import Transaction
@@ -53,8 +55,8 @@ class Remembered(NamedTuple):
     """What the histories add to an identification."""
 
     observations: tuple[Observation, ...]
-    may_teach: bool
-    """Whether matching may learn from this visit."""
+    lesson: StatisticsUpdate | None
+    """What matching learns from this visit; `None` where its visitor or its address has taught enough today."""
 
 
 def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
@@ -84,16 +86,16 @@ def update_history(
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
-    observations = list(assessment.observations)
+    observations = list(_with_handshake(assessment, statistics))
     address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
     replayed = _replayed(transaction, organization, seen)
-    teaches = False
+    lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
-        teaches = may_teach(visitor, address)
-        if teaches:
+        if may_teach(visitor, address):
+            lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
@@ -112,7 +114,28 @@ def update_history(
     if address is not address_before:
         transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
     shared = seen.timezone_country is not None and is_shared_address(address)
-    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), teaches)
+    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), lesson)
+
+
+def _handshake(assessment: Assessment) -> int:
+    """32-bit hash of the fingerprint of a browser's TLS handshake; 0 = not seen, or not that of a browser."""
+    seen = assessment.submission.facts.connection_tls
+    return hash32(seen.encode("utf-8", "replace")) if seen and assessment.submission.platform == "web" else 0
+
+
+def _with_handshake(assessment: Assessment, statistics: Statistics) -> tuple[Observation, ...]:
+    observations, handshake = assessment.observations, _handshake(assessment)
+    if not handshake or not statistics.is_unusual_handshake(assessment.features, handshake):
+        return observations
+    return with_unusual_handshake(observations)
+
+
+def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
+    """The handshake is learned from who came back with a token, once a day."""
+    update = recognition.statistics_update
+    if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
+        return update
+    return msgspec.structs.replace(update, handshake=handshake)
 
 
 def _repeated(

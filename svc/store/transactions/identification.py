@@ -148,7 +148,7 @@ def identify(
     return _late(
         number,
         partial(Identified, verdict),
-        statistics_update=recognition.statistics_update if remembered.may_teach else None,
+        statistics_update=remembered.lesson,
         queues=queues,
         quota=None if archived else "archive_day",
         event=event,

@@ -159,9 +159,7 @@ async def test_a_page_needs_a_key_for_the_web(live: Live, claimed: str):
 async def test_a_platform_that_an_apps_origin_claims_is_one_of_the_keys(
     live: Live, platforms: tuple[str, ...], claimed: str, status: int
 ):
-    """Decisions 2.7: a bridge's web view has an app's origin; the profile follows from the platform (3.1), which the key
-    must have.
-    """
+    """Decisions 2.7: a bridge's web view has an app's origin; the key must have the profile that its platform gives."""
     _, secret = live.issue(platforms=platforms, allowed_origins=("capacitor://localhost",), environment="production")
     response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": claimed})
     assert response.status_code == status

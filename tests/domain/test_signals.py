@@ -26,6 +26,7 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("tampering", "gpu_mismatch", 8, None, None),
     ("tampering", "developer_tools", 6, 6, None),
     ("tampering", "app_tampering", None, 25, 25),
+    ("tampering", "forged_report", 25, None, None),
     ("tor", "tor", 25, 25, 25),
     ("vpn", "vpn_public", 8, 8, 8),
     ("vpn", "vpn_timezone_mismatch", 5, 5, 5),
@@ -62,12 +63,21 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("velocity", "velocity_ip", 8, 8, 8),
     ("velocity", "velocity_country", 15, 15, 15),
     ("velocity", "token_conflict", 15, 15, 15),
+    ("velocity", "network_new_for_visitor", 0, 0, 0),
     ("replay", "replayed", 40, 40, 40),
+    ("replay", "repeated_report", 15, 15, 15),
+    ("replay", "repeated_rare_report", 10, 10, 10),
     ("rarity", "rare_device", 3, 3, 3),
 )
 
-ADDED = {"attestation_missing"}
-"""By version 2 of the catalogue. Profiles that were stored before count them as 0."""
+ADDED = {
+    "attestation_missing": "2",
+    "forged_report": "0.3.0",
+    "network_new_for_visitor": "0.3.0",
+    "repeated_report": "0.3.0",
+    "repeated_rare_report": "0.3.0",
+}
+"""Signal -> the version that introduced it. Profiles that were stored before count it as 0."""
 
 
 def test_the_catalog_is_the_documented_table_in_its_order() -> None:
@@ -94,7 +104,7 @@ def test_each_signal_is_described_in_one_sentence() -> None:
         assert signal.description.endswith(".")
         assert "\n" not in signal.description
         assert 20 <= len(signal.description) <= 140
-        assert signal.since == ("2" if signal.name in ADDED else "1")
+        assert signal.since == ADDED.get(signal.name, "1")
 
 
 def test_default_weights_are_valid_in_a_configuration() -> None:

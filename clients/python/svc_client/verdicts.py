@@ -30,6 +30,7 @@ class Expected:
     ip: str | None
     tag: str | None
     now: datetime | None = None
+    platform: str | None = None
 
 
 class KeyRing:
@@ -63,7 +64,10 @@ class KeyRing:
         now_s = (expected.now or datetime.now(UTC)).timestamp()
         if not verdict["iat"] - CLOCK_SKEW.total_seconds() < now_s < verdict["exp"]:
             return CheckedVerdict("too_old", verdict)
-        return CheckedVerdict(difference(verdict, origin=expected.origin, ip=expected.ip, tag=expected.tag), verdict)
+        problem = difference(
+            verdict, origin=expected.origin, ip=expected.ip, tag=expected.tag, platform=expected.platform
+        )
+        return CheckedVerdict(problem, verdict)
 
     def _verified(self, token: object) -> Verdict | None:
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  installed for verdicts only

@@ -137,7 +137,9 @@ def _forwarded_address(text: str | None, key: ApiKey) -> str | Refusal:
 
 
 def _forwarded_headers(text: str | None) -> dict[str, str] | Refusal | None:
-    """The visitor's headers by lower-case names; `None` where the server forwards none of them."""
+    """The visitor's headers by lower-case names, an empty one left out as if it had not been sent: proxies that fill a
+    template have it so. `None` where the server forwards none of them.
+    """
     if text is None:
         return None
     name = "x-svc-visitor-headers"
@@ -153,7 +155,7 @@ def _forwarded_headers(text: str | None) -> dict[str, str] | Refusal | None:
         return bad_metadata(name, "invalid_value", NOT_OF_A_VISITOR)
     if not all(header == "accept-language" or header.startswith(("sec-ch-ua", "sec-fetch-")) for header in lowered):
         return bad_metadata(name, "unknown_field", NOT_OF_A_VISITOR)
-    return lowered
+    return {header: value for header, value in lowered.items() if value}
 
 
 def _shortened(text: str | None) -> str | None:

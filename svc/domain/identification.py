@@ -147,7 +147,9 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         agent=agent,
         network=network,
         features=features,
-        observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
+        observations=detect(
+            report, submission.facts, agent, network, platform, submission.at_ms, submission.sdk_version
+        )
         + missing(submission.signals, platform),
         history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),

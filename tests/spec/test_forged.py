@@ -39,7 +39,7 @@ NONE: dict[str, str] = {}
 
 async def fired(live: Live, key: str, headers: dict[str, str], signals: Any = None, **given: Any) -> tuple[str, ...]:
     """The evidence of `forged_report` in one identification with these headers alone; nothing where it did not fire."""
-    content = {"sdk": {"platform": "web"}, "signals": signals or report()}
+    content = {"sdk": given.pop("sdk", {"platform": "web"}), "signals": signals or report()}
     sent = {"x-api-key": key, "origin": ORIGIN, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
     sent |= {"accept": "*/*", "accept-encoding": "gzip"} | given | headers
     response = await live.client.post("/api/v1/identify", json=content, headers=sent)
@@ -138,6 +138,9 @@ SDK = {
 }
 
 
+OF_THE_SDK = {"platform": "web", "version": "0.2.0"}
+
+
 def sdk_report(nonce_ms: int, collected_ms: int, *without: str) -> dict[str, Any]:
     """A report like the web SDK's, whose nonce was made then."""
     time = f"{nonce_ms:012x}"
@@ -152,6 +155,7 @@ def sdk_report(nonce_ms: int, collected_ms: int, *without: str) -> dict[str, Any
         (sdk_report(EPOCH_MS - DAY_MS, EPOCH_MS - DAY_MS), ()),
         (sdk_report(EPOCH_MS, EPOCH_MS, "probes"), ("probes_missing",)),
         (sdk_report(EPOCH_MS, EPOCH_MS, "probes", "botd"), ()),
+        (sdk_report(EPOCH_MS, EPOCH_MS, "probes") | {"nonce": "f3a9c1d27b604e58"}, ("probes_missing",)),
         (sdk_report(EPOCH_MS, EPOCH_MS - 3 * DAY_MS), ("collected_at_vs_nonce",)),
         (sdk_report(EPOCH_MS - 500 * DAY_MS, EPOCH_MS - 500 * DAY_MS), ("collected_at_impossible",)),
         (sdk_report(0, EPOCH_MS, "nonce"), ()),
@@ -162,7 +166,15 @@ async def test_a_report_like_the_sdks_is_whole_and_of_one_moment(
 ):
     """Its probes, and a nonce of the time at which it was collected. A clock that is wrong by a day is honest."""
     _, key = live.issue()
-    assert await fired(live, key, SCRIPTED, signals) == expected
+    assert await fired(live, key, SCRIPTED, signals, sdk=OF_THE_SDK) == expected
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "0.0.9", "0.2", "0.999.0", "my own", None])
+async def test_others_may_send_what_the_libraries_of_the_sdk_collect(live: Live, version: str | None):
+    """Only what calls itself a release of the web SDK must have its probes."""
+    _, key = live.issue()
+    sdk = {"platform": "web"} | ({} if version is None else {"version": version})
+    assert await fired(live, key, SCRIPTED, sdk_report(EPOCH_MS, EPOCH_MS, "probes"), sdk=sdk) == ()
 
 
 FORWARDED = {

@@ -32,10 +32,12 @@ def detect(
     network: Network,
     platform: Platform,
     at_ms: int | None = None,
+    sdk_version: str | None = None,
 ) -> tuple[Observation, ...]:
     """The signals observed, at most one observation each, in catalogue order; only those that `platform` knows.
 
     `at_ms` is when the request arrived, for what happened lately; without it only the report's own clock counts.
+    `sdk_version` is what the report says that made it.
     Total: a hostile report is at worst silent. Observations carry no weight, so signals of both VPN modes may be among
     them, as may signals that weigh 0.
     """
@@ -50,7 +52,7 @@ def detect(
         graphics.detect_graphics(report.claims, claimed, findings)
         tampering.detect_tampering(report, facts, claimed, findings)
         automation.detect_automation(report, facts, claimed, findings)
-        forged.detect_forged(report, facts, agent, claimed, findings, at_ms)
+        forged.detect_forged(report, facts, agent, claimed, findings, at_ms, sdk_version)
         tampering.conclude(findings)
     else:
         automation.find_flag(report, findings)

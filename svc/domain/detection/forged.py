@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+import svc
 from svc.domain.detection.claimed import Claimed
 from svc.domain.fetch_metadata import is_of_a_script
 from svc.domain.ids import time_of_uuid
@@ -35,15 +36,23 @@ _OWN_NETWORKING = re.compile(
     r"; ?wv\)|Version/4\.0 Chrome/|UCBrowser|MQQBrowser|TBS/|Quark/|[Bb]aidu|Puffin/|Cobalt/|Tizen|Web0S|PlayStation"
 )
 """Web views, whose app may make the request itself, and browsers that send through a network of their own."""
-_OTHER_COLLECTORS = frozenset({"probes", "fpscanner", "thumbmark", "native"})
+_OF_THE_SDK = frozenset({"fingerprintjs", "botd"})
+_OTHER_COLLECTORS = frozenset({"fpscanner", "thumbmark", "native"})
+_RELEASE = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
 
 
 def detect_forged(
-    report: Report, facts: RequestFacts, agent: Agent, claimed: Claimed, findings: Findings, at_ms: int | None
+    report: Report,
+    facts: RequestFacts,
+    agent: Agent,
+    claimed: Claimed,
+    findings: Findings,
+    at_ms: int | None,
+    sdk_version: str | None,
 ) -> None:
     """Add `forged_report` where headers are missing that the claimed browser sends, where they say something else than
     the report, or where the report cannot have been made at its time. To be called after the checks of `tampering`;
-    `at_ms` is when the request arrived. Nothing for programs that name themselves.
+    `at_ms` is when the request arrived, `sdk_version` as sent. Nothing for programs that name themselves.
     """
     if facts.context is None or agent.program is not None:
         return
@@ -51,7 +60,7 @@ def detect_forged(
     if facts.context != "plain":
         _look_at_hints(report.claims.hints, facts, claimed, findings)
         _look_at_fetch_metadata(facts, claimed, findings)
-    _look_at_sdk(report, findings)
+    _look_at_sdk(report, sdk_version, findings)
     if facts.context == "secure" and _is_of_another_time(report.collected_at_ms, at_ms):
         findings.add(SIGNAL, "collected_at_impossible", subject="time")
 
@@ -127,17 +136,28 @@ def _version(user_agent: str, claimed: Claimed) -> int:
     return min((version for version in said if version >= 1100), default=0) if said else 0
 
 
-def _look_at_sdk(report: Report, findings: Findings) -> None:
-    """The web SDK sends probes with everything else, and makes nonce and time in one moment."""
-    collectors = frozenset(report.collectors)
-    made_at_ms = None if report.nonce is None else time_of_uuid(report.nonce)
-    collected = report.collected_at_ms
-    if collected is None:
+def _look_at_sdk(report: Report, version: str | None, findings: Findings) -> None:
+    """The web SDK sends probes with everything else, and makes nonce and time in one moment. Others may send what the
+    same libraries collected, but hardly all that it sends, under the version of a release.
+    """
+    collectors, collected = set(report.collectors), report.collected_at_ms
+    if report.nonce is None or collected is None:
         return
     if "probes" in collectors:
+        made_at_ms = time_of_uuid(report.nonce)
         if made_at_ms is not None and abs(made_at_ms - collected) > SAME_MOMENT_MS:
             findings.add(SIGNAL, "collected_at_vs_nonce", subject="time")
         return
-    like_the_sdk = {"fingerprintjs", "botd"} <= collectors and _OTHER_COLLECTORS.isdisjoint(collectors)
-    if like_the_sdk and report.nonce is not None and (report.incognito is not None or made_at_ms is not None):
+    like_the_sdk = collectors >= _OF_THE_SDK and _OTHER_COLLECTORS.isdisjoint(collectors)
+    if like_the_sdk and report.incognito is not None and is_sdk_release(version):
         findings.add(SIGNAL, "probes_missing")
+
+
+def is_sdk_release(version: str | None) -> bool:
+    """Whether the web SDK, which has the versions of the service, may have been released under this one."""
+    found, newest = _RELEASE.fullmatch(version or ""), _RELEASE.match(svc.__version__)
+    return found is not None and newest is not None and (0, 1, 0) <= _numbers(found) <= _numbers(newest)
+
+
+def _numbers(release: re.Match[str]) -> tuple[int, ...]:
+    return tuple(map(int, release.groups()))

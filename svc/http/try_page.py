@@ -49,7 +49,8 @@ KNOWN_FOR_LONG = (
 
 KNOWN_BY_LIKENESS = (
     "The visitor was recognized by its device, not by a token of this browser: the earlier visits may be those of "
-    "another one like it. Erase the visitor with a management key: `eraseVisitor`."
+    "another one like it. Reload the page, so that this browser's new token counts, or erase the visitor with a "
+    "management key: `eraseVisitor`."
 )
 KNOWN_TO_OTHER_KEYS = (
     "The visitor was identified with other keys too, and this page erases what it made itself alone. Erase the visitor "

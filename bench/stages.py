@@ -228,7 +228,6 @@ def caller(found: Opened, world: World) -> Caller:
         organization=organization,
         origin=ORIGIN,
         facts=RequestFacts(ip=""),
-        must_be_native=False,
     )
 
 

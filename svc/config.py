@@ -82,6 +82,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "x-connection-os",
         ),
     ] = None
+    connection_tls_header: Annotated[
+        Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}$")] | None,
+        about(
+            "Header, in lower case, in which a trusted proxy says the fingerprint of the TLS handshake, such as a JA4. "
+            "One that other browsers of the same engine and version do not have is evidence for `forged_report`.",
+            "x-connection-ja4",
+        ),
+    ] = None
     store: Annotated[
         str | None,
         about(

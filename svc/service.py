@@ -58,6 +58,7 @@ from svc.http.scrape import Scrape
 from svc.http.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
+from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.node_metrics import NodeSources
@@ -141,11 +142,12 @@ class Service:
         self._siblings = siblings = siblings or Alone()
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
+        connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
         self.services = Services(
             world=world,
             store=opened.store,
             admission=self.pipeline.admission,
-            policy=AuthPolicy(opened.pepper, config.region, config.networks(), config.connection_os_header),
+            policy=AuthPolicy(opened.pepper, config.region, config.networks(), connection),
             deferred_key=deferred.signing_key(opened.pepper),
             verdict_key=verdict_key(opened.pepper),
             network_data=self.network_data,

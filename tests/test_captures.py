@@ -25,8 +25,9 @@ def captures(shared_data: Path) -> list[dict[str, Any]]:
 
 async def post(live: Live, key: str, capture: dict[str, Any]) -> dict[str, Any]:
     """As the page that took the capture would have sent it."""
-    hints = {name: value for name, value in capture["headers"].items() if name.lower().startswith("sec-ch-ua")}
-    headers = {**hints, "user-agent": capture["ua"], "x-forwarded-for": PUBLIC_ADDRESS}
+    sent = {name.lower(): value for name, value in capture["headers"].items()}
+    own = {name: sent[name] for name in sent if name == "accept-language" or name.startswith("sec-ch-ua")}
+    headers = {**own, "user-agent": capture["ua"], "x-forwarded-for": PUBLIC_ADDRESS}
     signals = {"components": capture["components"], "botd": capture["botComponents"]}
     response = await live.identify(key, signals, headers=headers)
     assert response.status_code == 200, response.text

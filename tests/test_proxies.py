@@ -40,6 +40,13 @@ OTHER = "81.2.69.160"
 """An address that a client claims."""
 
 
+UA_DATA = {
+    "brands": [{"brand": "Chromium", "version": "137"}, {"brand": "Google Chrome", "version": "137"}],
+    "mobile": False,
+    "platform": "Windows",
+}
+
+
 class Kind(NamedTuple):
     """How a proxy is tried: its program and file, what in it is of another machine, and how it is started."""
 
@@ -154,7 +161,10 @@ class RecordedConnection(socketserver.BaseRequestHandler):
 class Shop:
     """A shop whose origin serves `/id/`, and the service behind it."""
 
-    def __init__(self, port: int, service_port: int, recorder: Recorder, files: Files, keys: dict[str, str]) -> None:
+    def __init__(
+        self, program: str, port: int, service_port: int, recorder: Recorder, files: Files, keys: dict[str, str]
+    ) -> None:
+        self.program = program
         self.port = port
         self.service_port = service_port
         self.recorder = recorder
@@ -276,7 +286,7 @@ def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
             await_listening(port, process, folder / "log")
-            yield Shop(port, service.port, recorder, service.files, service.keys)
+            yield Shop(request.param, port, service.port, recorder, service.files, service.keys)
         finally:
             process.terminate()
             process.wait(timeout=PATIENCE_S)
@@ -306,11 +316,72 @@ def test_the_event_is_that_of_the_visitor_and_of_the_page(shop: Shop):
     assert sent[0].split(b": ", 1)[1].decode() == USER_AGENT, "a header with commas in it arrives whole"
 
 
+HINTS = {
+    "sec_ch_ua": '"Google Chrome";v="137", "Chromium";v="137", "Not/A)Brand";v="24"',
+    "sec_ch_ua_mobile": "?0",
+    "sec_ch_ua_platform": '"Windows"',
+}
+OF_A_SCRIPT = {"sec_fetch_site": "same-origin", "sec_fetch_mode": "cors", "sec_fetch_dest": "empty"}
+LANGUAGES = {"accept_language": "en-GB,en;q=0.9"}
+
+
+def forged(shop: Shop, **headers: str) -> list[str]:
+    """The evidence of `forged_report` in an identification with these headers."""
+    body = {"sdk": {"platform": "web"}, "signals": report(userAgentData=UA_DATA)}
+    status, identified = shop.page("/identify", body, **headers)
+    assert status == 200, identified
+    return shop.event(identified["request_id"])["document"]["evidence"].get("forged_report", [])
+
+
+def test_the_headers_of_the_visitors_browser_are_passed_on(shop: Shop):
+    """Decisions 2.9: what a browser sends arrives, quotes and commas in it, and what it does not send is missed."""
+    everything = {**HINTS, **OF_A_SCRIPT, **LANGUAGES}
+    assert forged(shop, **everything) == []
+    line = next(
+        line.split(b": ", 1)[1]
+        for line in reversed(shop.recorder.received.splitlines())
+        if line.lower().startswith(b"x-svc-visitor-headers: ")
+    )
+    sent = {name: value for name, value in json.loads(line).items() if value}
+    assert sent == {name.replace("_", "-"): value for name, value in everything.items()}
+    assert forged(shop, **LANGUAGES) == ["hints_missing", "fetch_metadata_missing"]
+    assert forged(shop) == ["accept_language_missing", "hints_missing", "fetch_metadata_missing"]
+    assert forged(shop, **everything | {"sec_ch_ua_platform": '"Linux"'}) == ["hints_vs_report"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"accept_language": 'en", "sec-fetch-mode": "cors'},
+        {"accept_language": "en\\"},
+        {"sec_ch_ua": '"a", "b'},
+        {"sec_ch_ua_platform": '"Win\\"dows"'},
+        {"sec_fetch_mode": '"}'},
+    ],
+)
+def test_no_header_of_a_client_breaks_the_object_of_the_others(shop: Shop, changed: dict[str, str]):
+    """Who sends quotes where browsers send none is refused nothing and gains nothing."""
+    status, identified = shop.identify(**HINTS | OF_A_SCRIPT | LANGUAGES | changed)
+    assert status == 200, identified
+
+
+def test_one_address_is_limited_before_the_service(shop: Shop):
+    """Of nginx and HAProxy; the others leave it to the service."""
+    if shop.program not in ("nginx", "haproxy"):
+        pytest.skip("limits no rate itself")
+    body = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()
+    answers = {shop.ask("POST", "/id/api/v1/identify", body, origin=ORIGIN, x_api_key="x")[0] for _ in range(60)}
+    assert answers == {401, 429}
+    threading.Event().wait(4)
+    assert shop.identify()[0] == 200
+
+
 def test_forwarding_headers_of_the_client_are_replaced(shop: Shop):
     claims = {
         "x_svc_visitor_ip": OTHER,
         "x_svc_visitor_origin": "https://evil.example",
         "x_svc_visitor_user_agent": "claimed",
+        "x_svc_visitor_headers": '{"accept-language":"claimed"}',
         "x_svc_public_key": "svc_pk_us_development_claimed",
         "x_forwarded_for": OTHER,
         "cf_connecting_ip": OTHER,

@@ -18,7 +18,7 @@ from svc.store.views import accounts
 from svc.world import World
 from tests.spec.commands import Ran, Run, runner
 from tests.spec.responses import DRIVEN, TOO_LITTLE
-from tests.support.live import report
+from tests.support.live import USER_AGENT, report
 from tests.support.process import run
 
 pytestmark = pytest.mark.slow(3)
@@ -82,6 +82,22 @@ def test_replay_identifies_each_report_in_virtual_time_and_prints_its_event(svc:
     assert answers[0]["event"]["request_id"] == answers[0]["request_id"]
     assert (answers[2]["event"]["origin"], answers[2]["event"]["agent"]) != (None, None)
     assert answers[2]["reason"] == "private_address"
+
+
+def test_a_replay_of_an_export_judges_headers_as_far_as_they_were_archived(svc: Program):
+    """Of an event of 0.2.0 not all headers were archived, so that one which is missing shows nothing."""
+    headers: dict[str, object] = {"user_agent": USER_AGENT, "hints": {"platform": "Windows"}}
+    sent = {"accept_language": "en-GB", "fetch": "cross-site cors empty"}
+    event = {
+        "request_id": "019b76da-a800-72ec-9ecc-1abc10a5263a", "occurred_at": "2026-03-01T10:00:00Z",
+        "ip_address": "81.2.69.160", "origin": "https://shop.example",
+        "document": {"signals": report(), "sdk": {"platform": "ios", "version": "1"}},
+    }  # fmt: skip
+    contexts = ({}, {"context": "secure"}, {"context": "secure", **sent}, {"context": "plain"})
+    answers = svc.replay(lines(*(event | {"headers": headers | context} for context in contexts)))
+    fired = [{signal["signal"] for signal in answer["event"]["signals"]} for answer in answers]
+    assert ["forged_report" in signals for signals in fired] == [False, True, False, True]
+    assert {answer["event"]["platform"] for answer in answers} == {"web"}, "what a page claims is no profile"
 
 
 def test_two_replays_of_a_file_are_identical_byte_for_byte(tmp_path: Path):

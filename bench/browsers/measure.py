@@ -19,6 +19,7 @@ from typing import Any, Literal
 from bench.linkage.tables import Table
 from svc.domain.detection import detect
 from svc.domain.detection.graphics import is_software_renderer
+from svc.domain.fetch_metadata import read_fetch_metadata
 from svc.domain.model import Network, Observation, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
@@ -96,6 +97,8 @@ class Capture:
             user_agent=self.headers.get("user-agent"),
             accept_language=self.headers.get("accept-language"),
             hints=read_hints(self.headers),
+            context="secure",
+            fetch=read_fetch_metadata(self.headers),
         )
 
     def observe(self, shape: Shape) -> tuple[Observation, ...]:

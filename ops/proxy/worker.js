@@ -8,6 +8,9 @@ const SDK = /^\/id(\/sdk\/[0-9a-z.]+\/[0-9a-z.]+)$/;
 /** Only these are forwarded: no cookie, no log-in, and no header that a client might use to claim another address. */
 const FORWARDED = ["accept-encoding", "content-encoding", "content-type", "idempotency-key", "if-none-match", "x-svc-replay"];
 const LONGEST_USER_AGENT = 1024;
+/** What the visitor's browser says of itself. */
+const OF_BROWSER = /^(?:accept-language$|sec-ch-ua|sec-fetch-)/;
+const LONGEST_HEADERS = 2048;
 
 export default {
   async fetch(request, env) {
@@ -37,6 +40,9 @@ function speakForVisitor(from, to, proxyKey) {
   copy(from, "cf-connecting-ip", to, "x-svc-visitor-ip"); // Cloudflare sets it, whatever the client sent
   copy(from, "origin", to, "x-svc-visitor-origin");
   to.set("x-svc-visitor-user-agent", (from.get("user-agent") ?? "").slice(0, LONGEST_USER_AGENT));
+  const ofBrowser = JSON.stringify(Object.fromEntries([...from].filter(([name]) => OF_BROWSER.test(name))));
+  const text = ofBrowser.replace(/[^\x20-\x7e]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  to.set("x-svc-visitor-headers", text.length <= LONGEST_HEADERS ? text : "{}"); // no browser sends so much
 }
 
 function copy(from, name, to, as) {

@@ -344,7 +344,6 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
         organization=organization,
         origin=read.origin,
         facts=read.facts,
-        must_be_native=False,
     )
     return Call(
         request_id=service.services.world.request_id(clock.now_ms),

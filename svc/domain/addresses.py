@@ -80,13 +80,14 @@ def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4N
     """The address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
 
     Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is no
-    address are not believed: then the nearest address that is known is returned.
+    address are not believed: then the nearest address that is known is returned. Empty elements are none (RFC 9110,
+    5.6.1.2).
     """
     nearest = parse_ip(peer) or peer
     if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):
         return nearest
-    for entry in reversed(forwarded_for.split(",")):
-        address = parse_ip(_without_port(entry.strip()))
+    for entry in filter(None, map(str.strip, reversed(forwarded_for.split(",")))):
+        address = parse_ip(_without_port(entry))
         if address is None:
             return nearest
         nearest = address

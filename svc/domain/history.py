@@ -46,6 +46,8 @@ where a carrier hands out a new one after a gap or IPv4 and IPv6 take turns. An 
 which devices change theirs on purpose (RFC 8981)."""
 MANY_COUNTRIES: Final = 3
 """In a day. Two are ordinary: who lives at a border, and who travels with a SIM card whose data go through home."""
+PLACES: Final = 8
+"""Countries and networks that are remembered of a visitor."""
 STALE_REPORT_MS: Final = 600_000
 """A report that was collected longer ago than this was kept by somebody (signals.md 2)."""
 SAMPLED_VISITORS: Final = 16
@@ -87,6 +89,16 @@ class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
     """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
     lessons: int = 0
     """Visits of this UTC day that matching learned from, up to `VISITOR_UPDATES`."""
+
+
+class VisitorPlaces(msgspec.Struct, frozen=True, array_like=True):
+    """Where a visitor came from, for as long as it is known. Append fields, never move them."""
+
+    countries: tuple[str, ...] = ()
+    """ISO 3166-1 codes of its addresses, the latest first, at most `PLACES`."""
+    networks: tuple[int, ...] = ()
+    """Numbers of the autonomous systems that its addresses are of, the latest first, at most `PLACES`; where none is
+    known, the hash of the wide network."""
 
 
 class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
@@ -131,15 +143,19 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """`False` where addresses change by themselves: Tor and privacy relays pick another exit as they like."""
     country: str | None
     """Where the visitor's address is; `None` for one that is lent (Tor, relay, VPN), which tells nothing of that."""
+    place: tuple[str, int] | None
+    """Country and network of the address, lent or not, as in `VisitorPlaces`; `None` = not known."""
     timezone_country: str | None
     """The country of the device's own clock, where its address is an ordinary one that people could share."""
     replay_key: ReplayKey | None
     """`None` = the report has neither a nonce nor a time, so that two equal ones prove nothing."""
 
 
-def history_evidence(report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int) -> HistoryEvidence:
+def history_evidence(
+    report: Report, network: Network, ip: str, signals_json: bytes, at_ms: int, wide_network: int = 0
+) -> HistoryEvidence:
     """What history compares of this identification. `ip` is the visitor's address as text; `signals_json` the signals
-    byte for byte as sent, whose hash recognizes a report without a nonce.
+    byte for byte as sent, whose hash recognizes a report without a nonce; `wide_network` that of `Features`.
     """
     wanders = network.tor or network.relay
     ordinary = network.state == "enriched" and not (wanders or network.vpn or network.proxy or network.hosting)
@@ -150,9 +166,15 @@ def history_evidence(report: Report, network: Network, ip: str, signals_json: by
         is_public=network.state == "enriched",
         counts_address=not wanders,
         country=None if wanders or network.vpn else network.country_code,
+        place=_place(network, wide_network),
         timezone_country=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
         replay_key=_replay_key(report, signals_json, at_ms),
     )
+
+
+def _place(network: Network, wide_network: int) -> tuple[str, int] | None:
+    number = int(network.asn) if network.asn and network.asn.isdecimal() else wide_network
+    return (network.country_code, number) if network.country_code and number else None
 
 
 def address_id(ip: str) -> int:
@@ -222,6 +244,31 @@ def velocity(history: VisitorHistory) -> list[Observation]:
     return shown
 
 
+def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
+    """A visitor's places with this one added; the same object where they say so already. What was seen long ago comes
+    to the front again once it is in the back half, so that most visits change nothing.
+    """
+    country, network = place
+    half = PLACES // 2
+    countries, networks = before.countries, before.networks
+    if country not in countries[:half]:
+        countries = (country, *(known for known in countries if known != country))[:PLACES]
+    if network not in networks[:half]:
+        networks = (network, *(known for known in networks if known != network))[:PLACES]
+    unchanged = (countries, networks) == (before.countries, before.networks)
+    return before if unchanged else VisitorPlaces(countries, networks)
+
+
+def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | None:
+    """The `network_new_for_visitor` signal where neither country nor network is among those of this visitor; `None`
+    otherwise, and where none is known of it.
+    """
+    country, network = place
+    if not before.countries or country in before.countries or network in before.networks:
+        return None
+    return Observation("network_new_for_visitor", "low", ("country_and_network_never_seen",))
+
+
 def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
     """The day of an address with this visitor added; the same object where the visitor is in it or the sample is
     full.
@@ -280,6 +327,17 @@ def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observat
     return (*others, behavior, sure)
 
 
+def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """The observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer the
+    more is found besides.
+    """
+    known = next((seen for seen in observations if seen.signal == "forged_report"), None)
+    if known is None:
+        return (*observations, Observation("forged_report", "medium", ("unusual_handshake",)))
+    others = (seen for seen in observations if seen is not known)
+    return (*others, Observation("forged_report", "high", (*known.evidence, "unusual_handshake")))
+
+
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
     """Whether a report that was sent first then still counts as sent before: within 30 days, on either side
     (`REPLAY_MEMORY_S`).
@@ -303,9 +361,9 @@ def replay(first: ReportFingerprint, seen: HistoryEvidence) -> Observation | Non
     return None
 
 
-def rare_device(statistics: Statistics, features: Features) -> Observation | None:
+def rare_device(statistics: Statistics, features: Features, known_alike: int = 0) -> Observation | None:
     """The `rare_device` signal where `RARE_TOGETHER` parts are each rare in the class of devices; `None` otherwise, and
-    for a class of fewer than `ENOUGH_DEVICES`. About 2 µs.
+    for a class of fewer than `ENOUGH_DEVICES`. So many devices that are `known_alike` do not count. About 2 µs.
     """
     devices = statistics.devices(features.family)
     if devices < ENOUGH_DEVICES:
@@ -314,7 +372,7 @@ def rare_device(statistics: Statistics, features: Features) -> Observation | Non
     rare = [
         part
         for part, log in zip(RARE_PARTS, logs, strict=True)
-        if features.values[part] and math.exp(log) * devices < RARE_DEVICES
+        if features.values[part] and math.exp(log) * devices < RARE_DEVICES + known_alike
     ]
     if len(rare) < RARE_TOGETHER:
         return None

@@ -77,9 +77,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def platform(self) -> Platform:
         """The scoring profile: bridges count as their system, and a missing or unknown platform as `web` (decisions
-        3.1).
+        3.1); so does any that a page claims (decisions 2.7).
         """
-        return scoring_platform(self.sdk_platform or "web")
+        return scoring_platform(self.sdk_platform or "web", self.origin)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,15 +147,19 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
     platform = submission.platform
     proof = examine(report, submission.signals_json, submission.origin, submission.at_ms)
     key = None if proof is None else proof.key
+    features = extract(report, agent, submission.facts, network, origin=submission.origin, key=key)
+    ip, signals_json = submission.facts.ip, submission.signals_json
     return Assessment(
         submission=submission,
         report=report,
         agent=agent,
         network=network,
-        features=extract(report, agent, submission.facts, network, origin=submission.origin, key=key),
-        observations=detect(report, submission.facts, agent, network, platform, submission.at_ms)
+        features=features,
+        observations=detect(
+            report, submission.facts, agent, network, platform, submission.at_ms, submission.sdk_version
+        )
         + missing(submission.signals, platform),
-        history=history_evidence(report, network, submission.facts.ip, submission.signals_json, submission.at_ms),
+        history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),
         archive=deflate(submission.signals_json),

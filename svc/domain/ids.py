@@ -35,6 +35,11 @@ def ordered_digest(text: str, digest: bytes) -> bytes:
     return bytes.fromhex(text[:8] + text[9:13]) + digest[:10] if _UUID_V7.fullmatch(text) else digest
 
 
+def time_of_uuid(text: str) -> int | None:
+    """The Unix milliseconds in a UUIDv7 in its usual form (RFC 9562, 5.7); `None` for any other text."""
+    return int(text[:8] + text[9:13], 16) if _UUID_V7.fullmatch(text) else None
+
+
 def is_organization_id(text: str) -> bool:
     """Whether text has the form of the id of an organization (decisions 1.1)."""
     return _ORGANIZATION_ID.fullmatch(text) is not None

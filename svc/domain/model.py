@@ -21,12 +21,20 @@ VisitorKind = Literal["human", "ai_bot", "automation", "search_crawler"]
 DeviceKind = Literal["desktop", "mobile", "tablet", "server"]
 AnonymityNetwork = Literal["tor", "vpn", "proxy", "hosting"]
 
+HeaderContext = Literal["secure", "plain", "forwarded"]
+"""`secure`: the visitor's own request, of a page in a secure context to a service in one; `plain`: of another page;
+`forwarded`: passed on by a server, for a page in a secure context."""
+
 ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
 
 
-def scoring_platform(sdk_platform: str) -> Platform:
-    """The scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1)."""
+def scoring_platform(sdk_platform: str, origin: str | None = None) -> Platform:
+    """The scoring profile of an SDK platform: native ones and their bridges, all else `web` (decisions 3.1). From a
+    page, one with an `http` or `https` origin, it is `web` whatever the platform claims (decisions 2.7).
+    """
+    if origin is not None and origin.startswith(("https://", "http://")):
+        return "web"
     if sdk_platform == "ios" or sdk_platform.endswith("-ios"):
         return "ios"
     if sdk_platform == "android" or sdk_platform.endswith("-android"):
@@ -194,6 +202,14 @@ class RequestHeaders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """From the `sec-ch-ua*` headers."""
     connection_os: str | None = None
     """The operating system that a trusted edge saw in the connection itself, in its own words."""
+    context: HeaderContext | None = None
+    """Where the headers were seen, and so which of them a browser would have sent; `None` = not all were looked at, so
+    that one which is missing shows nothing."""
+    fetch: str | None = None
+    """Of the `sec-fetch-*` headers site, mode and destination, such as `cross-site cors empty`; `-` for one that is
+    missing. `None` = none was sent."""
+    connection_tls: str | None = None
+    """The fingerprint of the TLS handshake that a trusted edge saw, in its own words, such as a JA4."""
 
 
 class RequestFacts(RequestHeaders, frozen=True, kw_only=True):

@@ -9,30 +9,33 @@ region), whether or not such a key exists (docs/adr/0076). What only the store k
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.addresses import client_address, is_public, is_trusted, read_address
+from svc.domain.addresses import client_address
 from svc.domain.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
-from svc.domain.model import RequestFacts, scoring_platform
+from svc.domain.model import HeaderContext, RequestFacts, scoring_platform
 from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
 from svc.domain.records import Organization
 from svc.domain.redaction import redact
-from svc.domain.refusals import Detail, Issue, Refusal
+from svc.domain.refusals import Refusal
 from svc.domain.sessions import Session
-from svc.domain.useragent import read_hints
+from svc.http.visitor_facts import (
+    VISITOR_HEADERS,
+    ConnectionHeaders,
+    HeaderMap,
+    bad_metadata,
+    forwarded_facts,
+    own_facts,
+    page_context,
+)
 from svc.store import views
 from svc.store.snapshot import Snapshot
 
-MAX_USER_AGENT_BYTES = 1024
 MAX_PLATFORM_LENGTH = 64
-_VISITOR_HEADERS = ("x-svc-visitor-ip", "x-svc-visitor-origin", "x-svc-visitor-user-agent")
-
-HeaderMap = Mapping[str, str]
-"""Lower-case names; a header that came twice is joined with a comma."""
 
 
 class AuthPolicy(msgspec.Struct, frozen=True):
@@ -41,8 +44,7 @@ class AuthPolicy(msgspec.Struct, frozen=True):
     pepper: bytes
     region: str
     trusted_proxies: Sequence[IPv4Network | IPv6Network]
-    connection_os_header: str | None = None
-    """In which header a trusted proxy says what operating system made the connection; lower case."""
+    connection: ConnectionHeaders = ConnectionHeaders()
 
 
 class UsedSession(NamedTuple):
@@ -65,8 +67,6 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     origin: str | None
     """The visitor's, normalised."""
     facts: RequestFacts
-    must_be_native: bool
-    """A public key without an origin: the platform, known only with the body, still decides."""
     session: UsedSession | None = None
     """Of the console; `None` where the key itself was presented."""
 
@@ -114,18 +114,26 @@ def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Ref
 
 
 def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
-    """`401` of a public key that came without an origin and for a platform that is not one of its native ones
-    (decisions 2.7); `None` where it passes. `platform` is `sdk.platform` or the header's, `None` = `web`.
+    """`401` of a public key, sent or forwarded, that does not have the platform by which the request would be scored,
+    or that came without an origin for the web (decisions 2.7); `None` where it passes. `platform` is `sdk.platform` or
+    the header's, `None` = `web`.
     """
-    if not caller.must_be_native:
+    if caller.applied.kind != "public":
         return None
-    profile = scoring_platform(platform or "web")
-    if profile != "web" and profile in caller.applied.platforms:
+    profile = scoring_platform(platform or "web", caller.origin)
+    if profile in caller.applied.platforms and (caller.origin is not None or profile != "web"):
         return None
+    if caller.origin is None:
+        return _refused_place(
+            f"no Origin header, and the platform {profile} is not one of the key's native ones",
+            "Send it from a page, or name in sdk.platform a native platform (ios, android) that the key has.",
+            caller.key,
+        )
     return _refused_place(
-        f"no Origin header, and the platform {profile} is not one of the key's native ones",
-        "Send it from a page, or name in sdk.platform a native platform (ios, android) that the key has.",
+        f"the origin's platform is {profile}, which is not one of the key's",
+        "What a page sends is always for the web. Issue a key with that platform.",
         caller.key,
+        caller.origin,
     )
 
 
@@ -207,7 +215,6 @@ def caller_with(
     applied: FoundKey | None = None,
     origin: str | None = None,
     facts: RequestFacts | None = None,
-    must_be_native: bool = False,
     session: UsedSession | None = None,
 ) -> Caller:
     """The caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts` are
@@ -222,7 +229,6 @@ def caller_with(
         organization=views.organization(request.snapshot, found.key.organization),
         origin=origin,
         facts=facts or _own_facts(request),
-        must_be_native=must_be_native,
         session=session,
     )
 
@@ -231,7 +237,10 @@ def _browser(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
     sent = request.headers.get("origin")
     origin = None if sent is None else normalise_origin(sent)
     refusal = _origin_refusal(found.key, sent, origin)
-    return refusal or caller_with(request, found, origin=origin, must_be_native=sent is None)
+    if refusal is not None:
+        return refusal
+    context = page_context(origin, request.headers.get("host", ""))
+    return caller_with(request, found, origin=origin, facts=_own_facts(request, context))
 
 
 def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
@@ -245,19 +254,19 @@ def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
         if (applied.key.organization, applied.key.environment) != (key.organization, key.environment):
             return _unauthorized("the forwarded public key is of another organization or environment", key)
     facts, sent, origin = None, None, None
-    if key.kind != "secret" or any(name in headers for name in _VISITOR_HEADERS):
-        facts, sent = _forwarded_facts(key, headers), headers.get("x-svc-visitor-origin")
+    if key.kind != "secret" or any(name in headers for name in VISITOR_HEADERS):
+        sent = headers.get("x-svc-visitor-origin")
         origin = None if sent is None else normalise_origin(sent)
+        facts = forwarded_facts(key, headers, origin)
         if sent is not None and origin is None and not isinstance(facts, Refusal):
-            facts = _metadata("x-svc-visitor-origin", "invalid_origin")
+            facts = bad_metadata("x-svc-visitor-origin", "invalid_origin")
         if isinstance(facts, Refusal):
             return msgspec.structs.replace(facts, key=key)
     if applied is not None:
         refusal = _origin_refusal(applied.key, sent, origin)
         if refusal is not None:
             return refusal
-    must_be_native = applied is not None and sent is None
-    return caller_with(request, found, applied=applied, origin=origin, facts=facts, must_be_native=must_be_native)
+    return caller_with(request, found, applied=applied, origin=origin, facts=facts)
 
 
 def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusal | None:
@@ -276,21 +285,9 @@ def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusa
     return None
 
 
-def _own_facts(request: AuthRequest) -> RequestFacts:
-    policy, headers, peer = request.policy, request.headers, request.peer
-    return RequestFacts(
-        ip=sender(policy, headers, peer),
-        user_agent=headers.get("user-agent"),
-        accept_language=headers.get("accept-language"),
-        hints=read_hints(headers),
-        connection_os=_connection_os(policy, headers, peer),
-    )
-
-
-def _connection_os(policy: AuthPolicy, headers: HeaderMap, peer: str) -> str | None:
-    """Believed from trusted proxies alone: anybody may send a header."""
-    header = policy.connection_os_header
-    return headers.get(header) if header is not None and is_trusted(peer, policy.trusted_proxies) else None
+def _own_facts(request: AuthRequest, context: HeaderContext | None = None) -> RequestFacts:
+    policy = request.policy
+    return own_facts(request.headers, request.peer, policy.trusted_proxies, policy.connection, context=context)
 
 
 def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:
@@ -305,29 +302,6 @@ def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:
     return scheme in ("http", "https") and origin == normalise_origin(f"{scheme}://{headers.get('host', '')}")
 
 
-NOT_PUBLIC = (
-    "The address in x-svc-visitor-ip is not a public one, and a production key takes no other. Forward the address "
-    "that the visitor's request came from, not that of a proxy or a load balancer of your own."
-)
-"""For a private address: the header is neither missing nor malformed."""
-
-
-def _forwarded_facts(key: ApiKey, headers: HeaderMap) -> RequestFacts | Refusal:
-    sent = headers.get("x-svc-visitor-ip")
-    if sent is None:
-        return _metadata("x-svc-visitor-ip", "required")
-    address = read_address(sent)
-    if address is None:
-        return _metadata("x-svc-visitor-ip", "invalid_value")
-    if key.environment == "production" and not is_public(address):
-        return _metadata("x-svc-visitor-ip", "not_public_address", NOT_PUBLIC)
-    ip = str(address)
-    user_agent = headers.get("x-svc-visitor-user-agent")
-    if user_agent is not None and len(user_agent.encode("latin-1")) > MAX_USER_AGENT_BYTES:
-        return _metadata("x-svc-visitor-user-agent", "too_long")
-    return RequestFacts(ip=ip, user_agent=user_agent)
-
-
 def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "") -> Refusal:
     return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=explanation)
 
@@ -338,7 +312,3 @@ def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None 
     said = reason if shown is None else f"{reason}: {shown!r}"
     explanation = f"This development key was refused: {said}. {next_step}" if key.environment == "development" else ""
     return Refusal("unauthorized", reason=said, key=key, origin=shown, explanation=explanation)
-
-
-def _metadata(header: str, issue: Issue, explanation: str = "") -> Refusal:
-    return Refusal("invalid_visitor_metadata", (Detail(header, issue, "header"),), explanation=explanation)

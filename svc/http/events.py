@@ -158,16 +158,18 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
-async def visits(services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int) -> list[EventBody]:
-    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, in the form of
-    interface 2.3.
+async def visits(
+    services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
+) -> list[tuple[UUID, Event]]:
+    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, with their request
+    ids.
     """
     listing = Listing(now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
     number, environment = caller.organization.number, _environment(caller)
     found = await services.store.query(
         partial(events.event_page, number=number, environment=environment, listing=listing)
     )
-    return [event_row(event, request_id) for request_id, event in found.events]
+    return [(request_id, event) for request_id, event in found.events]
 
 
 async def supplement_event(services: Services, call: Call) -> Outcome:

@@ -30,7 +30,7 @@ class RequestLimits:
         self._allowances = allowances
         self._buckets = buckets = buckets or MemoryBuckets()
         self._limiters = {name: Limiter(name, _WHOLE, buckets) for name in ("server", "read", "management")}
-        """By use; `server` for `client` requests that come with another key than a public one."""
+        """By use; `server` for `client` requests that come without a public key, sent or forwarded."""
         self._limiters["client"] = Limiter("client", shares, buckets)
         self.long_reads = LongReads()
         self.audit = AuditBudget()
@@ -47,7 +47,7 @@ class RequestLimits:
         if use == "client" and limit:
             of_organization = caller.organization.rate_limit_per_s
             limit = max(limit, of_organization) if of_organization else 0
-        of_servers = use == "client" and caller.key.kind != "public"
+        of_servers = use == "client" and caller.applied.kind != "public"
         taken = self._limiters["server" if of_servers else use].take(
             caller.organization.number,
             limit,
@@ -78,7 +78,7 @@ def _sign_ins_of(prefix: str) -> BucketName:
 
 
 def visitor_address(caller: Caller) -> str | None:
-    """The /32 or /64 that has a limit of its own: of a caller with a public key, which anybody can copy; `None` of
-    others.
+    """The /32 or /64 that has a limit of its own: of a visitor with a public key, which anybody can copy, whether it
+    was sent or forwarded (decisions 4); `None` of others.
     """
-    return client_prefix(caller.facts.ip) if caller.key.kind == "public" else None
+    return client_prefix(caller.facts.ip) if caller.applied.kind == "public" else None

@@ -69,6 +69,15 @@ REQUEST_HEADERS: dict[str, Any] = {
     "x-svc-visitor-user-agent": Annotated[
         str, Meta(max_length=1024), about("The visitor's user agent.", A_REPORT["userAgent"])
     ],
+    "x-svc-visitor-headers": Annotated[
+        str,
+        Meta(max_length=2048),
+        about(
+            "The visitor's `accept-language`, `sec-ch-ua...` and `sec-fetch-...` headers as a JSON object of texts. "
+            "Without them `forged_report` stays silent.",
+            '{"accept-language":"en-GB,en;q=0.9","sec-fetch-site":"same-origin"}',
+        ),
+    ],
     "Last-Event-ID": Annotated[
         str,
         about("The id of the last event that was received. Browsers send it when they reconnect.", A_REQUEST_ID),
@@ -104,6 +113,7 @@ FORWARDED = (
     "x-svc-visitor-ip",
     "x-svc-visitor-origin",
     "x-svc-visitor-user-agent",
+    "x-svc-visitor-headers",
     "x-svc-public-key",
 )
 """Request headers of routes that servers and proxies call for a visitor."""

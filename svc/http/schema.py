@@ -7,6 +7,7 @@ out what does not apply.
 
 from __future__ import annotations
 
+import zlib
 from typing import Annotated, Literal, get_args
 from uuid import UUID
 
@@ -35,6 +36,7 @@ from svc.domain.model import Level, State
 from svc.domain.records import Document, Event
 from svc.domain.redaction import redact
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
+from svc.domain.request_headers import read_headers
 from svc.domain.signals import CATALOGUE as SIGNALS
 from svc.domain.timestamps import timestamp
 from svc.domain.verdict import Verdict
@@ -230,6 +232,15 @@ class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
     distribution: str | UnsetType = UNSET
 
 
+class ConnectionBody(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a trusted proxy saw of the visitor's connection, in its own words."""
+
+    os: str | UnsetType = UNSET
+    """The operating system, by the header of `connection_os_header`."""
+    tls: str | UnsetType = UNSET
+    """The fingerprint of the TLS handshake, by the header of `connection_tls_header`."""
+
+
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """The archived submission of an event, what scored it, and why the verdict is what it is (decisions 7.3)."""
 
@@ -251,6 +262,8 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """What differs from the visitor's last report; left out for a new visitor."""
     attestation: AttestationBody | UnsetType = UNSET
     """Left out where the report carried none."""
+    connection: ConnectionBody | UnsetType = UNSET
+    """Left out where no trusted proxy says anything of it."""
 
 
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
@@ -309,6 +322,7 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
         ),
         changes=present(document.changes),
         attestation=UNSET if document.attestation is None else _attestation(document.attestation),
+        connection=_connection(document),
     )
 
 
@@ -319,6 +333,18 @@ def _proof(event: Event, signals: bytes) -> str | UnsetType:
 
     found = archived_proof(signals, event.origin, event.occurred_at_ms)
     return UNSET if found is None else found.problem or "valid"
+
+
+def _connection(document: Document) -> ConnectionBody | UnsetType:
+    """Headers that cannot be read say nothing here: the rest of the document can be."""
+    if document.headers is None:
+        return UNSET
+    try:
+        headers = read_headers(document.headers)
+    except (zlib.error, msgspec.DecodeError):
+        return UNSET
+    found = ConnectionBody(present(headers.connection_os), present(headers.connection_tls))
+    return UNSET if found == ConnectionBody() else found
 
 
 def _attestation(found: AttestationResult) -> AttestationBody:

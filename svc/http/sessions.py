@@ -20,11 +20,11 @@ from svc.http.authentication import (
     AuthRequest,
     Caller,
     FoundKey,
-    HeaderMap,
     UsedSession,
     caller_with,
     sender,
 )
+from svc.http.visitor_facts import HeaderMap
 from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest

@@ -1,21 +1,25 @@
 """What the page `/try` asks for: its key, an event with its reasons, and to be forgotten.
 
 The page is for developers: it identifies with one public development key, the setting `try_key`. What it may read and
-erase is what its own browser has made, which the deferred token of the identification proves.
+erase is what its own browser has made. The deferred token proves that of one identification, and the client token that
+of earlier ones with the page's key. That the report is a known visitor's proves nothing: a neighbor's device may be the
+same.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 
 from svc.domain.credentials import digest
 from svc.domain.errors import OperatorError
-from svc.domain.event_row import EventBody
+from svc.domain.event_row import EventBody, event_row
 from svc.domain.fields import RequestId, about
-from svc.domain.records import RETENTION_MS
+from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Refusal, invalid
 from svc.http.change import caller_of, touch_caller
 from svc.http.events import read_event, read_request_id, token_refusal, visits
@@ -26,11 +30,14 @@ from svc.http.schema import DeferredTokenText, EventDetailBody
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.erasure import has_events
+from svc.store.tables import EVENTS
+from svc.store.transactions.erasure import events_of, has_events
 from svc.store.visitor_views import find_visitor
 
 MOST_VISITS = 24
 """Shown on the page."""
+MOST_LOOKED_AT = 200
+"""Events of the visitor, of which those are shown that this browser made; a visitor with more is not erased here."""
 KNOWN_ELSEWHERE = (
     "The organization has identified this browser outside development too, and this page erases development data "
     "alone. Erase the visitor with a management key: `eraseVisitor`."
@@ -38,6 +45,16 @@ KNOWN_ELSEWHERE = (
 KNOWN_FOR_LONG = (
     "The organization has known this browser for longer than events are kept: what it did outside development may be "
     "forgotten, and this page erases development data alone. Erase the visitor with a management key: `eraseVisitor`."
+)
+
+KNOWN_BY_LIKENESS = (
+    "The visitor was recognized by its device, not by a token of this browser: the earlier visits may be those of "
+    "another one like it. Reload the page, so that this browser's new token counts, or erase the visitor with a "
+    "management key: `eraseVisitor`."
+)
+KNOWN_TO_OTHER_KEYS = (
+    "The visitor was identified with other keys too, and this page erases what it made itself alone. Erase the visitor "
+    "with a management key: `eraseVisitor`."
 )
 
 
@@ -58,7 +75,10 @@ class TryAnswer(msgspec.Struct, frozen=True):
     """Response of `explainTry`."""
 
     event: Annotated[EventDetailBody, about("The event of the request.")]
-    visits: Annotated[tuple[EventBody, ...], about("The newest events of its visitor, newest first.")]
+    visits: Annotated[
+        tuple[EventBody, ...],
+        about("The newest events that this browser made with the page's key, by its token, newest first."),
+    ]
 
 
 class TryKeyError(OperatorError):
@@ -77,6 +97,8 @@ def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
         raise TryKeyError("try_key: the store has no such key that is in force; `svc key issue` makes one")
     if (key.kind, key.environment) != ("public", "development"):
         raise TryKeyError("try_key: the page /try takes a public development key alone")
+    if "web" not in key.platforms:
+        raise TryKeyError("try_key: the page /try is for the web, which is none of the key's platforms")
     return secret
 
 
@@ -95,21 +117,46 @@ async def explain(services: Services, call: Call) -> Outcome:
     if isinstance(event, Refusal):
         return Outcome(event)
     caller = await touch_caller(services, call)
-    seen = await visits(services, caller, event.visitor_id, MOST_VISITS, call.at_ms)
-    return Outcome(TryAnswer(event, tuple(seen)))
+    found = await visits(services, caller, event.visitor_id, MOST_LOOKED_AT, call.at_ms)
+    shown = _own_visits(found, event.request_id, caller.key.id)[:MOST_VISITS]
+    return Outcome(TryAnswer(event, tuple(event_row(one, request_id) for request_id, one in shown)))
+
+
+def _own_visits(found: list[tuple[UUID, Event]], request_id: str, key_id: str) -> list[tuple[UUID, Event]]:
+    """Of a visitor's events those that the browser made which made this one, with this key: all that its token decided,
+    where it decided this one, and the first one.
+    """
+    asked = [(each, event) for each, event in found if str(each) == request_id]
+    if not any(_is_by_token(event) for _, event in asked):
+        return asked
+    return [(each, event) for each, event in found if event.key_id == key_id and _is_by_token(event)]
+
+
+def _is_by_token(event: Event) -> bool:
+    """Whether the client token led to the visitor, or the visitor began with it."""
+    return event.verdict.visitor_is_new or event.verdict.linkage in ("token", "doubted_token")
 
 
 async def forget(services: Services, call: Call) -> Outcome:
     """`POST /try/forget`: erase the visitor of an identification that this browser has made. `204`; errors as of
     `explain`. `403 insufficient_role` where the visitor has events outside development, or may have had some that are
-    no longer kept: its id is the same there, and a public key must not erase it.
+    no longer kept: its id is the same there, and a public key must not erase it. The same where it was recognized by
+    its device alone, or has events of other keys: those are not this browser's.
     """
     event = await _own_event(services, call)
     if isinstance(event, Refusal):
         return Outcome(event)
-    number, raw_id = caller_of(call).organization.number, event.visitor_id.encode()
+    caller = caller_of(call)
+    number, raw_id = caller.organization.number, event.visitor_id.encode()
 
     def unless(snapshot: Snapshot) -> Refusal | None:
+        ids = islice(events_of(snapshot, number, raw_id, ("development",)), MOST_LOOKED_AT + 1)
+        found = {each: made for each in ids if (made := snapshot.get(EVENTS, number, each)) is not None}
+        own = found.get(UUID(event.request_id).bytes)
+        if own is None or not _is_by_token(own):
+            return Refusal("insufficient_role", explanation=KNOWN_BY_LIKENESS)
+        if len(found) > MOST_LOOKED_AT or any(made.key_id != caller.key.id for made in found.values()):
+            return Refusal("insufficient_role", explanation=KNOWN_TO_OTHER_KEYS)
         if has_events(snapshot, number, raw_id, ("production", "staging")):
             return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE)
         record = find_visitor(snapshot, number, event.visitor_id)

@@ -33,6 +33,7 @@ from svc.store.tables import (
     REPORT_FINGERPRINTS,
     VISITOR_COUNTS,
     VISITOR_HISTORY,
+    VISITOR_PLACES,
     VISITORS,
     WEIGHTS,
 )
@@ -64,6 +65,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
     for visitor in visitors[:HISTORIES]:
+        snapshot.has(VISITOR_PLACES, number, visitor)
         for period in (day, max(day - 1, 0)):
             snapshot.has(VISITOR_HISTORY, number, period, visitor)
 

@@ -38,6 +38,7 @@ from svc.store.tables import (
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
+    VISITOR_PLACES,
     VISITORS,
     WEBHOOK_EVENTS,
     Table,
@@ -211,8 +212,8 @@ def _at_ms(row: Row) -> float:
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
-    """A visitor's number, record, days of history and erasure, its attested keys, and its events. Nothing where there
-    is no such visitor; corrupt rows come with their `problem`.
+    """A visitor's number, record, places, days of history and erasure, its attested keys, and its events. Nothing where
+    there is no such visitor; corrupt rows come with their `problem`.
     """
     raw_id = visitor_id.encode()
     for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
@@ -220,6 +221,7 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
         if row.value:
             yield from find_rows(store, VISITORS, number, row.value)
             yield from find_rows(store, DELETED_VISITORS, number, row.value)
+            yield from find_rows(store, VISITOR_PLACES, number, row.value)
             yield from _history(store, number, row.value)
     for row in find_rows(store, VISITOR_KEYS, number, raw_id):
         yield row

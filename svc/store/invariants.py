@@ -58,6 +58,7 @@ from svc.store.tables import (
     VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
+    VISITOR_PLACES,
     VISITORS,
     WEIGHTS,
     WEIGHTS_SNAPSHOTS,
@@ -270,6 +271,9 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, day, visitor_number), _ in snapshot.scan(VISITOR_HISTORY, number):
         if not snapshot.has(VISITORS, number, visitor_number):
             yield f"the history of day {day} names visitor {visitor_number}, who is not known"
+    for (_, visitor_number), _ in snapshot.scan(VISITOR_PLACES, number):
+        if not snapshot.has(VISITORS, number, visitor_number):
+            yield f"places are remembered of visitor {visitor_number}, who is not known"
 
 
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:

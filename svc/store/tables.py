@@ -16,7 +16,7 @@ from svc.domain.audit import AUDIT_MS, AuditRecord
 from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.counting import HOUR_MS, HourCounts
 from svc.domain.credentials import ApiKey
-from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory
+from svc.domain.history import REPLAY_MEMORY_S, AddressHistory, ReportFingerprint, VisitorHistory, VisitorPlaces
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.operations import Following
@@ -335,6 +335,15 @@ VISITOR_HISTORY = Table(
     rules=("history",),
 )
 """The first visit of a day carries over what is left of yesterday."""
+VISITOR_PLACES = Table(
+    "visitor_places",
+    Key(organization=U32, visitor=U32),
+    Record(VisitorPlaces),
+    With("visitors"),
+    ErasedByKey("visitor"),
+    rules=("history",),
+)
+"""Written where the visitor comes from a country or network that is not among the latest."""
 ADDRESS_HISTORY = Table(
     "address_history",
     Key(organization=U32, day=DAY, address=U64),

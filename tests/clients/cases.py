@@ -38,7 +38,8 @@ def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | Non
         ({**right, "tag": "payment"}, "other_tag"),
         ({**right, "tag": None}, "other_tag"),
         ({**right, "proven": True}, "unproven"),
-        ({**right, "ip": "::FFFF:127.0.0.1", "now": now_ms + 290_000}, None),
+        ({**right, "platform": "ios"}, "other_platform"),
+        ({**right, "ip": "::FFFF:127.0.0.1", "now": now_ms + 290_000, "platform": "web"}, None),
         (right, "used_before"),
         ({**right, "ip": None}, "used_before"),
     ]
@@ -153,6 +154,28 @@ def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any],
         ({**right, "ip": "81.2.69.160"}, "other_address"),
         ({**right, "tag": None}, "other_tag"),
         ({**right, "proven": True}, "unproven"),
-        ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000}, None),
+        ({**right, "platform": "android"}, "other_platform"),
+        ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000, "platform": "web"}, None),
         (right, "used_before"),
+    ]
+
+
+def forwarded() -> list[tuple[dict[str, str], dict[str, str]]]:
+    """Headers of a visitor's request, and those of them that are passed on."""
+    hints = {"sec-ch-ua": '"Chromium";v="137", "Not/A)Brand";v="24"', "sec-ch-ua-mobile": "?0"}
+    fetch = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+    own = {
+        "cookie": "a=b",
+        "authorization": "Bearer x",
+        "user-agent": "Mozilla/5.0",
+        "accept": "*/*",
+        "x-sec-ch-ua": "x",
+    }
+    everything = {"accept-language": "en-GB,en;q=0.9", **hints, **fetch}
+    return [
+        ({**own, **everything}, everything),
+        ({name.title(): value for name, value in {**own, **everything}.items()}, everything),
+        (own, {}),
+        ({"accept-language": "\xe9\U0001f600", **fetch}, {"accept-language": "\xe9\U0001f600", **fetch}),
+        ({"accept-language": "x" * 2_048, **fetch}, fetch),
     ]

@@ -25,7 +25,9 @@ class Library:
         """What `return` gives in a script, where `values` are constants."""
         constants = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items())
         program = f"""
-            import {{ ApiError, Client, UnreachableError, WebhookError, decide, verifyWebhook }} from "svc-client";
+            import {{
+              ApiError, Client, UnreachableError, WebhookError, decide, verifyWebhook, visitorHeaders,
+            }} from "svc-client";
             {constants}
             async function main() {{ {script} }}
             console.log(JSON.stringify(await main() ?? null));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from svc_client import Retries
 
-from tests.clients.cases import checks, deliveries
+from tests.clients.cases import checks, deliveries, forwarded
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
@@ -260,3 +261,22 @@ def test_the_types_accept_right_uses_and_reject_wrong_ones(library: Library):
     assert "'limt' does not exist" in shown
     assert "'origin' is missing" in shown
     assert re.findall(r"^\S+?\.mts", shown, re.MULTILINE) == ["wrong.mts", "wrong.mts"]
+
+
+async def test_the_headers_of_a_visitor_are_passed_on_as_the_service_takes_them(library: Library):
+    """Decisions 2.9: in ASCII, at most 2,048 bytes, and nothing else of the request; of `node:http` and of `fetch`."""
+    told = await library.run(
+        """
+        const list = { "Accept-Language": ["de", "en"], cookie: ["a=b"], "sec-fetch-dest": undefined };
+        const latin = CASES.filter((headers) => /^[\\x20-\\x7e]*$/.test(Object.values(headers).join("")));
+        const fetched = latin.map((headers) => visitorHeaders(new Headers(headers)));
+        return [CASES.map(visitorHeaders), fetched, visitorHeaders(list)];
+        """,
+        CASES=[headers for headers, _ in forwarded()],
+    )
+    plain, fetched, listed = told
+    assert [json.loads(text) for text in plain] == [passed_on for _, passed_on in forwarded()]
+    assert all(text.isascii() and len(text) <= 2_048 for text in plain)
+    assert len(fetched) == len(forwarded()) - 1
+    assert json.loads(fetched[0]) == forwarded()[0][1]
+    assert json.loads(listed) == {"accept-language": "de, en"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +21,10 @@ from svc_client import (
     WebhookError,
     decide,
     verify_webhook,
+    visitor_headers,
 )
 
-from tests.clients.cases import NEVER, checks, deliveries
+from tests.clients.cases import NEVER, checks, deliveries, forwarded
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service, mistyped, report
@@ -331,3 +333,30 @@ def test_an_unexpected_response_raises_an_error(answer: httpx.Response):
     with pytest.raises(ApiError, match="unexpected_response") as refused:
         client.get_health()
     assert refused.value.status == answer.status_code
+
+
+@pytest.mark.parametrize(("headers", "passed_on"), forwarded())
+def test_the_headers_of_a_visitor_are_passed_on_as_the_service_takes_them(
+    headers: dict[str, str], passed_on: dict[str, str]
+):
+    """Decisions 2.9: in ASCII, at most 2,048 bytes, and nothing else of the request."""
+    text = visitor_headers(headers)
+    assert json.loads(text) == passed_on
+    assert text.isascii()
+    assert len(text) <= 2_048
+
+
+async def test_forwarded_headers_are_accepted(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        _, secret = live.issue("secret")
+
+        def send() -> None:
+            with Client(live.url, secret) as client:
+                for headers, _ in forwarded():
+                    client.identify(
+                        sdk={"platform": "web"}, signals=report(), visitor_ip="81.2.69.160", visitor_origin=ORIGIN,
+                        visitor_headers=visitor_headers(headers),
+                    )  # fmt: skip
+
+        await in_thread(send)
+        assert len(live.events()) == len(forwarded())

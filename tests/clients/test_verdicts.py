@@ -35,6 +35,7 @@ def expected(case: dict[str, Any]) -> Expected:
         case["ip"],
         case["tag"],
         datetime.fromtimestamp(case["now"] / 1000, UTC),
+        case.get("platform"),
         case.get("proven", False),
     )
 

@@ -157,7 +157,10 @@ BOTH_WAYS: dict[str, tuple[Visit, Visit]] = {
 SHOWN_ELSEWHERE = {
     # What a store remembers: beside the identification's transaction.
     "high_activity", "velocity_ip", "velocity_country", "token_conflict", "replayed", "rare_device",
-    "residential_proxy_behavior", "residential_proxy_low", "residential_proxy_high",
+    "residential_proxy_behavior", "residential_proxy_low", "residential_proxy_high", "repeated_report",
+    "repeated_rare_report", "network_new_for_visitor",
+    # What the request lacks of what its browser sends: beside the captures of browsers.
+    "forged_report",
     # What lists of the operator say: beside the facts of the network.
     "ip_attack_source", "ip_email_spam", "residential_proxy_listed", "residential_proxy_medium",
     # What a challenge and a chain of certificates prove: beside attestation.

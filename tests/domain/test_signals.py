@@ -26,6 +26,7 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("tampering", "gpu_mismatch", 8, None, None),
     ("tampering", "developer_tools", 6, 6, None),
     ("tampering", "app_tampering", None, 25, 25),
+    ("tampering", "forged_report", 25, None, None),
     ("tor", "tor", 25, 25, 25),
     ("vpn", "vpn_public", 8, 8, 8),
     ("vpn", "vpn_timezone_mismatch", 5, 5, 5),
@@ -67,7 +68,10 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("velocity", "velocity_ip", 8, 8, 8),
     ("velocity", "velocity_country", 15, 15, 15),
     ("velocity", "token_conflict", 15, 15, 15),
+    ("velocity", "network_new_for_visitor", 0, 0, 0),
     ("replay", "replayed", 40, 40, 40),
+    ("replay", "repeated_report", 15, 15, 15),
+    ("replay", "repeated_rare_report", 10, 10, 10),
     ("rarity", "rare_device", 3, 3, 3),
 )
 
@@ -78,8 +82,12 @@ ADDED = {
     "developer_options": "0.3.0",
     "unofficial_store": "0.3.0",
     "clock_tampered": "0.3.0",
+    "forged_report": "0.3.0",
+    "network_new_for_visitor": "0.3.0",
+    "repeated_report": "0.3.0",
+    "repeated_rare_report": "0.3.0",
 }
-"""Signal -> the version that brought it. Profiles that were stored before count it as 0."""
+"""Signal -> the version that introduced it. Profiles that were stored before count it as 0."""
 
 
 def test_the_catalog_is_the_documented_table_in_its_order() -> None:

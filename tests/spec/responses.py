@@ -12,10 +12,10 @@ from uuid import UUID
 import httpx
 
 from svc.store.tables import KEYS, ORGANIZATIONS
-from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
+from tests.support.live import PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, report
 
 IDENTIFY = "/api/v1/identify"
-BROWSER = {"user-agent": USER_AGENT, "accept-language": "en-GB,en", "x-forwarded-for": PUBLIC_ADDRESS}
+BROWSER = {**SCRIPTED, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
 """Headers of an ordinary visitor behind the trusted proxy of `live_service`."""
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 VISITOR_ID = re.compile(r"[0-9A-Za-z]{20}")

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from svc.domain.request_headers import read_headers
 from svc.domain.timestamps import timestamp
-from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service
+from svc.domain.useragent import read_hints
+from svc.store.tables import DOCUMENTS
+from tests.spec.responses import BROWSER, DRIVEN, assert_error, forward, nothing_stored, visit
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report
 from tests.support.worlds import EPOCH_MS
 
 pytestmark = pytest.mark.any_store
 
 VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
-EVERYTHING = {**VISITOR, "x-svc-visitor-origin": ORIGIN, "x-svc-visitor-user-agent": USER_AGENT}
+HINTS = {
+    "sec-ch-ua": '"Microsoft Edge";v="137", "Chromium";v="137", "Not/A)Brand";v="24"',
+    "sec-ch-ua-platform": '"Windows"',
+    "sec-ch-ua-platform-version": '"15.0.0"',
+}
+EVERYTHING = {
+    **VISITOR,
+    "x-svc-visitor-origin": ORIGIN,
+    "x-svc-visitor-user-agent": USER_AGENT,
+    "x-svc-visitor-headers": json.dumps({**SCRIPTED, **HINTS}),
+}
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
@@ -25,7 +40,86 @@ async def test_forwarded_details_are_those_of_the_visitor(live: Live, kind: str)
     answer = (await forward(live, secret, headers, signals={"timezone": "UTC"})).json()
     assert (answer["state"], answer["suspect_score"]) == ("enriched", 0)
     ((_, event),) = live.events()
-    assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
+    assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Edge")
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: Live, kind: str):
+    """Decisions 2.9: the visitor's `accept-language`, `sec-ch-ua*` and `sec-fetch-*`."""
+    _, secret = live.issue(kind)
+    _, public = live.issue()
+    await visit(live, public, headers=HINTS)
+    await forward(live, secret, {**EVERYTHING, "accept-language": "ru", "sec-ch-ua": "of the server"})
+    (_, direct), (request_id, forwarded) = live.events()
+    for name in ("agent", "agent_version", "os"):
+        assert getattr(forwarded, name) == getattr(direct, name)
+    with live.found.store.read() as snapshot:
+        document = snapshot.get(DOCUMENTS, live.organization.number, UUID(request_id).bytes)
+    assert document is not None
+    assert document.headers is not None
+    headers = read_headers(document.headers)
+    assert (headers.accept_language, headers.fetch) == ("en-GB,en", "cross-site cors empty")
+    assert headers.hints == read_hints(HINTS)
+
+
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+@pytest.mark.parametrize(
+    ("sent", "issue"),
+    [
+        ("", "invalid_value"),
+        ("nonsense", "invalid_value"),
+        ("[]", "invalid_value"),
+        ('{"accept-language": ["de"]}', "invalid_value"),
+        ('{"accept-language": null}', "invalid_value"),
+        ('{"accept-language": "de", "Accept-Language": "en"}', "invalid_value"),
+        ('{"cookie": "a=b"}', "unknown_field"),
+        ('{"accept_language": "de"}', "unknown_field"),
+        (json.dumps({"accept-language": "x" * 2048}), "too_long"),
+    ],
+)
+async def test_malformed_forwarded_headers_are_refused(live: Live, kind: str, sent: str, issue: str):
+    """Decisions 2.9: a JSON object of texts, at most 2 kB; a name that is mistyped must not be missed silently."""
+    _, secret = live.issue(kind)
+    with nothing_stored(live):
+        refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": sent})
+        message = assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", issue, "header"))
+        assert "accept-language, sec-ch-ua" in message
+
+
+async def test_the_longest_forwarded_headers_are_accepted(live: Live):
+    """Decisions 2.9: 2,048 bytes."""
+    _, secret = live.issue("proxy")
+    longest = json.dumps({"accept-language": "x" * (2048 - len('{"accept-language": ""}'))})
+    assert len(longest) == 2048
+    assert (await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
+
+
+@pytest.mark.parametrize("claimed", ["ios", "react-native-android"])
+@pytest.mark.parametrize("kind", ["proxy", "secret"])
+async def test_a_forwarded_page_is_scored_for_the_web(live: Live, kind: str, claimed: str):
+    """Decisions 2.7: the same holds for an origin that a server forwards; without one the claim counts."""
+    _, secret = live.issue(kind)
+    for origin, profile in ((ORIGIN, "web"), ("http://shop.example", "web"), ("capacitor://localhost", None)):
+        headers = {**EVERYTHING, "x-svc-visitor-origin": origin}
+        await forward(live, secret, headers, sdk={"platform": claimed})
+        _, event = live.events()[-1]
+        assert (event.platform, event.sdk_platform) == (profile or claimed.rpartition("-")[2], claimed)
+    await forward(live, secret, VISITOR, sdk={"platform": claimed})
+    assert live.events()[-1][1].platform == claimed.rpartition("-")[2]
+
+
+async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin(live: Live):
+    """Decisions 2.7, 2.9: that key's platforms apply; a page's is `web`."""
+    _, proxy = live.issue("proxy")
+    _, native = live.issue(platforms=("ios",))
+    _, both = live.issue(platforms=("ios", "web"))
+    with nothing_stored(live):
+        refused = await forward(live, proxy, {**EVERYTHING, "x-svc-public-key": native}, sdk={"platform": "ios"})
+        assert_error(refused, 401, "unauthorized")
+    signals = report() | DRIVEN
+    await forward(live, proxy, {**EVERYTHING, "x-svc-public-key": both}, sdk={"platform": "ios"}, signals=signals)
+    ((_, event),) = live.events()
+    assert (event.platform, event.sdk_platform) == ("web", "ios")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +161,7 @@ async def test_forwarding_without_the_visitor_address_is_refused(live: Live, kin
     _, secret = live.issue(kind)
     missing = ("x-svc-visitor-ip", "required", "header")
     with nothing_stored(live):
-        for name in ("x-svc-visitor-origin", "x-svc-visitor-user-agent"):
+        for name in ("x-svc-visitor-origin", "x-svc-visitor-user-agent", "x-svc-visitor-headers"):
             response = await forward(live, secret, {**BROWSER, name: EVERYTHING[name]})
             assert_error(response, 422, "invalid_visitor_metadata", missing)
         if kind == "proxy":
@@ -268,9 +362,18 @@ async def test_several_forwarding_headers_are_one_list(live: Live):
 async def test_an_invalid_address_is_not_trusted(live: Live):
     """Decisions 2.10: the nearest address that is known counts, and nothing left of the nonsense."""
     _, secret = live.issue()
-    for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", "81.2.69.160,"):
+    for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", ", ,"):
         assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     assert [event.ip_address for _, event in live.events()] == ["127.0.0.1"] * 4
+
+
+@pytest.mark.parametrize("forwarded_for", ["81.2.69.160,", "81.2.69.160, ,", ", 81.2.69.160", "9.9.9.9,,81.2.69.160 ,"])
+async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Live, forwarded_for: str):
+    """Decisions 2.10, RFC 9110, 5.6.1.2: the right-most address is that of the visitor, and no empty element is one."""
+    _, secret = live.issue()
+    assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+    ((_, event),) = live.events()
+    assert event.ip_address == "81.2.69.160"
 
 
 @pytest.mark.parametrize(

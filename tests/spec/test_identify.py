@@ -17,9 +17,11 @@ from svc.store import views
 from svc.store.tables import VISITOR_IDS
 from tests.spec.responses import (
     BROWSER,
+    DRIVEN,
     IDENTIFY,
     TOO_LITTLE,
     VISITOR_ID,
+    assert_error,
     assert_invalid,
     body_of,
     forward,
@@ -108,19 +110,61 @@ async def test_a_tag_has_at_most_1024_characters_and_is_kept_as_sent(live: Live)
 )
 async def test_the_scoring_profile_follows_from_the_platform(live: Live, platform: str, profile: str):
     """Interface 2.3, decisions 3.1: natives, bridges that end in their name, all else `web`; the SDK's name is kept."""
-    _, secret = live.issue()
-    assert (await visit(live, secret, sdk={"platform": platform, "version": "1.2.3"})).status_code == 200
+    _, secret = live.issue(platforms=("web", "ios", "android"), allowed_origins=("capacitor://localhost",))
+    response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": platform, "version": "1.2.3"})
+    assert response.status_code == 200
     ((_, event),) = live.events()
     assert (event.platform, event.sdk_platform, event.sdk_version) == (profile, platform, "1.2.3")
 
 
-async def test_any_platform_may_be_claimed_with_an_allowed_origin(live: Live):
-    """Decisions 2.7: a bridge's web view has an origin; the profile still follows from the platform (3.1)."""
-    _, secret = live.issue(allowed_origins=("capacitor://localhost",), environment="production")
-    response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": "capacitor-ios"})
-    assert response.status_code == 200
-    ((_, event),) = live.events()
-    assert (event.platform, event.origin) == ("ios", "capacitor://localhost")
+@pytest.mark.parametrize("platform", ["web", "ios", "android", "react-native-ios", "flutter-android", "tizen"])
+@pytest.mark.parametrize("origin", [ORIGIN, "http://localhost:3000"])
+async def test_what_a_page_sends_is_scored_for_the_web_whatever_platform_it_claims(
+    live: Live, platform: str, origin: str
+):
+    """Decisions 2.7: with an `http` or `https` origin the profile is `web`; `sdk_platform` keeps the claim."""
+    _, secret = live.issue(platforms=("web", "ios", "android"))
+    answer = (await visit(live, secret, report() | DRIVEN, origin=origin, sdk={"platform": platform})).json()
+    assert answer["suspect_score"] == (await _score_as_web(live, origin))
+    _, event = live.events()[0]
+    assert (event.platform, event.sdk_platform, event.origin) == ("web", platform, origin)
+
+
+async def _score_as_web(live: Live, origin: str) -> int:
+    _, secret = live.issue()
+    return (await visit(live, secret, report() | DRIVEN, origin=origin)).json()["suspect_score"]
+
+
+@pytest.mark.parametrize("claimed", ["body", "header"])
+async def test_a_page_needs_a_key_for_the_web(live: Live, claimed: str):
+    """Decisions 2.7: `web` must be among the platforms of a key whose page sends, whatever `sdk.platform` says."""
+    _, secret = live.issue(platforms=("ios", "android"))
+    given: dict[str, Any] = {"sdk": {"platform": "ios"}} if claimed == "body" else {"sdk": {}}
+    with nothing_stored(live):
+        refused = await visit(live, secret, headers={"x-svc-sdk-platform": "ios"}, **given)
+        assert "not one of the key's" in assert_error(refused, 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("platforms", "claimed", "status"),
+    [
+        (("ios",), "capacitor-ios", 200),
+        (("ios",), "capacitor-android", 401),
+        (("ios",), "web", 401),
+        (("web",), "capacitor-ios", 401),
+        (("web",), "capacitor", 200),
+        (("web", "android"), "android", 200),
+    ],
+)
+async def test_a_platform_that_an_apps_origin_claims_is_one_of_the_keys(
+    live: Live, platforms: tuple[str, ...], claimed: str, status: int
+):
+    """Decisions 2.7: a bridge's web view has an app's origin; the key must have the profile that its platform gives."""
+    _, secret = live.issue(platforms=platforms, allowed_origins=("capacitor://localhost",), environment="production")
+    response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": claimed})
+    assert response.status_code == status
+    for _, event in live.events():
+        assert (event.platform in platforms, event.origin) == (True, "capacitor://localhost")
 
 
 async def test_the_event_records_visitor_origin_and_device(live: Live):

@@ -138,6 +138,47 @@ async def test_one_address_with_a_public_key_uses_at_most_a_quarter_and_at_least
     assert (await forward(live, server, behind)).status_code == 200, "only public keys are anybody's to copy"
 
 
+def forwarded(public: str, address: str) -> dict[str, str]:
+    """What a first-party proxy sends for a visitor of that address."""
+    visitor = {"x-svc-public-key": public, "x-svc-visitor-ip": address, "x-svc-visitor-origin": ORIGIN}
+    return {**visitor, "x-svc-visitor-user-agent": BROWSER["user-agent"]}
+
+
+async def test_an_address_behind_a_first_party_proxy_has_the_bucket_that_it_has_directly(live: Live):
+    """Decisions 2.9 and 4: one visitor takes no more by way of the proxy, and leaves the rest to the others."""
+    issue = limited(live, 40)
+    (_, public), (_, proxy) = issue(), issue("proxy")
+    one = {**BROWSER, "x-forwarded-for": "81.2.69.1"}
+    statuses = [(await visit(live, public, headers=one)).status_code for _ in range(4)]
+    statuses += [(await forward(live, proxy, forwarded(public, "81.2.69.1"))).status_code for _ in range(6)]
+    assert statuses == [200] * 10
+    refused = await forward(live, proxy, forwarded(public, "81.2.69.1"))
+    assert assert_error(refused, 429, "rate_limited").startswith("This visitor address is")
+    assert (await visit(live, public, headers=one)).status_code == 429
+    assert (await forward(live, proxy, forwarded(public, "81.2.69.2"))).status_code == 200
+    assert (await forward(live, proxy, {"x-svc-visitor-ip": "81.2.69.1"})).status_code == 200, "no public key, no limit"
+
+
+async def test_an_address_behind_a_proxy_is_limited_in_deferred_reports_too(tmp_path: Path):
+    """Decisions 4: the other routes of a public key, sent or forwarded."""
+    async with live_service(tmp_path, client_rate=40) as live:
+        organization = live.new_organization(rate_limit=1).number
+        _, public = live.issue(organization=organization, environment="production")
+        _, proxy = live.issue("proxy", organization=organization, environment="production")
+
+        async def supplement(key: str, headers: dict[str, str]) -> int:
+            path = f"/api/v1/events/{live.world.request_id(live.clock.now_ms)}/supplement"
+            body = {"token": "x", "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
+            return (await live.client.post(path, json=body, headers={"x-api-key": key, **headers})).status_code
+
+        direct = {**BROWSER, "origin": ORIGIN, "x-forwarded-for": "81.2.69.1"}
+        assert [await supplement(public, direct) for _ in range(5)] == [422] * 5
+        behind = forwarded(public, "81.2.69.1")
+        assert [await supplement(proxy, behind) for _ in range(6)] == [422] * 5 + [429]
+        assert await supplement(proxy, forwarded(public, "81.2.69.2")) == 422
+        assert await supplement(proxy, {"x-svc-visitor-ip": "81.2.69.1"}) == 422
+
+
 async def test_an_ipv6_customer_with_many_addresses_uses_at_most_half_of_the_limit(live: Live):
     """A /48 has 65,536 addresses in the sense of decisions 4; four of them would shut out everybody else."""
     _, secret = limited(live, 80)()

@@ -23,6 +23,10 @@ HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 built = pytest.mark.skipif(web.sdk_version() is None, reason="the web pages are not built (`make web`)")
 
 
+TOKEN = {"client_token": "the browser that tries the page"}
+ANOTHER = {"client_token": "the browser of somebody else"}
+
+
 class Trying(NamedTuple):
     """A service whose page `/try` is turned on."""
 
@@ -35,9 +39,11 @@ class Trying(NamedTuple):
         sent = {"x-api-key": self.key, "origin": ORIGIN, **BROWSER, **headers}
         return await self.live.client.post(path, json=body, headers=sent)
 
-    async def visited(self, signals: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    async def visited(
+        self, signals: dict[str, Any] | None = None, token: dict[str, Any] = TOKEN
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """(response of an identification, what the page asks with)."""
-        answer = (await visit(self.live, self.key, signals)).json()
+        answer = (await visit(self.live, self.key, (signals or report()) | token)).json()
         return answer, {"request_id": answer["request_id"], "token": answer["deferred_token"]}
 
 
@@ -152,7 +158,7 @@ async def test_at_most_two_dozen_visits_are_shown(trying: Trying):
 @pytest.mark.parametrize("path", ["/try/event", "/try/forget"])
 async def test_a_browser_can_neither_read_nor_erase_the_visits_of_another(trying: Trying, path: str):
     answer, asked = await trying.visited()
-    other, _ = await trying.visited(report(2))
+    other, _ = await trying.visited(report(2), ANOTHER)
     _, another_key = trying.live.issue()
     before = trying.live.contents()
     assert_error(
@@ -178,7 +184,7 @@ async def test_a_browser_can_neither_read_nor_erase_the_visits_of_another(trying
 async def test_a_browser_may_erase_its_own_visitor(trying: Trying):
     _, first = await trying.visited()
     answer, asked = await trying.visited()
-    other, _ = await trying.visited(report(2))
+    other, _ = await trying.visited(report(2), ANOTHER)
     gone = await trying.post("/try/forget", asked)
     assert (gone.status_code, gone.content) == (204, b"")
     left: list[tuple[str, Event]] = trying.live.events()
@@ -189,13 +195,53 @@ async def test_a_browser_may_erase_its_own_visitor(trying: Trying):
     assert again["visitor_id"] != answer["visitor_id"]
 
 
+@pytest.mark.parametrize("key", ["the page's", "another"])
+async def test_a_device_that_is_known_by_its_likeness_shows_and_erases_nothing_of_its_neighbor(
+    trying: Trying, key: str
+):
+    """Decisions 9.3: two laptops of one model behind one address send one report; what the other made stays its own."""
+    _, own_site = trying.live.issue()
+    used = trying.key if key == "the page's" else own_site
+    neighbor = (await visit(trying.live, used, report(), tag="order 4711")).json()
+    answer, asked = await trying.visited(token={})
+    assert answer["visitor_id"] == neighbor["visitor_id"]
+    before = trying.live.contents()
+    shown = (await trying.post("/try/event", asked)).json()
+    assert [row["request_id"] for row in shown["visits"]] == [answer["request_id"]]
+    refused = await trying.post("/try/forget", asked)
+    assert "not by a token of this browser" in assert_error(refused, 403, "insufficient_role")
+    assert trying.live.contents() == before
+
+
+async def test_visits_with_other_keys_are_neither_shown_nor_erased_by_the_page(trying: Trying):
+    """Decisions 9.3: the token leads to the visitor, and the page to what its own key made."""
+    _, own_site = trying.live.issue()
+    first, _ = await trying.visited()
+    await visit(trying.live, own_site, report() | TOKEN, tag="order 4711")
+    last, asked = await trying.visited()
+    shown = (await trying.post("/try/event", asked)).json()
+    assert [row["request_id"] for row in shown["visits"]] == [last["request_id"], first["request_id"]]
+    refused = await trying.post("/try/forget", asked)
+    assert "with other keys too" in assert_error(refused, 403, "insufficient_role")
+    assert len(trying.live.events()) == 3
+
+
+async def test_the_page_needs_a_key_for_the_web(tmp_path: Path):
+    """Decisions 2.7: what a page sends is scored as `web`, which the key must have."""
+    async with live_service(tmp_path) as live:
+        _, secret = live.issue(platforms=("ios",))
+    with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="none of the key's platforms")):
+        async with live_service(tmp_path, try_key=secret):
+            pass
+
+
 @pytest.mark.parametrize("environment", ["production", "staging"])
 async def test_the_page_erases_no_visitor_with_events_outside_development(trying: Trying, environment: str):
     """A visitor has one id in all environments: else a browser that looks like it could have its production events
     erased, and a fraudster its own.
     """
     _, page_key = trying.live.issue("public", environment)
-    elsewhere = (await visit(trying.live, page_key)).json()
+    elsewhere = (await visit(trying.live, page_key, report() | TOKEN)).json()
     answer, asked = await trying.visited()
     assert answer["visitor_id"] == elsewhere["visitor_id"]
     before = trying.live.contents()
@@ -210,7 +256,7 @@ async def test_the_page_erases_no_visitor_with_events_outside_development(trying
 async def test_the_page_erases_no_visitor_that_may_have_had_events_outside_development(trying: Trying):
     """Events are kept for 30 days, its id for a year: a fraudster could wait, and become somebody else."""
     _, page_key = trying.live.issue("public", "production")
-    elsewhere = (await visit(trying.live, page_key)).json()
+    elsewhere = (await visit(trying.live, page_key, report() | TOKEN)).json()
     trying.live.clock.advance(hours=24 * 31)
     now_ms = trying.live.clock.now_ms
     await sweep(trying.live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)

@@ -21,6 +21,7 @@ import trio.testing
 
 import svc
 from svc.actors.retention import sweep
+from svc.network_data.writer import Tree
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.tables import TABLES
@@ -64,7 +65,17 @@ async def populate(directory: Path) -> dict[str, Any]:
     """Have a service do something of everything in an empty directory; what is known of it then."""
     with tempfile.TemporaryDirectory() as temporary:
         roots = apple_world.write_roots(Path(temporary) / "roots.pem")
-        return await _populate(directory, attestation_apple_roots_file=roots, attestation_apple_apps=(apple_world.APP,))
+        network = Path(temporary) / "network"
+        network.mkdir()
+        countries = Tree()
+        countries.add(81 << 24, (82 << 24) - 1, {"country_code": "GB"})
+        (network / "country.mmdb").write_bytes(countries.content("countries", 1_767_225_600))
+        return await _populate(
+            directory,
+            attestation_apple_roots_file=roots,
+            attestation_apple_apps=(apple_world.APP,),
+            network_directory=str(network),
+        )
 
 
 async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:

@@ -38,6 +38,13 @@ _NO_TLS = httpx.create_ssl_context(verify=False)
 """Plain HTTP: to make one for each client, or even to read the authorities, takes longer than a request."""
 ORIGIN = "https://shop.example"
 PUBLIC_ADDRESS = "81.2.69.160"
+SCRIPTED = {
+    "accept-language": "en-GB,en",
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "cors",
+    "sec-fetch-dest": "empty",
+}
+"""What a browser adds to a request that a script of a page makes."""
 
 
 class Live:
@@ -144,8 +151,9 @@ class Live:
         sdk: Any = None,
         **body: Any,
     ) -> httpx.Response:
-        """One identification as an SDK sends it."""
-        sent = {"x-api-key": key, **({} if origin is None else {"origin": origin}), **(headers or {})}
+        """One identification as an SDK sends it; from a page, with what browsers add to it."""
+        added = {} if origin is None else {"origin": origin, **SCRIPTED}
+        sent = {"x-api-key": key, **added, **(headers or {})}
         content = {"sdk": {"platform": "web"} if sdk is None else sdk, "signals": signals or report(), **body}
         return await self.client.post("/api/v1/identify", json=content, headers=sent)
 

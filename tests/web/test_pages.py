@@ -84,7 +84,8 @@ def test_try_works_by_keyboard_and_recognizes_the_browser_until_erased(service: 
     (reason,) = re.findall("Not proven: (.*?)[.]", found["unproven"])
     assert reason == "the report is signed, but by no key that the token had before"
     assert found["stored"] == ["", 0]
-    assert found["visits"] >= 3
+    assert found["visits"] >= 2
+    assert found["hidden"] == 1, "without its token, another browser may look like it"
     assert {"components", "botd", "probes", "client_token"} <= set(found["report"])
     assert set(found["outlines"]) == {"solid"}, "what has the focus is seen"
     assert "Forgotten" in found["forgotten"]

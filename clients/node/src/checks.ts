@@ -7,7 +7,8 @@ import type { EventDetailBody, Open } from "./types.js";
 
 /** Why an identification does not belong to this action. */
 export type Problem = Open<
-  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "unproven" | "used_before">;
+  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "other_platform" | "unproven"
+  | "used_before">;
 export type Decision = "accept" | "verify" | "refuse";
 
 /** The action that is being served. */
@@ -23,6 +24,11 @@ export interface Action {
    * first visit is never proven.
    */
   proven?: boolean;
+  /**
+   * By which it must have been scored; left out not to compare it. A report that names another platform than its page
+   * or app is scored by other weights.
+   */
+  platform?: Open<"web" | "android" | "ios"> | undefined;
   /** Milliseconds since 1970; the time of the machine by default. */
   now?: number;
 }
@@ -93,6 +99,7 @@ export function difference(event: EventDetailBody | Verdict, action: Action): Pr
   if ((event.origin ?? null) !== action.origin) return "other_origin";
   if (action.ip !== null && address(event.ip_address) !== address(action.ip)) return "other_address";
   if ((event.tag ?? null) !== action.tag) return "other_tag";
+  if (action.platform !== undefined && event.platform !== action.platform) return "other_platform";
   return action.proven === true && event.proven !== true ? "unproven" : null;
 }
 

@@ -660,6 +660,7 @@ export interface TriggerBody {
     | "gpu_mismatch"
     | "developer_tools"
     | "app_tampering"
+    | "forged_report"
     | "tor"
     | "vpn_public"
     | "vpn_timezone_mismatch"
@@ -701,7 +702,10 @@ export interface TriggerBody {
     | "velocity_ip"
     | "velocity_country"
     | "token_conflict"
+    | "network_new_for_visitor"
     | "replayed"
+    | "repeated_report"
+    | "repeated_rare_report"
     | "rare_device"
   >;
   /** The group that the signal belongs to. */
@@ -874,6 +878,11 @@ export interface IdentifyHeaders {
   visitorOrigin?: string;
   /** The visitor's user agent. */
   visitorUserAgent?: string;
+  /**
+   * The visitor's `accept-language`, `sec-ch-ua...` and `sec-fetch-...` headers as a JSON object of texts. Without
+   * them `forged_report` stays silent.
+   */
+  visitorHeaders?: string;
   /** From a proxy key: the visitor's public key, whose origins, platforms and weights then apply. */
   publicKey?: string;
 }
@@ -897,6 +906,11 @@ export interface SupplementEventHeaders {
   visitorOrigin?: string;
   /** The visitor's user agent. */
   visitorUserAgent?: string;
+  /**
+   * The visitor's `accept-language`, `sec-ch-ua...` and `sec-fetch-...` headers as a JSON object of texts. Without
+   * them `forged_report` stays silent.
+   */
+  visitorHeaders?: string;
   /** From a proxy key: the visitor's public key, whose origins, platforms and weights then apply. */
   publicKey?: string;
 }
@@ -928,6 +942,7 @@ export interface ListEventsQuery {
     | "gpu_mismatch"
     | "developer_tools"
     | "app_tampering"
+    | "forged_report"
     | "tor"
     | "vpn_public"
     | "vpn_timezone_mismatch"
@@ -969,7 +984,10 @@ export interface ListEventsQuery {
     | "velocity_ip"
     | "velocity_country"
     | "token_conflict"
+    | "network_new_for_visitor"
     | "replayed"
+    | "repeated_report"
+    | "repeated_rare_report"
     | "rare_device";
   /** Only events of this kind of visitor. */
   kind?: "human" | "ai_bot" | "automation" | "search_crawler";

@@ -7,6 +7,7 @@ shapes of what they return.
 from svc_client.checks import Checked, CheckedVerdict, Decision, Problem, Verdict, decide
 from svc_client.client import AsyncClient, Client
 from svc_client.errors import ApiError, SvcError, UnreachableError, WebhookError
+from svc_client.forwarding import visitor_headers
 from svc_client.retries import Retries
 from svc_client.verdicts import Expected
 from svc_client.webhooks import WebhookEvent, verify_webhook
@@ -28,4 +29,5 @@ __all__ = [
     "WebhookEvent",
     "decide",
     "verify_webhook",
+    "visitor_headers",
 ]

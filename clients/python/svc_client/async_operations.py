@@ -55,6 +55,7 @@ class AsyncOperations:
         visitor_ip: str | None = None,
         visitor_origin: str | None = None,
         visitor_user_agent: str | None = None,
+        visitor_headers: str | None = None,
         public_key: str | None = None,
     ) -> IdentifyAnswer | DuplicateAnswer:
         """Identify a visitor.
@@ -79,6 +80,8 @@ class AsyncOperations:
                 any other key it is ignored, and so are the other `x-svc-visitor-` headers.
             visitor_origin: The site that the visitor is at.
             visitor_user_agent: The visitor's user agent.
+            visitor_headers: The visitor's `accept-language`, `sec-ch-ua...` and `sec-fetch-...` headers as a
+                JSON object of texts. Without them `forged_report` stays silent.
             public_key: From a proxy key: the visitor's public key, whose origins, platforms and weights then
                 apply.
         """
@@ -94,6 +97,7 @@ class AsyncOperations:
                         "x-svc-visitor-ip": visitor_ip,
                         "x-svc-visitor-origin": visitor_origin,
                         "x-svc-visitor-user-agent": visitor_user_agent,
+                        "x-svc-visitor-headers": visitor_headers,
                         "x-svc-public-key": public_key,
                     }
                 ),
@@ -125,6 +129,7 @@ class AsyncOperations:
         visitor_ip: str | None = None,
         visitor_origin: str | None = None,
         visitor_user_agent: str | None = None,
+        visitor_headers: str | None = None,
         public_key: str | None = None,
     ) -> SupplementAnswer:
         """Send the deferred report of an identification.
@@ -144,6 +149,8 @@ class AsyncOperations:
                 any other key it is ignored, and so are the other `x-svc-visitor-` headers.
             visitor_origin: The site that the visitor is at.
             visitor_user_agent: The visitor's user agent.
+            visitor_headers: The visitor's `accept-language`, `sec-ch-ua...` and `sec-fetch-...` headers as a
+                JSON object of texts. Without them `forged_report` stays silent.
             public_key: From a proxy key: the visitor's public key, whose origins, platforms and weights then
                 apply.
         """
@@ -157,6 +164,7 @@ class AsyncOperations:
                         "x-svc-visitor-ip": visitor_ip,
                         "x-svc-visitor-origin": visitor_origin,
                         "x-svc-visitor-user-agent": visitor_user_agent,
+                        "x-svc-visitor-headers": visitor_headers,
                         "x-svc-public-key": public_key,
                     }
                 ),
@@ -187,6 +195,7 @@ class AsyncOperations:
             "gpu_mismatch",
             "developer_tools",
             "app_tampering",
+            "forged_report",
             "tor",
             "vpn_public",
             "vpn_timezone_mismatch",
@@ -228,7 +237,10 @@ class AsyncOperations:
             "velocity_ip",
             "velocity_country",
             "token_conflict",
+            "network_new_for_visitor",
             "replayed",
+            "repeated_report",
+            "repeated_rare_report",
             "rare_device",
         ]
         | None = None,

@@ -13,7 +13,15 @@ from typing import Literal, NotRequired, TypedDict
 from svc_client.types import EventDetailBody
 
 Problem = Literal[
-    "not_found", "invalid", "too_old", "other_origin", "other_address", "other_tag", "unproven", "used_before"
+    "not_found",
+    "invalid",
+    "too_old",
+    "other_origin",
+    "other_address",
+    "other_tag",
+    "other_platform",
+    "unproven",
+    "used_before",
 ]
 """Why an identification does not belong to this action. Others may be added."""
 Decision = Literal["accept", "verify", "refuse"]
@@ -91,23 +99,30 @@ def problem_with(
     origin: str | None,
     ip: str | None,
     tag: str | None,
+    platform: str | None = None,
     proven: bool = False,
     now: datetime | None = None,
 ) -> Problem | None:
     """The first check that fails, but for the first use, which only a memory can tell.
 
     `origin` is the page's, `None` for an app; `ip` is the address that is talking to you, `None` not to compare it;
-    `tag` is that of this action, `None` for none; `proven` demands a visit that its browser proved. Raises
-    `ValueError` where `ip` is no address.
+    `tag` is that of this action, `None` for none; `platform` is that by which it must have been scored, `None` not to
+    compare it; `proven` demands a visit that its browser proved. Raises `ValueError` where `ip` is no address.
     """
     age = (now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
         return "too_old"
-    return difference(event, origin=origin, ip=ip, tag=tag, proven=proven)
+    return difference(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven)
 
 
 def difference(
-    event: EventDetailBody | Verdict, *, origin: str | None, ip: str | None, tag: str | None, proven: bool = False
+    event: EventDetailBody | Verdict,
+    *,
+    origin: str | None,
+    ip: str | None,
+    tag: str | None,
+    platform: str | None = None,
+    proven: bool = False,
 ) -> Problem | None:
     """What of an event or a verdict is of another action than this one, as of `problem_with`."""
     if event.get("origin") != origin:
@@ -116,6 +131,8 @@ def difference(
         return "other_address"
     if event.get("tag") != tag:
         return "other_tag"
+    if platform is not None and event["platform"] != platform:
+        return "other_platform"
     return "unproven" if proven and event.get("proven") is not True else None
 
 

@@ -67,6 +67,7 @@ class Client(Operations):
         origin: str | None,
         ip: str | None,
         tag: str | None,
+        platform: str | None = None,
         proven: bool = False,
         is_first_use: Callable[[str], bool],
         now: datetime | None = None,
@@ -80,6 +81,8 @@ class Client(Operations):
             origin: Of the page; `None` for an app.
             ip: The address that is talking to you; `None` not to compare it.
             tag: That of this action, best a random value of this session; `None` for none.
+            platform: By which it must have been scored: `web`, `android` or `ios`; `None` not to compare it. A report
+                that names another platform than its page or app is scored by other weights.
             proven: Whether only a visit that its browser proved belongs to this action: `unproven` is the problem
                 of another one. A first visit is never proven.
             is_first_use: Stores the id and says whether it was new: a unique key in your database. Called last, for
@@ -95,7 +98,7 @@ class Client(Operations):
             if error.code in NO_SUCH_EVENT:
                 return Checked("not_found", None)
             raise
-        problem = problem_with(event, origin=origin, ip=ip, tag=tag, proven=proven, now=now)
+        problem = problem_with(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven, now=now)
         if problem is None and not is_first_use(request_id):
             problem = "used_before"
         return Checked(problem, event)
@@ -183,6 +186,7 @@ class AsyncClient(AsyncOperations):
         origin: str | None,
         ip: str | None,
         tag: str | None,
+        platform: str | None = None,
         proven: bool = False,
         is_first_use: Callable[[str], bool | Awaitable[bool]],
         now: datetime | None = None,
@@ -196,7 +200,7 @@ class AsyncClient(AsyncOperations):
             if error.code in NO_SUCH_EVENT:
                 return Checked("not_found", None)
             raise
-        problem = problem_with(event, origin=origin, ip=ip, tag=tag, proven=proven, now=now)
+        problem = problem_with(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven, now=now)
         if problem is None:
             is_first = is_first_use(request_id)
             if not (await is_first if inspect.isawaitable(is_first) else is_first):

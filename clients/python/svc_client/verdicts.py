@@ -30,6 +30,7 @@ class Expected:
     ip: str | None
     tag: str | None
     now: datetime | None = None
+    platform: str | None = None
     proven: bool = False
 
 
@@ -64,7 +65,14 @@ class KeyRing:
         now_s = (expected.now or datetime.now(UTC)).timestamp()
         if not verdict["iat"] - CLOCK_SKEW.total_seconds() < now_s < verdict["exp"]:
             return CheckedVerdict("too_old", verdict)
-        problem = difference(verdict, origin=expected.origin, ip=expected.ip, tag=expected.tag, proven=expected.proven)
+        problem = difference(
+            verdict,
+            origin=expected.origin,
+            ip=expected.ip,
+            tag=expected.tag,
+            platform=expected.platform,
+            proven=expected.proven,
+        )
         return CheckedVerdict(problem, verdict)
 
     def _verified(self, token: object) -> Verdict | None:

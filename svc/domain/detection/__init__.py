@@ -6,7 +6,17 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.domain.detection import automation, botd, device, graphics, network_signals, privacy, programs, tampering
+from svc.domain.detection import (
+    automation,
+    botd,
+    device,
+    forged,
+    graphics,
+    network_signals,
+    privacy,
+    programs,
+    tampering,
+)
 from svc.domain.detection.claimed import read_claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import visitor_kind
@@ -22,10 +32,12 @@ def detect(
     network: Network,
     platform: Platform,
     at_ms: int | None = None,
+    sdk_version: str | None = None,
 ) -> tuple[Observation, ...]:
     """The signals observed, at most one observation each, in catalogue order; only those that `platform` knows.
 
     `at_ms` is when the request arrived, for what happened lately; without it only the report's own clock counts.
+    `sdk_version` is what the report says that made it.
     Total: a hostile report is at worst silent. Observations carry no weight, so signals of both VPN modes may be among
     them, as may signals that weigh 0.
     """
@@ -40,6 +52,7 @@ def detect(
         graphics.detect_graphics(report.claims, claimed, findings)
         tampering.detect_tampering(report, facts, claimed, findings)
         automation.detect_automation(report, facts, claimed, findings)
+        forged.detect_forged(report, facts, agent, claimed, findings, at_ms, sdk_version)
         tampering.conclude(findings)
     else:
         automation.find_flag(report, findings)

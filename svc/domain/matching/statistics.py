@@ -30,6 +30,7 @@ from svc.domain.matching.change_tables import (
     releases_between,
 )
 from svc.domain.matching.features import Features
+from svc.domain.matching.handshakes import Handshakes, is_unusual, learn_handshake
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,
@@ -86,6 +87,8 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """So many of such tokens turned out to be other devices', since the older one came back."""
     samples: tuple[CalibrationSample, ...] = ()
     """How it would have been judged without its token."""
+    handshake: int = 0
+    """32-bit hash of the fingerprint of its TLS handshake, where that is to be learned; 0 = nothing."""
 
 
 NOTHING: Final = StatisticsUpdate()
@@ -96,6 +99,7 @@ class _Class(msgspec.Struct, gc=False):
     tables: list[dict[int, float]] = msgspec.field(default_factory=lambda: [{} for _ in range(_TABLES)])
     version_visits: float = 0.0
     versions: dict[int, float] = msgspec.field(default_factory=dict[int, float])
+    handshakes: Handshakes = msgspec.field(default_factory=dict[int, dict[int, float]])
 
 
 class _Changes(msgspec.Struct, gc=False):
@@ -241,6 +245,13 @@ class Statistics:
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
+    def is_unusual_handshake(self, features: Features, fingerprint: int) -> bool:
+        """Whether so many visits of this class and version showed other TLS handshakes than this one, by its hash, that
+        it is unusual (`handshakes`).
+        """
+        known = self._classes.get(features.family, _EMPTY_CLASS)
+        return is_unusual(known.handshakes, features.browser_version // 10, fingerprint)
+
     def return_rate(self, features: Features) -> float:
         """P(a visit in this token state is a return), for visits whose token is not known; kept within the bounds of
         `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
@@ -289,6 +300,8 @@ class Statistics:
         if update.new_devices > 0.0:
             _count_device(known, features, update.new_devices)
         _count_version(known, features)
+        if update.handshake:
+            learn_handshake(known.handshakes, features.browser_version // 10, update.handshake)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:
             self._shared.rhythm.learn(update.days, update.before.first_seen_s, update.returned_at_s)

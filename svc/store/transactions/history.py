@@ -1,9 +1,10 @@
 """The part of an identification's transaction that remembers visitors, addresses and reports (`domain.history`).
 
-Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
-visitor its day and, when that is new, the day before; the address's day; the report's period and the one before) and 3
-are written. An address that is fully sampled, has had its updates and floods, and a report that was known, are read
-and not written.
+Bounds, whatever the size of the store and however busy the visitor or the address: at most 6 rows are read (of a known
+visitor its places, its day and, when that is new, the day before; the address's day; the report's period and the one
+before) and 4 are written. An address that is fully sampled, has had its updates and floods, a report that was known,
+and places that are known are read and not written. Of a new visitor whose very report was sent before, one block and 16
+visitors are read besides.
 """
 
 from __future__ import annotations
@@ -19,30 +20,43 @@ from svc.domain.history import (
     HistoryEvidence,
     ReportFingerprint,
     VisitorHistory,
+    VisitorPlaces,
+    came_from,
     is_remembered,
     is_shared_address,
     may_teach,
     met,
+    new_place,
     rare_device,
     replay,
     velocity,
     visited,
     with_lookalike,
     with_shared_address,
+    with_unusual_handshake,
 )
 from svc.domain.identification import Assessment
-from svc.domain.matching import Recognition, Statistics
+from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
+from svc.domain.matching.features import hash32
 from svc.domain.model import Observation
+from svc.domain.repeats import READ, alike_key, repeated_report
 from svc.store.snapshot import Transaction
-from svc.store.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
+from svc.store.tables import (
+    ADDRESS_HISTORY,
+    BLOCKS,
+    REPORT_FINGERPRINTS,
+    VISITOR_HISTORY,
+    VISITOR_PLACES,
+    VISITORS,
+)
 
 
 class Remembered(NamedTuple):
     """What the histories add to an identification."""
 
     observations: tuple[Observation, ...]
-    may_teach: bool
-    """Whether matching may learn from this visit."""
+    lesson: StatisticsUpdate | None
+    """What matching learns from this visit; `None` where its visitor or its address has taught enough today."""
 
 
 def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
@@ -73,15 +87,15 @@ def update_history(
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
-    observations = list(assessment.observations)
+    observations = list(_with_handshake(assessment, statistics))
     address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
-    teaches = False
+    lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
-        teaches = may_teach(visitor, address)
-        if teaches:
+        if replayed is None and may_teach(visitor, address):
+            lesson = _lesson(assessment, recognition, is_first=not visitor.lessons)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
         transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
@@ -89,6 +103,9 @@ def update_history(
         rare = rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
+        if is_new and recognition.lookalike:
+            observations += _repeated(transaction, assessment, statistics, visitor_number)
+        observations += _places(transaction, assessment, recognition, visitor_number, learns=replayed is None)
     if replayed is not None:
         observations.append(replayed)
     if seen.timezone_country is not None:
@@ -97,7 +114,58 @@ def update_history(
     if address is not address_before:
         transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
     shared = seen.timezone_country is not None and is_shared_address(address)
-    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), teaches)
+    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), lesson)
+
+
+def _handshake(assessment: Assessment) -> int:
+    """32-bit hash of the fingerprint of a browser's TLS handshake; 0 = not seen, or not that of a browser."""
+    seen = assessment.submission.facts.connection_tls
+    return hash32(seen.encode("utf-8", "replace")) if seen and assessment.submission.platform == "web" else 0
+
+
+def _with_handshake(assessment: Assessment, statistics: Statistics) -> tuple[Observation, ...]:
+    observations, handshake = assessment.observations, _handshake(assessment)
+    if not handshake or not statistics.is_unusual_handshake(assessment.features, handshake):
+        return observations
+    return with_unusual_handshake(observations)
+
+
+def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
+    """The handshake is learned from who came back with a token, once a day."""
+    update = recognition.statistics_update
+    if not is_first or recognition.outcome != "token" or not (handshake := _handshake(assessment)):
+        return update
+    return msgspec.structs.replace(update, handshake=handshake)
+
+
+def _repeated(
+    transaction: Transaction, assessment: Assessment, statistics: Statistics, number: int
+) -> list[Observation]:
+    organization, features = assessment.submission.organization, assessment.features
+    block = transaction.get(BLOCKS, organization, alike_key(features))
+    numbers = [other for other in block.numbers if other != number][:READ] if block is not None else []
+    found = (transaction.get(VISITORS, organization, other) for other in numbers)
+    others = [visitor for visitor in found if visitor is not None]
+    return repeated_report(features, assessment.history.at_s, others, statistics)
+
+
+def _places(
+    transaction: Transaction, assessment: Assessment, recognition: Recognition, number: int, *, learns: bool
+) -> list[Observation]:
+    """Where it `learns`, remember where the visitor came from; the signal where its token alone says who it is, and it
+    was never there.
+    """
+    place = assessment.history.place
+    if place is None:
+        return []
+    key = assessment.submission.organization, number
+    before = VisitorPlaces() if recognition.number is None else transaction.get(VISITOR_PLACES, *key) or VisitorPlaces()
+    after = came_from(before, place) if learns else before
+    if after is not before:
+        transaction.put(VISITOR_PLACES, key, after)
+    by_token_alone = recognition.outcome in ("token", "doubted_token") and not recognition.proven
+    found = new_place(before, place) if by_token_alone else None
+    return [] if found is None else [found]
 
 
 def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:

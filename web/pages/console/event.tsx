@@ -102,6 +102,8 @@ function networkFacts({ event }: EventDetail, reasons: Record<string, string>): 
     ["Network", [event.asn && `AS${event.asn.replace(/^AS/, "")}`, event.asn_name].filter(Boolean).join(" ")],
     ["Anonymity", event.anonymity_network ?? "none found"],
     ["Unknown because", event.reason && (reasons[event.reason] ?? words(event.reason))],
+    ["Connection by", event.document?.connection?.os],
+    ["TLS handshake", event.document?.connection?.tls],
   ];
 }
 

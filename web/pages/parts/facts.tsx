@@ -33,6 +33,7 @@ function network(event: Explained, texts: Texts): Row[] {
     ["Network", asn],
     ["Anonymity", known?.anonymity_network ?? (known?.country_code ? "none found" : undefined)],
     ["Unknown because", known?.reason && (texts.reasons[known.reason] ?? known.reason)],
+    ["TLS handshake", event.document?.connection?.tls],
   ];
 }
 

@@ -42,6 +42,7 @@ export interface Explained extends VisitRow {
     evidence: Record<string, string[]>;
     linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean; proof?: string };
     changes?: string[];
+    connection?: { os?: string; tls?: string };
   } | null;
 }
 

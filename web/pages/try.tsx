@@ -127,7 +127,7 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
 
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
-  ["Clear the storage of this site", "The token is gone; the browser is recognized by what it is. Its earlier visits stay hidden until its new token has come back: another one may look like it."],
+  ["Clear the storage of this site", "The token is gone; the browser is recognized by what it is. Earlier visits stay hidden until the new token comes back."],
   ["Open this page in a private window", "There is no token either, and the id stays."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],

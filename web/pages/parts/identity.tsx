@@ -66,7 +66,7 @@ export function Identity({ event, visits, texts }: { event: Explained; visits: V
 /** Whether the browser proved that it is the one with this token, and else why not. */
 export function Proof({ event, texts }: { event: Explained; texts: Texts }) {
   const proof = event.document?.linkage.proof;
-  if (event.proven) return <p><strong>Proven:</strong> signed by the key that the token had before, which cannot be copied.</p>;
+  if (event.proven) return <p><strong>Proven:</strong> signed by the key that the token had before.</p>;
   if (!event.document) return null;
   const reason =
     proof === undefined ? "the report is not signed"

@@ -300,7 +300,7 @@ def decide(
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
     hidden = best.visitor.hidden(now_ms // 1000) if features.token_is_new else 0.0
     probability = calibrated / (1.0 + hidden)
-    bar = _link_probability(features, best, counts, hidden)
+    bar = _link_probability(features, best, counts, hidden, statistics)
     linked = probability >= bar
     outcome: Linkage
     if linked:
@@ -326,13 +326,17 @@ def decide(
     )
 
 
-def _link_probability(features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float) -> float:
+def _link_probability(
+    features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float, statistics: Statistics
+) -> float:
     """The calibrated probability from which on the report is linked to this candidate."""
     alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) + hidden >= parameters.SOLE_DEVICE
     at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
     if features.token:
         nearby = at_home or best.network_context == WIDE
-        return parameters.LINK_WITH_TOKEN_NEARBY if nearby and not alike else parameters.LINK_WITH_TOKEN[alike]
+        if nearby and not alike:
+            return statistics.link_nearby(features) if not best.exact else parameters.LINK_WITH_TOKEN_NEARBY
+        return parameters.LINK_WITH_TOKEN[alike]
     if best.visitor.keeps_tokens:
         return parameters.LINK_PRIVATE[alike]
     if best.network_context == CROWDED:

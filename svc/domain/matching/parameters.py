@@ -352,6 +352,7 @@ LINK_CROWDED: Final = 0.7
 LINK_ELSEWHERE: Final = 0.93
 LINK_WITH_TOKEN: Final = (0.8, 0.97)
 LINK_WITH_TOKEN_NEARBY: Final = 0.5
+YOUNG_VISITS: Final = 50.0
 LINK_PRIVATE: Final = (0.75, 0.8)
 """Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
 token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; on a

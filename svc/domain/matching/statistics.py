@@ -34,6 +34,8 @@ from svc.domain.matching.handshakes import Handshakes, is_unusual, learn_handsha
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,
+    LINK_AT_HOME,
+    LINK_WITH_TOKEN_NEARBY,
     PRIOR_DEVICES,
     PRIOR_FREQUENCY,
     PRIOR_HARDWARE,
@@ -46,6 +48,7 @@ from svc.domain.matching.parameters import (
     TWINS,
     TWINS_REMEMBERED,
     YOUNG_SAMPLES,
+    YOUNG_VISITS,
 )
 from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
 from svc.domain.matching.visitor import Visitor
@@ -270,6 +273,14 @@ class Statistics:
             count + usual for count, usual in zip((self._shared.found, self._shared.waited), TWINS, strict=True)
         )
         return found / max(of - found, 1.0)
+
+    def link_nearby(self, features: Features) -> float:
+        """The probability from which on a changed report with a token that is not known is linked at home: in a class
+        that hardly came so far as surely as without a token, since who else lives there has not been seen yet.
+        """
+        visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
+        youth = max(1.0 - visits / YOUNG_VISITS, 0.0)
+        return LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
         """How much likelier than others a visitor that has been away for so long is to come now (`rhythm`)."""

@@ -329,11 +329,10 @@ def _linked(
         if own is not None:
             strangers = rivals_of(own, visitor.tokens, now_ms // 1000)
             visitor = visitor.disowning(strangers) if strangers else visitor
-            update = msgspec.structs.replace(
-                update,
-                twins_waited=bool(own.probation and not own.came_back and older_beside(own, visitor.tokens)),
-                twins_found=sum(stranger.came_back for stranger in strangers),
-            )
+            waited = own.probation and not own.came_back and older_beside(own, visitor.tokens) is not None
+            if strangers or waited:
+                found = sum(stranger.came_back for stranger in strangers)
+                update = msgspec.structs.replace(update, twins_waited=bool(waited), twins_found=found)
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if _differs(after, before):
             postings = _postings(_keys_to_add(features, before, after), 1.0, listed=after.listed)
@@ -374,8 +373,11 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        known = [token for key in features.keys if (token := visitor.token(key)) is not None]
-        return any(token.origin == DEVICE or token.probation == 0 for token in known)
+        for key in features.keys:
+            token = visitor.token(key)
+            if token is not None and (token.origin == DEVICE or not token.probation):
+                return True
+        return False
     return proven_by_network(decision) and visitor.is_proven_address(features)
 
 

@@ -133,6 +133,8 @@ def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Toke
     """The other tokens that are of other browsers, now that this one came back: they joined in its storage after it,
     which was not cleared then. Those of a private window may still be open.
     """
+    if len(tokens) == 1:
+        return ()
     return tuple(
         other
         for other in tokens
@@ -175,21 +177,29 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
     """The tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
-    if any(known.hash == token.hash for known in tokens):
-        return tuple(token if known.hash == token.hash else known for known in tokens)
+    for place, known in enumerate(tokens):
+        if known.hash == token.hash:
+            return (*tokens[:place], token, *tokens[place + 1 :])
     return kept((token, *tokens))
 
 
 def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
     """Whether more changed than the times of last visits."""
+    if after is before:
+        return False
     if len(after) != len(before):
         return True
-    return any(
-        new is not old
-        and (new.hash, new.origin, new.probation, new.came_back, new.private, new.key)
-        != (old.hash, old.origin, old.probation, old.came_back, old.private, old.key)
-        for new, old in zip(after, before, strict=True)
-    )
+    for new, old in zip(after, before, strict=True):
+        if new is not old and (
+            new.hash != old.hash
+            or new.probation != old.probation
+            or new.came_back != old.came_back
+            or new.origin != old.origin
+            or new.private != old.private
+            or new.key != old.key
+        ):
+            return True
+    return False
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:

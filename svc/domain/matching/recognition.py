@@ -4,7 +4,8 @@ What may live here: the procedure, and the writes of one identification as data.
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
-writes. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
+writes, of the visitor and of the one that it was taken for until now; an app's report, which has two keys, reads and
+writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
 visitor alone has sent before, from that visitor's own network. A sample of those is tried without the token, or as if
 from elsewhere (`calibration`), and reads as much as any other visit. A report that cannot identify anybody reads and
 writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor
@@ -327,7 +328,8 @@ def _linked(
         before = visitor
         own = visitor.token(features.token) if proven and features.token else None
         if own is not None:
-            strangers = rivals_of(own, visitor.tokens, now_ms // 1000)
+            one_device = features.device != 0 and visitor.token(features.device) is not None
+            strangers = () if one_device else rivals_of(own, visitor.tokens, now_ms // 1000)
             visitor = visitor.disowning(strangers) if strangers else visitor
             update = msgspec.structs.replace(
                 update,

@@ -123,20 +123,21 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
 def _is_silent(token: Token, others: tuple[Token, ...], now_s: int) -> bool:
     """Whether no older token of the same origin came for days."""
     return all(
-        other.origin != token.origin or other.first_s > token.first_s or now_s - other.last_s >= SILENT_DAYS * DAY_S
+        now_s - other.last_s >= SILENT_DAYS * DAY_S
         for other in others
-        if other.probation != STRANGERS
+        if other.origin == token.origin and other.first_s < token.first_s and other.probation != STRANGERS
     )
 
 
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
     """The other tokens that are of other browsers, now that this one came back: they joined in its storage after it,
-    which was not cleared then. Those of a private window may still be open.
+    which was not cleared then. Those of a private window may still be open; those of an unknown origin may be of
+    another site.
     """
     return tuple(
         other
         for other in tokens
-        if other.origin == token.origin
+        if other.origin == token.origin != UNKNOWN_ORIGIN
         and other.hash != token.hash
         and other.first_s >= token.first_s
         and other.probation != STRANGERS
@@ -165,11 +166,11 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
 
 def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """At most `TOKENS` of them, in their order. Those of strangers go first, then those that never came back, then
-    those that did, each by the time of their last visit.
+    those that did, each by the time of their last visit and, in one second, by when they joined.
     """
     if len(tokens) <= TOKENS:
         return tokens
-    dispensable = min(tokens, key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
+    dispensable = min(reversed(tokens), key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
     return kept(tuple(token for token in tokens if token is not dispensable))
 
 

@@ -56,14 +56,19 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def explained(event: Event, request_id: UUID, document: Document | None, *, deferred: bool) -> Iterator[str]:
-    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out."""
+def explained(
+    event: Event, request_id: UUID, document: Document | None, *, deferred: bool, split_from: str | None
+) -> Iterator[str]:
+    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out.
+    `split_from` is the id of the visitor that the document names.
+    """
     verdict = event.verdict
     facts: list[tuple[str, Any]] = [
         ("request", request_id),
         ("arrived", f"{timestamp(event.occurred_at_ms)}, {event.environment}, key {event.key_id}"),
         ("visitor", f"{verdict.visitor_id}, {_known(event)}"),
         ("linkage", _linkage(event, document)),
+        ("split", split_from and f"{split_from}: {linkage_text('split_from')}"),
         ("score", _score(event, document)),
         ("network", _network(event)),
         ("device", _device(event)),

@@ -197,13 +197,15 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: str
     """`token`, `exact` or `match` where a known visitor was found; else why none was: `no_candidate`, `doubtful`,
-    `ambiguous` or `unidentifiable`."""
+    `ambiguous`, `unidentifiable` or `replayed`."""
     confidence: int
     """`visitor_confidence`."""
     probability: float | UnsetType = UNSET
     """From 0 to 1: that the device is the known visitor which it resembles most, found or not."""
     token_conflict: bool
     """The report brought the token of a visitor whose device it contradicts."""
+    split_from: str | UnsetType = UNSET
+    """Id of the visitor that this device was taken for until this visit; left out where that visitor is gone."""
 
 
 class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,9 +279,11 @@ def event_detail(
     return EventDetailBody(**row, document=archived, deferred_signals=deferred)
 
 
-def document_body(event: Event, document: Document, signals: bytes, weights: dict[str, int]) -> DocumentBody:
+def document_body(
+    event: Event, document: Document, signals: bytes, weights: dict[str, int], split_from: str | None
+) -> DocumentBody:
     """The archive of an event in the form of decisions 7.3. `signals` are inflated JSON, `weights` those that the
-    document names.
+    document names, `split_from` the id of the visitor that it names.
     """
     return DocumentBody(
         signals=msgspec.Raw(signals),
@@ -295,6 +299,7 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
             confidence=event.verdict.visitor_confidence,
             probability=present(document.link_probability),
             token_conflict="token_conflict" in document.evidence,
+            split_from=present(split_from),
         ),
         changes=present(document.changes),
         attestation=UNSET if document.attestation is None else _attestation(document.attestation),

@@ -219,7 +219,8 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
     elif line.amount_micros != -event.price_micros:
         yield f"request {request_id} cost {event.price_micros} and was charged {-line.amount_micros}"
     raw_visitor = event.verdict.visitor_id.encode()
-    known = not event.verdict.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
+    kept = event.verdict.identifiable and event.verdict.linkage != "replayed"
+    known = not kept or snapshot.has(VISITOR_IDS, number, raw_visitor)
     if not known and not snapshot.has(ERASURES, number, raw_visitor):
         yield f"request {request_id} names the visitor {event.verdict.visitor_id}, who is not known"
 

@@ -145,8 +145,8 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
 
         (recorded,) = found.store.write_now([job])
         assert isinstance(recorded, Recorded)
-        assert recorded.statistics_update is not None
-        statistics.learn(recorded.statistics_update)
+        if recorded.statistics_update is not None:  # a report that was sent before teaches nothing
+            statistics.learn(recorded.statistics_update)
         (counted,) = kept
         most_read |= counted.read
         most_of_history |= Counter({name: counted.written[name] for name in HISTORY})

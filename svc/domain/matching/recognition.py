@@ -5,17 +5,18 @@ transaction, over an `Index` that is bound to one organization, and applies what
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
 writes, of the visitor and of the one that it was taken for until now; an app's report, which has two keys, reads and
-writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
-visitor alone has sent before, from that visitor's own network. A sample of those is tried without the token, or as if
-from elsewhere (`calibration`), and reads as much as any other visit. A report that cannot identify anybody reads and
-writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor
-enough for that is easily made by anybody who copied one.
+writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing
+contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A sample of those is
+tried without the token, or as if from elsewhere (`calibration`), and reads as much as any other visit. A report that
+cannot identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be
+the token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent before is
+matched and writes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -47,6 +48,10 @@ _KINDS_OF_UNLISTED: Final = (blocks.NETWORK, blocks.TOKEN)
 """Kinds of blocks in which a visitor stands that is not `listed`."""
 
 
+Outcome: TypeAlias = Linkage | Literal["replayed"]
+"""Beside those of a link decision: a new id that is not kept, since the report was sent before."""
+
+
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which visitor a report belongs to, and what is to be written because of it."""
 
@@ -58,7 +63,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
     """The report brought the token of a visitor whose device it contradicts."""
-    outcome: Linkage = "unidentifiable"
+    outcome: Outcome = "unidentifiable"
     visitor: Visitor | None = None
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
     postings: tuple[tuple[BlockKey, float], ...] = ()
@@ -75,13 +80,13 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
     def without_writes(self) -> Recognition:
-        """The same decision, of which nothing is written and nothing learned."""
+        """The same decision on a report that was sent before, of which nothing is written and nothing learned."""
         return Recognition(
             number=self.number,
             confidence=self.confidence,
             probability=self.probability,
             token_conflict=self.token_conflict,
-            outcome=self.outcome,
+            outcome="replayed" if self.number is None else self.outcome,
         )
 
 

@@ -69,7 +69,8 @@ def update_history(
 
     `address_before` is the `address_today`, `replayed` the `replay_of` the report; `visitor_number` is that of the
     recognition or, of a new visitor, the one it was given. `None` is a visitor who cannot be recognized: the address
-    and the report are remembered all the same, and matching learns nothing.
+    and the report are remembered all the same, and matching learns nothing; nor does it from a report that was sent
+    before.
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
@@ -80,7 +81,7 @@ def update_history(
         is_new = recognition.number is None
         before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
         visitor = visited(before, seen)
-        teaches = may_teach(visitor, address)
+        teaches = replayed is None and may_teach(visitor, address)
         if teaches:
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)

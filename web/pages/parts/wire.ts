@@ -39,7 +39,7 @@ export interface Explained extends VisitRow {
     suspect_threshold: number;
     network: Network;
     evidence: Record<string, string[]>;
-    linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean };
+    linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean; split_from?: string };
     changes?: string[];
   } | null;
 }

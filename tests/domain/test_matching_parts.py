@@ -62,7 +62,7 @@ signed_tokens = st.builds(
     key=st.integers(1, 2**64 - 1),
     key_s=u32,
 )
-tokens = st.lists(unsigned_tokens | signed_tokens, max_size=TOKENS).map(tuple)
+TOKEN_ROWS = st.lists(unsigned_tokens | signed_tokens, max_size=TOKENS).map(tuple)
 visitors = st.integers(0, NETWORKS).flatmap(
     lambda networks: st.builds(
         Visitor,
@@ -83,7 +83,7 @@ visitors = st.integers(0, NETWORKS).flatmap(
         former=st.lists(st.tuples(st.integers(0, ATTRIBUTE_COUNT - 1), u32), max_size=FORMER_VALUES).map(tuple),
         networks=st.tuples(*[st.tuples(u32, u32)] * networks),
         addresses=st.tuples(*[u32] * networks),
-        tokens=tokens,
+        tokens=TOKEN_ROWS,
         exact_hashes=st.lists(u64, max_size=EXACT_HASHES).map(tuple),
         listed=st.booleans(),
     )

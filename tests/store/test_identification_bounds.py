@@ -18,6 +18,7 @@ from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.weights import WeightsChange
 from svc.store.directory import open_directory
+from svc.store.invariants import violations
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
     ADDRESS_HISTORY,
@@ -154,6 +155,8 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
         most_beside = max(most_beside, counted.read.total() - sum(counted.read[name] for name in apart))
         assert isinstance(recorded.outcome, Identified)
         most_written = max(most_written, counted.written.total() - sum(counted.written[name] for name in HISTORY))
+    with found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
     found.store.close()
     assert most_read[BLOCKS.name] <= 9
     assert 8 < most_read[VISITORS.name] <= 20, "look-alikes were there to be read"

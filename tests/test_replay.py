@@ -222,8 +222,8 @@ SHOP, FORUM = "https://shop.example", "https://forum.example"
 
 
 def exported_by_0_2_0(*visits: tuple[str, str]) -> str:
-    """Lines of `svc export events --documents` of 0.2.0, a visit a day: of each (token, origin) from one kind of browser
-    at home. What a request says of its browser besides was not archived yet, nor was anything of splits.
+    """Lines of `svc export events --documents` of 0.2.0: of each (token, origin) a visit a day, all alike and from one
+    address. What a request says of its browser besides was not archived yet, nor was anything of splits.
     """
     seen: set[str] = set()
     rows: list[dict[str, object]] = []

@@ -55,7 +55,7 @@ function Shown({ found }: { found: EventDetail }) {
   );
 }
 
-function Recognition({ found: { event } }: { found: EventDetail }) {
+export function Recognition({ found: { event } }: { found: EventDetail }) {
   const { texts } = useConsole();
   const linkage = event.document?.linkage;
   const changes = event.document?.changes ?? [];

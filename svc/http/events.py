@@ -44,6 +44,7 @@ from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.supplement import supplement
+from svc.store.visitor_views import visitor_id_of
 
 log = structlog.get_logger()
 
@@ -240,7 +241,8 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
         document = views.document(snapshot, number, request_id)
         assert document is not None, f"request {request_id} has no document"
         weights = views.weights_snapshot(snapshot, document.weights_digest)
-        return document_body(event, document, inflate(document.signals), weights)
+        split_from = visitor_id_of(snapshot, number, document.split_from)
+        return document_body(event, document, inflate(document.signals), weights, split_from)
     except (CorruptionError, zlib.error) as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None

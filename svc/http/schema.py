@@ -206,7 +206,7 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome: str
     """`token`, `exact` or `match` where a known visitor was found; else why none was: `no_candidate`, `doubtful`,
-    `ambiguous` or `unidentifiable`."""
+    `ambiguous`, `unidentifiable` or `replayed`."""
     confidence: int
     """`visitor_confidence`."""
     probability: float | UnsetType = UNSET
@@ -216,6 +216,8 @@ class LinkageBody(msgspec.Struct, frozen=True, kw_only=True):
     proof: str | UnsetType = UNSET
     """What the report's `client_proof` is worth: `valid`, or what is wrong with it (`proof.Problem`). Left out where
     the report had none."""
+    split_from: str | UnsetType = UNSET
+    """Id of the visitor that this device was taken for until this visit; left out where that visitor is gone."""
 
 
 class AttestationBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -300,9 +302,11 @@ def event_detail(
     return EventDetailBody(**row, document=archived, deferred_signals=deferred)
 
 
-def document_body(event: Event, document: Document, signals: bytes, weights: dict[str, int]) -> DocumentBody:
+def document_body(
+    event: Event, document: Document, signals: bytes, weights: dict[str, int], split_from: str | None
+) -> DocumentBody:
     """The archive of an event in the form of decisions 7.3. `signals` are inflated JSON, `weights` those that the
-    document names.
+    document names, `split_from` the id of the visitor that it names.
     """
     return DocumentBody(
         signals=msgspec.Raw(signals),
@@ -319,6 +323,7 @@ def document_body(event: Event, document: Document, signals: bytes, weights: dic
             probability=present(document.link_probability),
             token_conflict="token_conflict" in document.evidence,
             proof=_proof(event, signals),
+            split_from=present(split_from),
         ),
         changes=present(document.changes),
         attestation=UNSET if document.attestation is None else _attestation(document.attestation),

@@ -1,6 +1,6 @@
 """The record of one visitor: what a returning device is compared with, and its compact binary form.
 
-What may live here: the record, how it follows a visit, and its bytes. A record is 120 to 330 bytes: everything in it
+What may live here: the record, how it follows a visit, and its bytes. A record is 160 to 700 bytes: everything in it
 is hashed, and every list in it is short.
 """
 

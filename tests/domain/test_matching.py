@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.matching import Features, Statistics, blocks, match_visitor, parameters
+from svc.domain.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
 from svc.domain.matching.blocks import block_keys
 from svc.domain.matching.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.decision import decide, reported_probability
@@ -420,6 +420,8 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
     assert known is not None
     assert known.keeps_tokens is keeps_tokens
     report = features_of(changed(CANVAS="another"), ip=ip, token=token, token_is_new=token is not None)
+    for _ in range(round(parameters.YOUNG_VISITS)):
+        organization.statistics.learn(StatisticsUpdate(features=report))
     counts = {blocks.EXACT: 0.0, blocks.EVERYTHING: alike}
     for probability, linked in ((least - 0.001, False), (least, True)):
 
@@ -429,6 +431,18 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
         monkeypatch.setattr(Statistics, "calibrated", calibrated)
         decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
         assert (decision.number, decision.linked, decision.probability) == (1, linked, probability)
+
+
+def test_a_young_class_takes_a_new_token_for_no_reason_to_link_a_changed_report() -> None:
+    """Who else lives there has not been seen yet; a known report is linked as ever."""
+    report, statistics = features_of(token="another-token-0123456789", token_is_new=True), Statistics()
+    bars: list[float] = []
+    for _ in range(round(parameters.YOUNG_VISITS) + 1):
+        bars.append(statistics.link_nearby(report))
+        statistics.learn(StatisticsUpdate(features=report))
+    assert bars[0] == parameters.LINK_AT_HOME
+    assert bars[-1] == parameters.LINK_WITH_TOKEN_NEARBY
+    assert bars == sorted(bars, reverse=True)
 
 
 def test_a_link_to_a_visitor_elsewhere_is_reported_with_lower_probability() -> None:

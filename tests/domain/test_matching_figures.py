@@ -422,21 +422,21 @@ def added_up(rows: Any) -> float:
 
 
 FIGURES = {
-    "probability": 2854.830348143248,
-    "probability_new": 1072.0150053700352,
-    "raw": 2973.7948691774204,
-    "kinds": 56411.0,
-    "confidence": 210136.0,
-    "new_devices": 561.9768646974765,
-    "returned": 513.811790233927,
-    "links": 78288.0,
-    "samples": 2920.778962480534,
-    "postings": 10547.204609846109,
-    "parents": 283442.0,
-    "classes": 215597.16470144902,
-    "returns": 4382.254394391001,
-    "changes": 8707.219874976307,
-    "calibration": 271.1619694825809,
+    "probability": 2853.576789573701,
+    "probability_new": 1099.0429261705467,
+    "raw": 2953.5571424478426,
+    "kinds": 55827.0,
+    "confidence": 211069.0,
+    "new_devices": 589.7955752747172,
+    "returned": 488.89104090968067,
+    "links": 77866.0,
+    "samples": 3101.1779291960015,
+    "postings": 10589.961136797849,
+    "parents": 301721.0,
+    "classes": 216187.24265979297,
+    "returns": 4361.7628224093105,
+    "changes": 8576.206446565962,
+    "calibration": 276.0621888583794,
 }
 
 

@@ -447,9 +447,9 @@ def test_a_browser_on_two_sites_is_one_visitor_after_the_upgrade() -> None:
 
 
 def test_two_browsers_that_an_earlier_version_joined_part_after_the_upgrade() -> None:
-    """Once each came back and then one of them again."""
-    world = after_an_upgrade("a", "b")
-    assert [world.comes(name, day).number for day, name in enumerate("aba", start=2)] == [1, 1, 1]
+    """Once each came back, and then the one that was there first, which keeps the id."""
+    world = after_an_upgrade("b", "a")
+    assert [world.comes(name, day).number for day, name in enumerate("baa", start=2)] == [1, 1, 1]
     seen = world.comes("b", 6)
     assert (seen.is_new, seen.split_from) == (True, 1)
     assert world.comes("a", 7, ip=FAR).number == 1

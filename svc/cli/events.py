@@ -30,7 +30,7 @@ from svc.domain.event_row import event_row
 from svc.domain.listing import Filters
 from svc.domain.records import RETENTION_MS, DeferredReport, Document
 from svc.domain.request_headers import RequestHeaders, read_headers
-from svc.http.schema import DocumentBody, document_body, event_detail
+from svc.http.archived_document import DocumentBody, document_body, event_detail
 from svc.store import views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch, EventPosition, read

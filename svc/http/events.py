@@ -23,6 +23,7 @@ from svc.domain.listing import Asked, CursorScope, Filters, Listing, next_cursor
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
+from svc.http.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, touch_caller
@@ -31,14 +32,10 @@ from svc.http.parameters import FORWARDED
 from svc.http.route import Route
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
-    DocumentBody,
-    EventDetailBody,
     EventsAnswer,
     ListEventsQuery,
     SupplementAnswer,
     SupplementBody,
-    document_body,
-    event_detail,
 )
 from svc.store import events, views
 from svc.store.codec import CorruptionError

@@ -111,7 +111,11 @@ def other_version(features: Features, visitor: Visitor) -> float:
     downgrades = (0 < features.browser_version < visitor.browser_version) + (
         0 < features.os_release < visitor.os_release
     )
-    return parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+    likelihood = parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
+    if features.browser_version:
+        fallen = visitor.browser_version - features.browser_version - 10
+        likelihood += parameters.LOG_TENTH_DOWN * max(fallen, 0)
+    return likelihood
 
 
 def _near(ours: int, theirs: int) -> bool:

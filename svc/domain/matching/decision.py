@@ -300,6 +300,10 @@ def decide(
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
     hidden = best.visitor.hidden(now_ms // 1000) if features.token_is_new else 0.0
     probability = calibrated / (1.0 + hidden)
+    if best.exact and features.token_is_new:
+        # Each of the known devices that send this report from here may have lost its token.
+        equal = sum(candidate.exact and candidate.network_context == best.network_context for candidate in weighed)
+        probability = min(probability, 1.0 / equal)
     bar = _link_probability(features, best, counts, hidden, statistics)
     linked = probability >= bar
     outcome: Linkage

@@ -151,7 +151,9 @@ LOG_EXACT_KEPT_LEAST: Final = -4.0
 """A whole report, versions included, stays as it is for so many days (exponential); the least that this weighs."""
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
-"""Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes."""
+LOG_TENTH_DOWN: Final = -0.8
+"""Browsers and systems are hardly ever downgraded: taken for 0.4 % of version changes. And for each further tenth of a
+release by which a browser falls."""
 FALLS_TENTHS: Final = 40
 LEAPS_TENTHS: Final = 70
 LEAPS_WITHIN_S: Final = 2 * 86_400

@@ -112,7 +112,7 @@ def other_version(features: Features, visitor: Visitor) -> float:
         0 < features.os_release < visitor.os_release
     )
     likelihood = parameters.LOG_OTHER_VERSION + downgrades * parameters.LOG_VERSION_DOWN
-    if features.browser_version:
+    if features.browser_version and features.family == visitor.family:
         fallen = visitor.browser_version - features.browser_version - 10
         likelihood += parameters.LOG_TENTH_DOWN * max(fallen, 0)
     return likelihood

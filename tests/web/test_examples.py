@@ -139,7 +139,8 @@ def copied(name: str, folder: Path) -> Path:
 
 def used(example: Example, expected: str = "", *, forgets: bool = False) -> str:
     """The request id that the page shows after a person has used it. `expected`: an error that its console may show;
-    `forgets`: whether it has a button that removes the token and its key: cookie, both entries of localStorage, and database.
+    `forgets`: whether it has a button that removes the token and its key: a cookie, two entries of localStorage and a
+    database.
     """
     seen = json.loads(browser().run("examples.mjs", example.url))
     problems = [problem for problem in seen["problems"] if not expected or expected not in problem]

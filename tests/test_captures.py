@@ -54,7 +54,7 @@ async def test_every_capture_is_recognized_after_all_the_others(tmp_path: Path, 
         for capture, earlier in zip(captures(shared_data), first, strict=True):
             again = await post(live, key, capture)
             assert again["visitor_id"] == earlier["visitor_id"], capture["tag"]
-            assert again["visitor_confidence"] == 100, capture["tag"]
+            assert again["visitor_confidence"] >= 99, capture["tag"]
         assert len(live.events()) == 2 * len(first)
 
 

@@ -233,3 +233,48 @@ def test_replay_prints_a_summary(svc: Program, tmp_path: Path):
     assert "levels    low 2, not scored 1, medium 1" in said
     assert "signals   automation 1" in said
     assert said[-1] == "svc: 1 line was refused, and the output says why: line 5"
+
+
+SHOP, FORUM = "https://shop.example", "https://forum.example"
+
+
+def exported_by_0_2_0(*visits: tuple[str, str]) -> str:
+    """Lines of `svc export events --documents` of 0.2.0: of each (token, origin) a visit a day, all alike and from one
+    address. What a request says of its browser besides was not archived yet, nor was anything of splits.
+    """
+    seen: set[str] = set()
+    rows: list[dict[str, object]] = []
+    for day, (token, origin) in enumerate(visits):
+        signals = report(1, client_token=token * 32, client_token_is_new=token not in seen)
+        seen.add(token)
+        rows.append(
+            {
+                "request_id": f"01a00000-0000-7000-8000-{day:012d}",
+                "occurred_at": f"2026-01-{day + 1:02d}T10:00:00.000Z",
+                "visitor_id": "V" * 20,
+                "origin": origin,
+                "ip_address": ADDRESS,
+                "document": {
+                    "signals": signals,
+                    "sdk": {"platform": "web"},
+                    "weights": {},
+                    "linkage": {"outcome": "token", "confidence": 100, "token_conflict": False},
+                },
+            }
+        )
+    return lines(*rows)
+
+
+def test_replay_of_an_older_export_splits_no_browser(svc: Program):
+    """It has a token on each of two sites, clears the storage of one on the seventh day, and comes for weeks."""
+    before = [("a", SHOP), ("b", FORUM)] * 3
+    answers = svc.replay(exported_by_0_2_0(*before, *[("c", SHOP), ("b", FORUM)] * 5))
+    assert len(answers) == 16
+    assert len({answer["visitor_id"] for answer in answers}) == 1
+    assert {answer["visitor_confidence"] for answer in answers[2:]} == {100}
+
+
+def test_replay_of_an_older_export_parts_two_equal_browsers_of_one_site(svc: Program):
+    answers = svc.replay(exported_by_0_2_0(*[("a", SHOP), ("b", SHOP)] * 5))
+    assert len({answer["visitor_id"] for answer in answers[4:]}) == 2
+    assert [answer["visitor_id"] for answer in answers[4:8:2]] == [answers[0]["visitor_id"]] * 2

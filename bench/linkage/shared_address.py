@@ -36,6 +36,7 @@ PACES = {
     "1 minute": timedelta(minutes=1),
     "1 hour": timedelta(hours=1),
     "1 day": timedelta(days=1),
+    "2 days": timedelta(days=2),
     "7 days": timedelta(days=7),
     "28 days": timedelta(days=28),
     "112 days": timedelta(days=112),

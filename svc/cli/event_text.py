@@ -56,8 +56,12 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def explained(event: Event, request_id: UUID, document: Document | None, *, deferred: bool) -> Iterator[str]:
-    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out."""
+def explained(
+    event: Event, request_id: UUID, document: Document | None, *, deferred: bool, split_from: str | None
+) -> Iterator[str]:
+    """The event in lines for a person: what was decided, and why. Without its document the evidence is left out.
+    `split_from` is the id of the visitor that the document names.
+    """
     verdict = event.verdict
     facts: list[tuple[str, Any]] = [
         ("request", request_id),
@@ -65,6 +69,7 @@ def explained(event: Event, request_id: UUID, document: Document | None, *, defe
         ("visitor", f"{verdict.visitor_id}, {_known(event)}"),
         ("linkage", _linkage(event, document)),
         ("proven", "yes: signed by the key that its token had before" if verdict.proven else None),
+        ("split", split_from and f"{split_from}: {linkage_text('split_from')}"),
         ("score", _score(event, document)),
         ("network", _network(event)),
         ("device", _device(event)),

@@ -30,11 +30,12 @@ from svc.domain.event_row import event_row
 from svc.domain.listing import Filters
 from svc.domain.records import RETENTION_MS, DeferredReport, Document
 from svc.domain.request_headers import RequestHeaders, read_headers
-from svc.http.schema import DocumentBody, document_body, event_detail
+from svc.http.archived_document import DocumentBody, document_body, event_detail
 from svc.store import views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch, EventPosition, read
 from svc.store.snapshot import Snapshot
+from svc.store.visitor_views import visitor_id_of
 from svc.world import World, pause
 
 LATE_MS = 10_000
@@ -108,8 +109,8 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
     if as_json:
         show_json(archived.line())
         return
-    deferred = archived.deferred is not None
-    for text in event_text.explained(event, request_id, archived.document, deferred=deferred):
+    deferred, former = archived.deferred is not None, archived.split_from
+    for text in event_text.explained(event, request_id, archived.document, deferred=deferred, split_from=former):
         click.echo(text)
 
 
@@ -177,6 +178,8 @@ class Archived(NamedTuple):
     document: Document | None
     weights: dict[str, int]
     deferred: DeferredReport | None
+    split_from: str | None
+    """Id of the visitor that the document names, where it is still known."""
 
     def line(self) -> bytes:
         """One JSON object: the response of `GET /events/{request_id}`, and under `headers` what the request said of its
@@ -192,7 +195,9 @@ class Archived(NamedTuple):
         if self.document is None:
             return None, None
         try:
-            body = document_body(self.match.event, self.document, inflate(self.document.signals), self.weights)
+            body = document_body(
+                self.match.event, self.document, inflate(self.document.signals), self.weights, self.split_from
+            )
             return body, None if self.document.headers is None else read_headers(self.document.headers)
         except (zlib.error, msgspec.DecodeError):
             return None, None
@@ -220,8 +225,9 @@ class Archives:
             document = views.document(snapshot, number, request_id) if event.has_document else None
             weights = {} if document is None else self._weights_of(snapshot, document.weights_digest)
         except CorruptionError:
-            return Archived(match, None, {}, deferred)
-        return Archived(match, document, weights, deferred)
+            return Archived(match, None, {}, deferred, None)
+        former = None if document is None else visitor_id_of(snapshot, number, document.split_from)
+        return Archived(match, document, weights, deferred, former)
 
     def _weights_of(self, snapshot: Snapshot, digest: bytes) -> dict[str, int]:
         found = self._weights.get(digest)

@@ -37,7 +37,8 @@ CHANGES: dict[str, str] = _TABLES.changes
 """Name in `document.changes` -> what differs from the visitor's last report."""
 
 LINKAGE: dict[str, str] = _TABLES.linkage
-"""Outcome of matching -> how the visitor was matched, or why it counts as new."""
+"""Outcome of matching -> how the visitor was matched, or why it counts as new; `split_from` -> what it means that an
+event names that visitor."""
 
 PROOF: dict[str, str] = _TABLES.proof
 """What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase."""

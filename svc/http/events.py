@@ -23,6 +23,7 @@ from svc.domain.listing import Asked, CursorScope, Filters, Listing, next_cursor
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
+from svc.http.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, touch_caller
@@ -31,19 +32,16 @@ from svc.http.parameters import FORWARDED
 from svc.http.route import Route
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
-    DocumentBody,
-    EventDetailBody,
     EventsAnswer,
     ListEventsQuery,
     SupplementAnswer,
     SupplementBody,
-    document_body,
-    event_detail,
 )
 from svc.store import events, views
 from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.supplement import supplement
+from svc.store.visitor_views import visitor_id_of
 
 log = structlog.get_logger()
 
@@ -240,7 +238,8 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
         document = views.document(snapshot, number, request_id)
         assert document is not None, f"request {request_id} has no document"
         weights = views.weights_snapshot(snapshot, document.weights_digest)
-        return document_body(event, document, inflate(document.signals), weights)
+        split_from = visitor_id_of(snapshot, number, document.split_from)
+        return document_body(event, document, inflate(document.signals), weights, split_from)
     except (CorruptionError, zlib.error) as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None

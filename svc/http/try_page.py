@@ -21,12 +21,15 @@ from svc.domain.event_row import EventBody, event_row
 from svc.domain.fields import RequestId, about
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Refusal, invalid
+from svc.http.archived_document import EventDetailBody
 from svc.http.change import caller_of, touch_caller
 from svc.http.events import read_event, read_request_id, token_refusal, visits
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.visitors import erase_wholly
 from svc.http.route import Route
-from svc.http.schema import DeferredTokenText, EventDetailBody
+from svc.http.schema import (
+    DeferredTokenText,
+)
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot

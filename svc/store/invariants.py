@@ -64,6 +64,7 @@ from svc.store.tables import (
     WEIGHTS_SNAPSHOTS,
     Table,
 )
+from svc.store.token_invariants import token_faults
 from svc.store.transactions.holdings import counted, holding
 from svc.store.transactions.keys import counted_keys
 from svc.store.views import find_sdk_key
@@ -211,8 +212,13 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
     document = snapshot.get(DOCUMENTS, number, raw_id)
     if (document is not None) != event.has_document:
         yield f"request {request_id} has {'no' if document is None else 'a'} document, and says otherwise"
-    elif document is not None and not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
-        yield f"request {request_id} was scored with weights that are not kept"
+    elif document is not None:
+        if not snapshot.has(WEIGHTS_SNAPSHOTS, document.weights_digest):
+            yield f"request {request_id} was scored with weights that are not kept"
+        if (document.split_from or 0) > (snapshot.get(VISITOR_COUNTS, number) or 0):
+            yield f"request {request_id} was split from visitor {document.split_from}, a number that is not taken"
+        if document.split_from is not None and not event.verdict.visitor_is_new:
+            yield f"request {request_id} was split from a visitor and names one that was known"
     line = snapshot.get(LEDGER, number, raw_id)
     if line is None:
         if event.environment == "production":
@@ -220,7 +226,8 @@ def _event(snapshot: Snapshot, number: int, raw_id: bytes, event: Event) -> Iter
     elif line.amount_micros != -event.price_micros:
         yield f"request {request_id} cost {event.price_micros} and was charged {-line.amount_micros}"
     raw_visitor = event.verdict.visitor_id.encode()
-    known = not event.verdict.identifiable or snapshot.has(VISITOR_IDS, number, raw_visitor)
+    kept = event.verdict.identifiable and event.verdict.linkage != "replayed"
+    known = not kept or snapshot.has(VISITOR_IDS, number, raw_visitor)
     if not known and not snapshot.has(ERASURES, number, raw_visitor):
         yield f"request {request_id} names the visitor {event.verdict.visitor_id}, who is not known"
 
@@ -265,6 +272,10 @@ def _blocks(snapshot: Snapshot, number: int) -> Iterator[str]:
             known = snapshot.has(VISITORS, number, visitor_number)
             if not known and not snapshot.has(DELETED_VISITORS, number, visitor_number):
                 yield f"block {block_key.hex()} names visitor {visitor_number}, who is not known"
+
+
+def _tokens(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from token_faults(snapshot, number)
 
 
 def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -343,6 +354,7 @@ RULES: tuple[Rule, ...] = (
     _answered_by_events,
     _visitors,
     _blocks,
+    _tokens,
     _history,
     _attested_keys,
     _holding,

@@ -262,7 +262,7 @@ VISITORS = Table(
     Layout(Visitor.pack, Visitor.unpack),
     Swept("unseen for `visitor_retention_days`, and without events"),
     ErasedByKey("visitor"),
-    rules=("visitors", "holding"),
+    rules=("visitors", "tokens", "holding"),
 )
 """By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once."""
 VISITOR_COUNTS = Table("visitor_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)

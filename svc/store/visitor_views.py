@@ -17,7 +17,7 @@ from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
 from svc.store.event_index import Scope, Search, digest_of, later, scope_of, wanted
 from svc.store.snapshot import Snapshot
-from svc.store.tables import EVENTS, VISITOR_IDS, VISITORS
+from svc.store.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 
 MOST_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
@@ -39,6 +39,16 @@ def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | 
     """
     found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
     return None if found is None else snapshot.get(VISITORS, number, found)
+
+
+def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
+    """The id of the visitor of the organization with this number; `None` for `None`, and for one that was erased or is
+    being erased.
+    """
+    record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
+        return None
+    return record.visitor_id
 
 
 def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> list[tuple[int, Visitor]]:

@@ -48,6 +48,9 @@ def features_of(
     token_is_new: bool = False,
     collector: str = "plain",
     fonts: tuple[str, ...] = ("Arial", "Calibri", "Segoe UI"),
+    origin: str | None = None,
+    private: bool = False,
+    key: bytes | None = None,
 ) -> Features:
     report = Report(
         collectors=(collector,),
@@ -55,8 +58,9 @@ def features_of(
         fonts=fonts,
         client_token=token,
         client_token_is_new=token_is_new,
+        incognito=private or None,
     )
-    return extract(report, agent, RequestFacts(ip=ip))
+    return extract(report, agent, RequestFacts(ip=ip), origin=origin, key=key)
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -65,6 +69,8 @@ class Seen(msgspec.Struct, frozen=True):
     confidence: int
     outcome: str
     token_conflict: bool
+    split_from: int | None = None
+    proven: bool = False
 
 
 class Organization:
@@ -77,7 +83,7 @@ class Organization:
         self.last_number = 0
         self.blocks_read: set[BlockKey] = set()
         self.visitors_read: set[int] = set()
-        self.most_block_reads = self.most_visitor_reads = self.most_block_writes = 0
+        self.most_block_reads = self.most_visitor_reads = self.most_block_writes = self.most_visitor_writes = 0
 
     def block(self, key: BlockKey) -> Block:
         self.blocks_read.add(key)
@@ -93,12 +99,16 @@ class Organization:
         self.blocks_read.clear()
         self.visitors_read.clear()
 
-    def visit(self, features: Features, now_ms: int = START_MS, *, flooding: bool = False) -> Seen:
+    def visit(
+        self, features: Features, now_ms: int = START_MS, *, flooding: bool = False, replayed: bool = False
+    ) -> Seen:
         self.forget_reads()
-        recognition = match_visitor(self, self.statistics, features, now_ms, flooding=flooding)
+        recognition = match_visitor(self, self.statistics, features, now_ms, flooding=flooding, replayed=replayed)
         self.most_block_reads = max(self.most_block_reads, len(self.blocks_read))
         self.most_visitor_reads = max(self.most_visitor_reads, len(self.visitors_read))
         self.most_block_writes = max(self.most_block_writes, len(recognition.postings))
+        records = (recognition.visitor, recognition.left)
+        self.most_visitor_writes = max(self.most_visitor_writes, sum(record is not None for record in records))
         number = self.apply(recognition)
         self.statistics.learn(recognition.statistics_update)
         return Seen(
@@ -107,6 +117,8 @@ class Organization:
             recognition.confidence,
             recognition.outcome,
             recognition.token_conflict,
+            recognition.split_from,
+            recognition.proven,
         )
 
     def apply(self, recognition: Recognition) -> int:

@@ -36,7 +36,7 @@ def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
 @pytest.mark.slow
 def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
     assert set(CHANGES) == returned_names("svc.domain.matching.changes", "changes")
-    assert set(LINKAGE) == set(get_args(Linkage))
+    assert set(LINKAGE) == {*get_args(Linkage), "replayed", "split_from"}
     assert set(REASONS) == keyword_values("Network", "reason")
 
 

@@ -159,7 +159,7 @@ def test_a_doubtful_visit_does_not_update_the_template_or_its_time() -> None:
     first = organization.visit(features_of())
     visitor = organization.visitor(first.number)
     assert visitor is not None
-    counted = visitor.counted(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}))
+    counted = visitor.counted(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}), START_MS + DAY_MS)
     assert (counted.values, counted.last_seen_s) == (visitor.values, visitor.last_seen_s)
     assert counted.visits == visitor.visits + 1
     assert counted.exact_hashes != visitor.exact_hashes

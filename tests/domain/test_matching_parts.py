@@ -22,7 +22,8 @@ from svc.domain.matching.change_tables import releases_between
 from svc.domain.matching.features import networks, sketch
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
-from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, TOKENS, first_record
+from svc.domain.matching.tokens import TOKENS, Token
+from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
 from svc.store.codec import CorruptionError
 from svc.store.tables import BLOCKS
@@ -36,11 +37,34 @@ from tests.domain.matching_world import (
     other_device,
 )
 
-TOKEN_TEXT = "token-0123456789abcdef"
 u8, u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
 
-visitors = st.tuples(st.integers(0, TOKENS), st.integers(0, NETWORKS)).flatmap(
-    lambda sizes: st.builds(
+even64 = u64.map(lambda value: value & ~1)
+unsigned_tokens = st.builds(
+    Token,
+    hash=even64,
+    origin=u32,
+    first_s=u32,
+    last_s=u32,
+    probation=u8,
+    came_back=st.booleans(),
+    private=st.booleans(),
+)
+signed_tokens = st.builds(
+    Token,
+    hash=even64,
+    origin=u32,
+    first_s=u32,
+    last_s=u32,
+    probation=u8,
+    came_back=st.booleans(),
+    private=st.booleans(),
+    key=st.integers(1, 2**64 - 1),
+    key_s=u32,
+)
+TOKEN_ROWS = st.lists(unsigned_tokens | signed_tokens, max_size=TOKENS).map(tuple)
+visitors = st.integers(0, NETWORKS).flatmap(
+    lambda networks: st.builds(
         Visitor,
         visitor_id=st.text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", min_size=20, max_size=20),
         family=u32,
@@ -57,10 +81,9 @@ visitors = st.tuples(st.integers(0, TOKENS), st.integers(0, NETWORKS)).flatmap(
         parent=u32,
         parent_probability=u8,
         former=st.lists(st.tuples(st.integers(0, ATTRIBUTE_COUNT - 1), u32), max_size=FORMER_VALUES).map(tuple),
-        networks=st.tuples(*[st.tuples(u32, u32)] * sizes[1]),
-        addresses=st.tuples(*[u32] * sizes[1]),
-        tokens=st.tuples(*[u64] * sizes[0]),
-        probation=st.tuples(*[u8] * sizes[0]),
+        networks=st.tuples(*[st.tuples(u32, u32)] * networks),
+        addresses=st.tuples(*[u32] * networks),
+        tokens=TOKEN_ROWS,
         exact_hashes=st.lists(u64, max_size=EXACT_HASHES).map(tuple),
         listed=st.booleans(),
     )
@@ -247,17 +270,7 @@ def test_a_visitor_survives_serialization(visitor: Visitor) -> None:
     assert Visitor.unpack(visitor.pack()) == visitor
 
 
-def test_a_record_of_the_first_format_has_tokens_without_probation() -> None:
-    """What 0.1.0 wrote: neither addresses nor probation before the former values."""
-    visitor = first_record(features_of(token=TOKEN_TEXT), START_MS).updated(features_of(other_device("b")), START_MS)
-    written = visitor.pack()
-    former = 5 * len(visitor.former)
-    added = 4 * len(visitor.networks) + len(visitor.tokens)
-    old = b"\x01" + written[1 : -former - added] + written[-former:]
-    assert Visitor.unpack(old) == msgspec.structs.replace(visitor, addresses=(0,), probation=(0,))
-
-
-@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x04" + bytes(300)])
+@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x06" + bytes(300)])
 def test_bytes_of_another_format_are_rejected(raw: bytes) -> None:
     with pytest.raises(ValueError, match="not a visitor record"):
         Visitor.unpack(raw)
@@ -289,11 +302,17 @@ def test_every_list_of_a_record_is_bounded() -> None:
         )
     sizes = (len(visitor.former), len(visitor.networks), len(visitor.tokens), len(visitor.exact_hashes))
     assert sizes == (FORMER_VALUES, NETWORKS, TOKENS, EXACT_HASHES)
-    assert len(visitor.pack()) <= 400
+    assert len(visitor.pack()) <= 560
+    keyed = [features_of(token=f"signed-{visit:011d}", key=b"key") for visit in range(TOKENS)]
+    for visit, seen in enumerate(keyed):
+        visitor = visitor.updated(seen, START_MS + 1000 + visit)
+    assert all(token.key for token in visitor.tokens)
+    assert len(visitor.pack()) <= 700
 
 
 def test_a_first_record_is_small() -> None:
     assert len(first_record(features_of(token="t" * 20), START_MS).pack()) <= 220
+    assert len(first_record(features_of(token="t" * 20, key=b"key"), START_MS).pack()) <= 230
 
 
 # ---- statistics

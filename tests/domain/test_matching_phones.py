@@ -59,7 +59,7 @@ def test_the_device_id_is_kept_however_many_tokens_come():
     visitor = world.visitor(first.number)
     assert visitor is not None
     assert visitor.device == phone(0).device
-    assert len(visitor.tokens) == 3
+    assert len(visitor.tokens) == 10
 
 
 def test_every_key_of_a_record_stands_in_its_block():
@@ -78,3 +78,17 @@ def test_a_device_id_beside_a_token_that_did_not_come_is_not_learned():
     world.visit(phone(1), START_MS + DAY_MS)
     assert world.visitor(owner.number).device == 0  # type: ignore[union-attr]
     assert world.visit(phone(1, ELSEWHERE, timezone="Asia/Tokyo"), START_MS + 2 * DAY_MS).number != owner.number
+
+
+@pytest.mark.parametrize("ios", [False, True])
+def test_two_apps_of_one_maker_on_one_phone_are_one_visitor_with_two_tokens(ios: bool):
+    """Each has a storage of its own: what would be two browsers of a site is two apps where the device id is one."""
+    world = Organization()
+    for day in range(10):
+        app = "ab"[day % 2] * 16
+        seen = world.visit(phone(0, ios=ios, client_token=app, client_token_is_new=day < 2), START_MS + day * DAY_MS)
+        assert seen.number == 1
+    visitor = world.visitor(1)
+    assert visitor is not None
+    assert [token.is_live for token in visitor.tokens] == [True] * 3
+    assert visitor.hidden(START_MS // 1000 + 10 * DAY_MS // 1000) == 0.0

@@ -38,7 +38,8 @@ from svc.domain.matching.parameters import (
     UNSEEN_TWINS,
 )
 from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
-from svc.domain.matching.visitor import CAME_BACK, NOWHERE, Visitor, first_record
+from svc.domain.matching.tokens import CAME_BACK
+from svc.domain.matching.visitor import NOWHERE, Visitor, first_record
 from svc.domain.model import Attribute
 from tests.domain.matching_world import START_MS, features_of, other_device
 
@@ -52,22 +53,22 @@ def record(**fields: Any) -> Visitor:
 # ---- records of visitors
 
 
-def test_a_record_keeps_twelve_values_four_networks_three_tokens_and_four_reports() -> None:
+def test_a_record_keeps_twelve_values_four_networks_twelve_tokens_and_four_reports() -> None:
     visitor = record()
     for visit in range(30):
         seen = features_of(other_device(str(visit)), ip=f"20.{visit}.7.7", token=f"token-{visit:012d}")
         visitor = visitor.updated(seen, START_MS + visit)
     kept = (len(visitor.former), len(visitor.networks), len(visitor.tokens), len(visitor.exact_hashes))
-    assert kept == (12, 4, 3, 4)
+    assert kept == (12, 4, 12, 4)
     newest = features_of(other_device("29"), ip="20.29.7.7", token="token-000000000029")
     assert (visitor.networks[0], visitor.exact_hashes[0]) == ((newest.near_network, newest.wide_network), newest.exact)
-    assert visitor.tokens[0] == newest.token | CAME_BACK
+    assert (visitor.tokens[0].hash, visitor.tokens[0].came_back) == (newest.token, True)
 
 
 @pytest.mark.parametrize("visits", [65_533, 65_534, 65_535])
 def test_visit_counts_stop_at_65535(visits: int) -> None:
     visitor = record(visits=visits, visits_without_token=visits)
-    for after in (visitor.counted(features_of()), visitor.updated(features_of(), START_MS)):
+    for after in (visitor.counted(features_of(), START_MS), visitor.updated(features_of(), START_MS)):
         assert after.visits == after.visits_without_token == min(visits + 1, 65_535)
         assert Visitor.unpack(after.pack()) == after
 
@@ -76,19 +77,23 @@ def test_visit_counts_stop_at_65535(visits: int) -> None:
 def test_a_visit_without_a_stored_token_is_counted_as_such(token: str | None, is_new: bool, without: int) -> None:
     seen = features_of(token=token, token_is_new=is_new)
     visitor = record()
-    for after in (visitor.counted(seen), visitor.updated(seen, START_MS)):
+    for after in (visitor.counted(seen, START_MS), visitor.updated(seen, START_MS)):
         assert (after.visits, after.visits_without_token) == (2, without)
 
 
 def test_a_token_that_was_sent_again_is_marked_as_returned() -> None:
     fresh, back = features_of(token=TOKEN, token_is_new=True), features_of(token=TOKEN)
-    assert first_record(fresh, START_MS).tokens == (fresh.token,)
-    assert first_record(back, START_MS).tokens == (fresh.token | CAME_BACK,)
+
+    def known(visitor: Visitor) -> list[tuple[int, bool]]:
+        return [(token.hash, token.came_back) for token in visitor.tokens]
+
+    assert known(first_record(fresh, START_MS)) == [(fresh.token, False)]
+    assert known(first_record(back, START_MS)) == [(fresh.token, True)]
     visitor = record().updated(fresh, START_MS)
-    assert visitor.tokens == (fresh.token,)
-    assert visitor.updated(fresh, START_MS).tokens == (fresh.token,)
+    assert known(visitor) == [(fresh.token, False)]
+    assert known(visitor.updated(fresh, START_MS)) == [(fresh.token, False)]
     stored = visitor.updated(back, START_MS)
-    assert stored.tokens == (fresh.token | CAME_BACK,)
+    assert known(stored) == [(fresh.token, True)]
     assert stored.updated(fresh, START_MS).tokens == stored.tokens
     assert stored.updated(features_of(), START_MS).tokens == stored.tokens
 

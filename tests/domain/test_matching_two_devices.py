@@ -11,7 +11,8 @@ from svc.domain.matching.calibration import NEAR, SURROUNDINGS, WIDE
 from svc.domain.matching.decision import decide
 from svc.domain.matching.parameters import PROBATION_DAYS
 from svc.domain.matching.recognition import likeliest_visitor
-from svc.domain.matching.visitor import CAME_BACK, IN_DOUBT, STRANGERS, VARIES, Visitor
+from svc.domain.matching.tokens import IN_DOUBT, STRANGERS
+from svc.domain.matching.visitor import VARIES, Visitor
 from svc.domain.model import Attribute
 from tests.domain.matching_world import DAY_MS, DESKTOP_VALUES, START_MS, Organization, features_of, other_device
 
@@ -34,68 +35,76 @@ def record(organization: Organization, number: int) -> Visitor:
     return found
 
 
-def joined(organization: Organization, number: int, ip: str, probation: int, *, changed: bool = False) -> None:
+def probation_of(organization: Organization, number: int, token: str) -> int | None:
+    """`None` where the record has it no longer."""
+    found = record(organization, number).token(features_of(token=token).token)
+    return None if found is None else found.probation
+
+
+def joined(
+    organization: Organization,
+    number: int,
+    ip: str,
+    probation: int,
+    *,
+    changed: bool = False,
+    origin: str | None = None,
+) -> None:
     """The other device passed for this visitor and left its token there."""
-    report = features_of(CHANGED if changed else None, token=OTHER, token_is_new=True, ip=ip)
+    report = features_of(CHANGED if changed else None, token=OTHER, token_is_new=True, ip=ip, origin=origin)
     before = record(organization, number)
-    after = before.counted(report) if probation == IN_DOUBT else before.updated(report, START_MS + 3 * DAY_MS)
+    now_ms = START_MS + 3 * DAY_MS
+    after = before.counted(report, now_ms) if probation == IN_DOUBT else before.updated(report, now_ms)
     if probation == 0:
-        after = msgspec.structs.replace(after, probation=(0, *after.probation[1:]))
-    assert after.token_probation(report.token) == probation
+        tokens = tuple(msgspec.structs.replace(token, probation=0) for token in after.tokens)
+        after = msgspec.structs.replace(after, tokens=tokens)
     organization.visitors[number] = after.pack()
+    assert probation_of(organization, number, OTHER) == probation
     key = token_key(report.token)
     organization.blocks[key] = organization.block(key).with_posting(number, 1.0).pack()
 
 
 @pytest.mark.parametrize("ip", [HOME, WIDE_HOME, ELSEWHERE])
-@pytest.mark.parametrize("probation", [PROBATION_DAYS, IN_DOUBT])
+@pytest.mark.parametrize("probation", [0, PROBATION_DAYS, IN_DOUBT])
 def test_a_token_that_joined_by_likeness_is_another_devices_once_the_older_one_returns(ip: str, probation: int) -> None:
     organization = Organization()
     owner = owned(organization)
     joined(organization, owner, ip, probation, changed=True)
     back = organization.visit(features_of(token=OWN), START_MS + 4 * DAY_MS)
     assert (back.number, back.outcome) == (owner, "token")
-    assert record(organization, owner).token_probation(features_of(token=OTHER).token) == STRANGERS
+    assert probation_of(organization, owner, OTHER) == STRANGERS
     other = organization.visit(features_of(CHANGED, token=OTHER, ip=ip), START_MS + 5 * DAY_MS)
-    assert other.is_new
+    assert (other.is_new, other.split_from) == (True, owner)
+    assert probation_of(organization, owner, OTHER) is None
     again = organization.visit(features_of(CHANGED, token=OTHER, ip=ip), START_MS + 6 * DAY_MS)
-    assert (again.number, again.outcome) == (other.number, "token")
-    assert organization.visit(features_of(token=OWN), START_MS + 7 * DAY_MS).number == owner
+    assert (again.number, again.outcome, again.split_from) == (other.number, "token", None)
+    back = organization.visit(features_of(token=OWN), START_MS + 7 * DAY_MS)
+    assert (back.number, back.outcome) == (owner, "token")
 
 
-@pytest.mark.parametrize(("probation", "shared"), [(PROBATION_DAYS, False), (IN_DOUBT, True)])
-def test_one_browser_on_two_sites_keeps_both_tokens_unless_one_joined_in_doubt(probation: int, *, shared: bool) -> None:
-    """The same report from the same network with each of them."""
+@pytest.mark.parametrize(("origin", "shared"), [(None, True), ("https://the-other-site.example", False)])
+@pytest.mark.parametrize("probation", [0, PROBATION_DAYS, IN_DOUBT])
+def test_one_browser_on_two_sites_keeps_both_tokens(probation: int, *, origin: str | None, shared: bool) -> None:
+    """The same report from the same network with each of them; those of one site are two browsers'."""
     organization = Organization()
     owner = owned(organization)
-    joined(organization, owner, HOME, probation)
+    joined(organization, owner, HOME, probation, origin=origin)
     organization.visit(features_of(token=OWN), START_MS + 4 * DAY_MS)
-    other = organization.visit(features_of(token=OTHER), START_MS + 5 * DAY_MS)
+    other = organization.visit(features_of(token=OTHER, origin=origin), START_MS + 5 * DAY_MS)
     assert (other.number != owner) is shared
+    assert other.split_from == (owner if shared else None)
 
 
-def test_the_older_token_is_never_given_up_for_one_on_probation() -> None:
+@pytest.mark.parametrize("probation", [0, PROBATION_DAYS])
+def test_the_older_token_is_never_given_up_for_one_that_joined_beside_it(probation: int) -> None:
+    """Whichever came last: that it came back says nothing of the older."""
     organization = Organization()
     owner = owned(organization)
-    joined(organization, owner, WIDE_HOME, PROBATION_DAYS)
-    before = record(organization, owner)
-    # The owner's token was the last one, and the other device comes from its own network.
-    own = features_of(token=OWN)
-    turned = msgspec.structs.replace(before, tokens=before.tokens[::-1], probation=before.probation[::-1])
-    organization.visitors[owner] = turned.pack()
-    organization.visit(features_of(CHANGED, token=OTHER, ip=WIDE_HOME), START_MS + 4 * DAY_MS)
-    assert organization.block(token_key(own.token)).numbers == (owner,)
-
-
-def test_of_two_proven_tokens_the_newest_is_dropped_and_may_join_again() -> None:
-    organization = Organization()
-    owner = owned(organization)
-    joined(organization, owner, HOME, 0)
-    organization.visit(features_of(token=OTHER), START_MS + 3 * DAY_MS)
-    organization.visit(features_of(CHANGED, token=OWN), START_MS + 4 * DAY_MS)
-    other = features_of(token=OTHER)
-    assert other.token | CAME_BACK not in record(organization, owner).tokens
-    assert organization.visit(other, START_MS + 5 * DAY_MS).number == owner
+    joined(organization, owner, WIDE_HOME, probation)
+    assert organization.visit(features_of(CHANGED, token=OTHER, ip=WIDE_HOME), START_MS + 4 * DAY_MS).number == owner
+    assert probation_of(organization, owner, OWN) == 0
+    assert organization.visit(features_of(token=OWN), START_MS + 5 * DAY_MS).number == owner
+    assert probation_of(organization, owner, OTHER) == STRANGERS
 
 
 def test_a_token_that_joined_in_doubt_finds_its_visitor_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +122,7 @@ def test_a_token_that_joined_in_doubt_finds_its_visitor_again(monkeypatch: pytes
     assert (seen.number, seen.outcome) == (owner, "match")
     after = record(organization, owner)
     assert (after.values, after.networks) == (before.values, before.networks)
-    assert after.token_probation(report.token) == IN_DOUBT
+    assert probation_of(organization, owner, OTHER) == IN_DOUBT
     again = features_of(CHANGED, token=OTHER, ip=ELSEWHERE)
     recognition = match_visitor(organization, organization.statistics, again, START_MS + 4 * DAY_MS)
     assert (recognition.number, recognition.outcome) == (owner, "exact")

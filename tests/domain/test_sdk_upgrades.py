@@ -128,7 +128,7 @@ def test_devices_behind_one_address_keep_their_ids_distinct(days: int):
     assert [devices for devices in owners.values() if len(devices) > 1 and devices != TWINS] == []
 
 
-@pytest.mark.parametrize("days", [1, 28, 224])
+@pytest.mark.parametrize("days", [2, 28, 224])
 def test_a_jump_over_eight_captured_versions_is_recognized_at_home(days: int):
     for before, after in pairwise(majors()[::8]):
         organization = Organization()
@@ -138,3 +138,15 @@ def test_a_jump_over_eight_captured_versions_is_recognized_at_home(days: int):
                 for place, name in enumerate(NAMES)
             ]
             assert seen == [1, 2, 3, 4, 5, 6], (before, after, major)
+
+
+def test_a_jump_over_eight_versions_within_a_day_is_another_program():
+    """Programs bring engines of their own, and stand side by side on one machine (ADR 89)."""
+    for before, after in pairwise(majors()[::8]):
+        organization = Organization()
+        owners = [
+            organization.visit(features_of(name, major, address("home", place, major)), now_ms).number
+            for now_ms, major in ((START_MS, before), (START_MS + DAY_MS, after))
+            for place, name in enumerate(NAMES)
+        ]
+        assert len(set(owners)) == 2 * len(NAMES), (before, after)

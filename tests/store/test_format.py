@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from svc.domain.listing import LEVELS
 from svc.domain.matching import Visitor
+from svc.domain.matching.tokens import Token
 from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
@@ -95,7 +96,7 @@ def visitor_of(raw: bytes) -> dict[str, Any]:
         at += struct.calcsize(f"<{count}{code}")
         return found
 
-    listed = {2: True, 3: False}[raw[0]]
+    listed = {4: True, 5: False}[raw[0]]
     visitor_id = raw[1:21].rstrip(b"\0").decode("ascii")
     at = 21
     family, collector, first_seen_s, last_seen_s = numbers(4, "I")
@@ -104,9 +105,15 @@ def visitor_of(raw: bytes) -> dict[str, Any]:
     font_sketch, rest_sketch = numbers(2, "Q")
     values = numbers(20, "I")
     f, n, t, e = numbers(4, "B")
-    tokens, exact_hashes = numbers(t, "Q"), numbers(e, "Q")
+    exact_hashes = numbers(e, "Q")
     networks = [tuple(numbers(2, "I")) for _ in range(n)]
-    addresses, probation = numbers(n, "I"), numbers(t, "B")
+    addresses = numbers(n, "I")
+    rows = [(*numbers(1, "Q"), *numbers(3, "I"), *numbers(2, "B")) for _ in range(t)]
+    keys = [(*numbers(1, "Q"), *numbers(1, "I")) if flags & 2 else (0, 0) for *_, flags in rows]
+    tokens = [
+        Token(value & ~1, origin, first_s, last_s, probation, bool(value & 1), bool(flags & 1), key, key_s)
+        for (value, origin, first_s, last_s, probation, flags), (key, key_s) in zip(rows, keys, strict=True)
+    ]
     former = [(numbers(1, "B")[0], numbers(1, "I")[0]) for _ in range(f)]
     assert at == len(raw)
     found = dict(locals())
@@ -139,6 +146,21 @@ def test_the_page_describes_the_version_that_this_program_writes():
 
 def test_a_visitor_that_is_not_listed_can_be_read_by_the_documented_format():
     visitor = first_record(features_of(), START_MS, listed=False)
+    assert visitor_of(visitor.pack()) == msgspec.structs.asdict(visitor)
+
+
+def test_tokens_can_be_read_by_the_documented_format():
+    """With a key and without, of a private window and of another device."""
+    visitor = first_record(features_of(token="t" * 20, key=b"key"), START_MS)
+    for day, private in enumerate((True, False), start=1):
+        seen = features_of(token=f"{day}" * 20, token_is_new=True, private=private, origin="https://shop.example")
+        visitor = visitor.updated(seen, START_MS + day * 86_400_000)
+    visitor = visitor.disowning(visitor.tokens[:1])
+    assert [(token.key != 0, token.private, token.probation) for token in visitor.tokens] == [
+        (False, False, 255),
+        (False, True, 3),
+        (True, False, 0),
+    ]
     assert visitor_of(visitor.pack()) == msgspec.structs.asdict(visitor)
 
 

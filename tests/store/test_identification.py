@@ -18,11 +18,13 @@ from svc.domain.credentials import ApiKey
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
-from svc.domain.matching.blocks import token_key
+from svc.domain.matching.blocks import exact_key, token_key
+from svc.domain.matching.tokens import STRANGERS
 from svc.domain.model import RequestFacts
 from svc.domain.records import Document, Event, Idempotency
 from svc.domain.refusals import Refusal
 from svc.domain.weights import WeightsChange
+from svc.store.invariants import violations
 from svc.store.snapshot import Transaction
 from svc.store.tables import (
     ATTESTED_KEYS,
@@ -383,7 +385,9 @@ def test_the_last_use_of_a_key_is_written_with_the_identification_when_it_is_due
 
 
 def test_of_two_devices_that_share_an_id_the_one_with_the_newer_token_gets_its_own(shop: Shop):
-    """A copied profile: two stored tokens alternate, and with them the network. The older keeps the id."""
+    """A copied profile: two stored tokens alternate, and with them the network. The older keeps the id; the other's
+    next visit takes its token out of that record and says so, and nothing is left of it in any block of the older.
+    """
 
     def visit(token: str, day: int, ip: str, **fields: Any) -> Event:
         signals = report(1) | {"client_token": token * 32} | fields
@@ -398,12 +402,38 @@ def test_of_two_devices_that_share_an_id_the_one_with_the_newer_token_gets_its_o
         standing = [key[1][:1] for key, block in snapshot.scan(BLOCKS, shop.number) if block.numbers]
     assert standing.count(b"T") == 2
     assert visit("a", 3, away).verdict.visitor_id == first.verdict.visitor_id
+    assert [token.probation == STRANGERS for token in shop.rows(VISITORS)[0].tokens] == [True, False]
+    assert [document.split_from for document in shop.rows(DOCUMENTS)] == [None] * 4
+    apart = visit("b", 4, home)
+    assert apart.verdict.visitor_is_new
+    assert [document.split_from for document in shop.rows(DOCUMENTS)] == [None] * 4 + [1]
+    ours, theirs = shop.rows(VISITORS)
+    assert [len(visitor.tokens) for visitor in (ours, theirs)] == [1, 1]
     with shop.world.store.read() as snapshot:
-        blocks = {key[1]: block for key, block in snapshot.scan(BLOCKS, shop.number) if key[1][:1] == b"T"}
-        (visitor,) = [visitor for _, visitor in snapshot.scan(VISITORS, shop.number)]
-    assert [token_key(token) for token in visitor.tokens] == [key for key, block in blocks.items() if block.numbers]
-    assert sorted(block.count for block in blocks.values()) == [0.0, 1.0]
-    assert sorted(block.numbers for block in blocks.values()) == [(), (1,)]
+        leads = {key[1]: block.numbers for key, block in snapshot.scan(BLOCKS, shop.number) if key[1][:1] == b"T"}
+    assert leads == {token_key(ours.tokens[0].hash): (1,), token_key(theirs.tokens[0].hash): (2, 1)}
+    assert visit("b", 5, away).verdict.visitor_id == apart.verdict.visitor_id
+    assert visit("a", 6, home).verdict.visitor_id == first.verdict.visitor_id
+
+
+def test_a_replayed_report_writes_no_visitor_and_is_no_fault_of_the_store(shop: Shop):
+    """Its id is new where it is no known visitor's, and is not kept (decisions 3.5)."""
+    known = report() | {"client_token": "k" * 32, "nonce": "n" * 16}
+    shop.visited(known, environment="development")
+    matching = (VISITORS, VISITOR_IDS, BLOCKS, VISITOR_COUNTS)
+    before = {table.name: shop.everything()[table.name] for table in matching}
+    owner = shop.rows(EVENTS)[0].verdict.visitor_id
+    seen = [
+        shop.visit(signals, environment="development", at_ms=EPOCH_MS + day * DAY_MS)
+        for day, signals in enumerate([known, report(9) | {"nonce": "n" * 16}], start=1)
+    ]
+    assert {table.name: shop.everything()[table.name] for table in matching} == before
+    assert [recorded.statistics_update for recorded in seen] == [None, None]
+    verdicts = [event.verdict for event in shop.rows(EVENTS)[1:]]
+    assert [(verdict.linkage, verdict.visitor_is_new) for verdict in verdicts] == [("token", False), ("replayed", True)]
+    assert verdicts[0].visitor_id == owner != verdicts[1].visitor_id
+    with shop.world.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
 
 
 def test_an_attested_report_uses_up_its_challenge(shop: Shop):
@@ -461,12 +491,13 @@ def test_a_block_that_lists_the_visitor_is_not_written_again(shop: Shop):
         index = VisitorIndex(Noting(transaction.writer), shop.number)
         index.apply(Recognition(number=1, postings=tuple((key, 1.0) for key in keys)), "0" * 20)
         assert written == []
-        index.apply(Recognition(number=1, dropped=(keys[0],)), "0" * 20)
+        other = exact_key(5)
+        index.apply(Recognition(number=1, postings=((other, 1.0),)), "0" * 20)
         assert written == ["blocks"]
         # What was changed is what is read from then on, in the same transaction too.
-        assert index.block(keys[0]).numbers == ()
-        index.apply(Recognition(number=1, postings=((keys[0], 1.0),)), "0" * 20)
-        assert index.block(keys[0]).numbers == (1,)
+        assert index.block(other).numbers == (1,)
+        index.apply(Recognition(number=1, postings=((other, 1.0),)), "0" * 20)
+        assert written == ["blocks"]
 
     shop.world.do(post)
 

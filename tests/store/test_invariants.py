@@ -16,6 +16,8 @@ from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.history import VisitorHistory
 from svc.domain.key_quota import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
+from svc.domain.matching.blocks import token_key
+from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
 from svc.domain.scoring import default_profile
 from svc.domain.weights import StoredWeights, WeightsChange, changed
 from svc.store.directory import open_directory
@@ -30,6 +32,7 @@ from svc.store.tables import (
     BLOCKS,
     DELETED_VISITORS,
     DOCUMENTS,
+    ERASURES,
     EVENT_TAIL,
     EVENTS,
     HOLDINGS,
@@ -203,6 +206,18 @@ def stray(transaction: Transaction) -> None:
     transaction.put(EVENT_TAIL, (*key[:2], key[2] + 1, key[3]), row)
 
 
+def split_from(visitor: int, *, is_new: bool = True) -> Callable[[Transaction], object]:
+    """Of an event whose visitor was known or new."""
+
+    def job(transaction: Transaction) -> None:
+        key, _ = next(row for row in transaction.scan(EVENTS) if row[1].verdict.visitor_is_new is is_new)
+        document = transaction.get(DOCUMENTS, *key)
+        assert document is not None
+        transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, split_from=visitor))
+
+    return job
+
+
 @pytest.mark.parametrize(
     ("job", "sentence"),
     [
@@ -224,6 +239,8 @@ def stray(transaction: Transaction) -> None:
         (put(VISITOR_IDS, 1, b"x" * 20, value=1), "the visitor id xxxxxxxxxxxxxxxxxxxx leads to visitor"),
         (put(VISITOR_COUNTS, 1, value=0), "is beyond the 0 numbers taken"),
         (departed, "is gone and known"),
+        (split_from(999), "was split from visitor 999, a number that is not taken"),
+        (split_from(1, is_new=False), "was split from a visitor and names one that was known"),
         (change(HOLDINGS, active_keys=ActiveKeys(7)), "active keys, its count says 7"),
         (change(HOLDINGS, active_keys=ActiveKeys(1, (5,))), "active keys, its count says 2"),
         (put(BLOCKS, 1, b"123456789", value=EMPTY_BLOCK.with_posting(999, 1)), "names visitor 999, who is not known"),
@@ -232,6 +249,65 @@ def stray(transaction: Transaction) -> None:
 def test_each_violation_is_named(traffic: Store, job: Callable[[Transaction], object], sentence: str):
     assert broken_by(traffic, lambda txn: None) == []
     assert any(sentence in violation for violation in broken_by(traffic, job))
+
+
+SITE = 77
+
+
+def own(hash_: int, **fields: Any) -> Token:
+    return Token(**{"hash": hash_, "origin": SITE, "first_s": 5, "last_s": 9, "came_back": True, **fields})
+
+
+def having(*tokens_of: tuple[Token, ...], posted: bool = True) -> Callable[[Transaction], object]:
+    """The first visitors have these tokens, and stand in the blocks of them."""
+
+    def job(transaction: Transaction) -> None:
+        rows = list(islice(transaction.scan(VISITORS), len(tokens_of)))
+        for (key, visitor), tokens in zip(rows, tokens_of, strict=True):
+            transaction.put(VISITORS, key, msgspec.structs.replace(visitor, tokens=tokens))
+            for token in tokens if posted else ():
+                place = (key[0], token_key(token.hash))
+                block = transaction.get(BLOCKS, *place) or EMPTY_BLOCK
+                transaction.put(BLOCKS, place, block.with_posting(key[1], 1.0))
+
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        (having((own(2),), posted=False), "is not found by a token that it has"),
+        (having((own(2), own(4, origin=5))), None),
+        (having((own(2, probation=STRANGERS),), posted=False), None),
+        (having((own(2),), (own(2),)), "have a token of one browser"),
+        (having((own(2),), (own(2, probation=1),)), None),
+        (having((own(2),), (own(2, probation=STRANGERS),)), None),
+        (having((own(2),), (own(2, origin=UNKNOWN_ORIGIN),)), None),
+        (having((own(2),), (own(2), own(6, origin=DEVICE))), None),
+        (having((own(2), own(2))), "has a token twice"),
+        (having(tuple(own(2 * hash_) for hash_ in range(1, 14))), "has 13 tokens, of which 12 are kept"),
+        (having((own(2, probation=9),)), "has a token on probation for longer than any is"),
+        (having((own(2, origin=DEVICE), own(4, origin=DEVICE))), "has two device ids"),
+        (having((own(2, origin=DEVICE, key=5, key_s=5),)), "has a device id that is treated as a token"),
+    ],
+)
+def test_a_token_leads_to_its_visitor_and_is_one_browsers(
+    traffic: Store, job: Callable[[Transaction], object], sentence: str | None
+):
+    told = broken_by(traffic, job)
+    assert [sentence for violation in told if sentence is not None and sentence in violation] == (
+        [] if sentence is None else [sentence]
+    )
+    assert len(told) == (sentence is not None), told
+
+
+def test_a_visitor_that_is_being_erased_may_have_left_the_blocks_of_its_tokens(traffic: Store):
+    def job(transaction: Transaction) -> None:
+        having((own(2),), posted=False)(transaction)
+        _, visitor = first(transaction, VISITORS)
+        transaction.put(ERASURES, (1, visitor.visitor_id.encode()), 5)
+
+    assert broken_by(traffic, job) == []
 
 
 def test_a_production_event_without_its_ledger_line_is_named(traffic: Store):

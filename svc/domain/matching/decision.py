@@ -330,7 +330,8 @@ def _link_probability(
     features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float, statistics: Statistics
 ) -> float:
     """The calibrated probability from which on the report is linked to this candidate."""
-    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) + hidden >= parameters.SOLE_DEVICE
+    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
+    alike = alike or hidden >= parameters.HIDDEN_DEVICE
     at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
     if features.token:
         nearby = at_home or best.network_context == WIDE

@@ -114,8 +114,11 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The token and the device id, those that there are, the one that counts more first: Android gives a device one
         identifier for good, while Apple's belongs to the maker's apps and is given anew when the last was removed.
         """
-        ordered = (self.device, self.token) if self.fixed_device else (self.token, self.device)
-        return tuple(key for key in ordered if key)
+        if not self.device:
+            return (self.token,) if self.token else ()
+        if not self.token:
+            return (self.device,)
+        return (self.device, self.token) if self.fixed_device else (self.token, self.device)
 
 
 def hash32(value: bytes) -> int:

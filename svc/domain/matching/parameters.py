@@ -363,6 +363,7 @@ visitor whose tokens come back: where no other device is known to report what th
 unknown token and without such another device, there or in the same wide network: what is likelier than not, since a
 token that joined in doubt is given back when the older one returns."""
 SOLE_DEVICE: Final = 1.5
+HIDDEN_DEVICE: Final = 0.55
 SOLE_PROBABILITY: Final = 0.9985
 """A report that fewer devices than this sent, and that is that surely its sender's, can belong to one device only."""
 STATED_CAUTION: Final = 1.0

@@ -4,17 +4,19 @@ What may live here: the procedure, and the writes of one identification as data.
 transaction, over an `Index` that is bound to one organization, and applies what comes back.
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
-writes. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
-visitor alone has sent before, from that visitor's own network. A sample of those is tried without the token, or as if
-from elsewhere (`calibration`), and reads as much as any other visit. A report that cannot identify anybody reads and
-writes nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor
-enough for that is easily made by anybody who copied one.
+writes, of the visitor and of the one that it was taken for until now; an app's report, which has two keys, reads and
+writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing
+contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A sample of those is
+tried without the token, or as if from elsewhere (`calibration`), and reads as much as any other visit. A report that
+cannot identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be
+the token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent before is
+matched and writes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -46,6 +48,10 @@ _KINDS_OF_UNLISTED: Final = (blocks.NETWORK, blocks.TOKEN)
 """Kinds of blocks in which a visitor stands that is not `listed`."""
 
 
+Outcome: TypeAlias = Linkage | Literal["replayed"]
+"""Beside those of a link decision: a new id that is not kept, since the report was sent before."""
+
+
 class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which visitor a report belongs to, and what is to be written because of it."""
 
@@ -57,7 +63,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
     """The report brought the token of a visitor whose device it contradicts."""
-    outcome: Linkage = "unidentifiable"
+    outcome: Outcome = "unidentifiable"
     visitor: Visitor | None = None
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
     postings: tuple[tuple[BlockKey, float], ...] = ()
@@ -74,13 +80,13 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For `Statistics.learn`, once the transaction is committed and never before."""
 
     def without_writes(self) -> Recognition:
-        """The same decision, of which nothing is written and nothing learned."""
+        """The same decision on a report that was sent before, of which nothing is written and nothing learned."""
         return Recognition(
             number=self.number,
             confidence=self.confidence,
             probability=self.probability,
             token_conflict=self.token_conflict,
-            outcome=self.outcome,
+            outcome="replayed" if self.number is None else self.outcome,
         )
 
 
@@ -327,13 +333,13 @@ def _linked(
         before = visitor
         own = visitor.token(features.token) if proven and features.token else None
         if own is not None:
-            strangers = rivals_of(own, visitor.tokens, now_ms // 1000)
+            one_device = features.device != 0 and visitor.token(features.device) is not None
+            strangers = () if one_device else rivals_of(own, visitor.tokens, now_ms // 1000)
             visitor = visitor.disowning(strangers) if strangers else visitor
-            update = msgspec.structs.replace(
-                update,
-                twins_waited=bool(own.probation and not own.came_back and older_beside(own, visitor.tokens)),
-                twins_found=sum(stranger.came_back for stranger in strangers),
-            )
+            waited = own.probation and not own.came_back and older_beside(own, visitor.tokens) is not None
+            if strangers or waited:
+                found = sum(stranger.came_back for stranger in strangers)
+                update = msgspec.structs.replace(update, twins_waited=bool(waited), twins_found=found)
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
         if _differs(after, before):
             postings = _postings(_keys_to_add(features, before, after), 1.0, listed=after.listed)
@@ -374,8 +380,11 @@ def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> 
     network down to the address of a proven visit. A copied report from the neighbourhood does not.
     """
     if decision.outcome == "token":
-        known = [token for key in features.keys if (token := visitor.token(key)) is not None]
-        return any(token.origin == DEVICE or token.probation == 0 for token in known)
+        for key in features.keys:
+            token = visitor.token(key)
+            if token is not None and (token.origin == DEVICE or not token.probation):
+                return True
+        return False
     return proven_by_network(decision) and visitor.is_proven_address(features)
 
 

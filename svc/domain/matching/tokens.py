@@ -120,28 +120,31 @@ def come_back(token: Token, features: Features, now_s: int, *, at_home: bool, ot
     )
 
 
-def _is_silent(token: Token, others: tuple[Token, ...], now_s: int) -> bool:
+def _is_silent(token: Token, tokens: tuple[Token, ...], now_s: int) -> bool:
     """Whether no older token of the same origin came for days."""
-    return all(
-        other.origin != token.origin or other.first_s > token.first_s or now_s - other.last_s >= SILENT_DAYS * DAY_S
-        for other in others
-        if other.probation != STRANGERS
-    )
+    older = older_beside(token, tokens)
+    return older is None or now_s - older.last_s >= SILENT_DAYS * DAY_S
 
 
 def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Token, ...]:
     """The other tokens that are of other browsers, now that this one came back: they joined in its storage after it,
-    which was not cleared then. Those of a private window may still be open.
+    which was not cleared then. Those of a private window may still be open; those of an unknown origin may be of
+    another site.
     """
+    if len(tokens) == 1 or token.origin == UNKNOWN_ORIGIN:
+        return ()
     return tuple(
         other
-        for other in tokens
+        for other in tokens[: _place(token, tokens)]
         if other.origin == token.origin
-        and other.hash != token.hash
-        and other.first_s >= token.first_s
         and other.probation != STRANGERS
         and not (other.private and now_s // DAY_S == other.first_s // DAY_S)
     )
+
+
+def _place(token: Token, tokens: tuple[Token, ...]) -> int:
+    """Among the tokens of a visitor, which stand in the order in which they joined, the newest first."""
+    return next(place for place, other in enumerate(tokens) if other.hash == token.hash)
 
 
 def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -155,41 +158,51 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
     """The token of the same origin, of those that are this visitor's own, that was there before and came last; `None`
     where there was none.
     """
+    if len(tokens) == 1:
+        return None
     older = [
         other
-        for other in tokens
-        if other.origin == token.origin and other.first_s < token.first_s and other.probation != STRANGERS
+        for other in tokens[_place(token, tokens) + 1 :]
+        if other.origin == token.origin and other.probation != STRANGERS
     ]
     return max(older, key=lambda other: other.last_s, default=None)
 
 
 def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """At most `TOKENS` of them, in their order. Those of strangers go first, then those that never came back, then
-    those that did, each by the time of their last visit.
+    those that did, each by the time of their last visit and, in one second, by when they joined.
     """
     if len(tokens) <= TOKENS:
         return tokens
-    dispensable = min(tokens, key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
+    dispensable = min(reversed(tokens), key=lambda token: (token.is_live, token.probation != STRANGERS, token.last_s))
     return kept(tuple(token for token in tokens if token is not dispensable))
 
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
     """The tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
-    if any(known.hash == token.hash for known in tokens):
-        return tuple(token if known.hash == token.hash else known for known in tokens)
+    for place, known in enumerate(tokens):
+        if known.hash == token.hash:
+            return (*tokens[:place], token, *tokens[place + 1 :])
     return kept((token, *tokens))
 
 
 def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
     """Whether more changed than the times of last visits."""
+    if after is before:
+        return False
     if len(after) != len(before):
         return True
-    return any(
-        new is not old
-        and (new.hash, new.origin, new.probation, new.came_back, new.private, new.key)
-        != (old.hash, old.origin, old.probation, old.came_back, old.private, old.key)
-        for new, old in zip(after, before, strict=True)
-    )
+    for new, old in zip(after, before, strict=True):
+        if new is not old and (
+            new.hash != old.hash
+            or new.probation != old.probation
+            or new.came_back != old.came_back
+            or new.origin != old.origin
+            or new.private != old.private
+            or new.key != old.key
+        ):
+            return True
+    return False
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:

@@ -1,6 +1,6 @@
 """The record of one visitor: what a returning device is compared with, and its compact binary form.
 
-What may live here: the record, how it follows a visit, and its bytes. A record is 120 to 330 bytes: everything in it
+What may live here: the record, how it follows a visit, and its bytes. A record is 160 to 700 bytes: everything in it
 is hashed, and every list in it is short.
 """
 
@@ -253,19 +253,20 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:
         tokens = self.tokens
-        known = [token for key in features.keys if (token := self.token(key)) is not None]
-        # Beside a token of the visitor's that did not come with it, a device id may be a thief's, whatever the address.
-        if features.device and (known or (at_proven_address and not tokens)):
-            others = tuple(token for token in tokens if token.hash != features.device and token.origin != DEVICE)
-            tokens = of_tokens.kept((*others, of_tokens.joining_device(features, now_s)))
+        token = self.token(features.token) if features.token else None
+        known_device = False
+        if features.device:
+            known_device = self.token(features.device) is not None
+            # Beside a token of the visitor's that did not come with it, a device id may be a thief's, whatever the
+            # address.
+            if known_device or token is not None or (at_proven_address and not tokens):
+                others = tuple(each for each in tokens if each.hash != features.device and each.origin != DEVICE)
+                tokens = of_tokens.kept((*others, of_tokens.joining_device(features, now_s)))
         if not features.token:
             return tokens
-        token = self.token(features.token)
         if token is None:
             beside = any(other.origin == features.origin for other in tokens)
-            days = JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
-            if any(token.origin == DEVICE for token in known):
-                days = 0
+            days = 0 if known_device else JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
         return of_tokens.replaced(tokens, of_tokens.come_back(token, features, now_s, at_home=at_home, others=tokens))

@@ -17,8 +17,12 @@ from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
+from svc.http.archived_document import EventDetailBody
 from svc.http.management.webhook_schema import WebhookDeliveryBody
-from svc.http.schema import EventDetailBody, Limit, ListEventsQuery
+from svc.http.schema import (
+    Limit,
+    ListEventsQuery,
+)
 from svc.store.events import EventMatch
 
 InEnvironment = Annotated[Environment, about("Environment whose events are meant.", "production")]

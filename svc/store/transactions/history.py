@@ -83,7 +83,8 @@ def update_history(
 
     `address_before` is the `address_today`, `replayed` the `replay_of` the report; `visitor_number` is that of the
     recognition or, of a new visitor, the one it was given. `None` is a visitor who cannot be recognized: the address
-    and the report are remembered all the same, and matching learns nothing.
+    and the report are remembered all the same, and matching learns nothing; nor does it from a report that was sent
+    before.
     """
     organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features

@@ -55,7 +55,7 @@ function Shown({ found }: { found: EventDetail }) {
   );
 }
 
-function Recognition({ found: { event } }: { found: EventDetail }) {
+export function Recognition({ found: { event } }: { found: EventDetail }) {
   const { texts } = useConsole();
   const linkage = event.document?.linkage;
   const changes = event.document?.changes ?? [];
@@ -66,6 +66,7 @@ function Recognition({ found: { event } }: { found: EventDetail }) {
       <Certainty event={event} />
       <Proof event={event} texts={texts} />
       {linkage?.token_conflict && <p><strong>The client token names another visitor than the device does.</strong></p>}
+      {linkage?.split_from !== undefined && <p><VisitorLink id={linkage.split_from} />: {texts.linkage.split_from ?? "split_from"}.</p>}
       {changes.length > 0
         ? <><p>Changed since the last visit:</p><ul class="evidence">{changes.map((name) => <li>{capital(texts.changes[name] ?? words(name))}</li>)}</ul></>
         : <p class="quiet">{event.visitor_is_new ? "There is no earlier visit to compare with." : "Nothing changed since the last visit."}</p>}

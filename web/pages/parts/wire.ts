@@ -40,7 +40,14 @@ export interface Explained extends VisitRow {
     suspect_threshold: number;
     network: Network;
     evidence: Record<string, string[]>;
-    linkage: { outcome: string; confidence: number; probability?: number; token_conflict: boolean; proof?: string };
+    linkage: {
+      outcome: string;
+      confidence: number;
+      probability?: number;
+      token_conflict: boolean;
+      proof?: string;
+      split_from?: string;
+    };
     changes?: string[];
     connection?: { os?: string; tls?: string };
   } | null;

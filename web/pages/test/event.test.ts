@@ -1,0 +1,30 @@
+// @vitest-environment happy-dom
+import { h, render } from "preact";
+import { describe, expect, it } from "vitest";
+import { Recognition } from "../console/event.js";
+import { type Console, Shared } from "../console/state.js";
+import type { EventDetail } from "../console/wire.js";
+
+const texts = { signals: {}, evidence: {}, changes: {}, linkage: { split_from: "until now taken for this one" }, reasons: {} };
+const shared = { texts, environment: "development" } as unknown as Console;
+
+function shown(split_from?: string): HTMLElement {
+  const linkage = { outcome: "ambiguous", confidence: 0, token_conflict: false, ...(split_from === undefined ? {} : { split_from }) };
+  const found = { event: { visitor_id: "new0", visitor_is_new: true, document: { linkage } } } as unknown as EventDetail;
+  const place = document.createElement("div");
+  render(h(Shared.Provider, { value: shared }, h(Recognition, { found })), place);
+  return place;
+}
+
+describe("how the visitor of an event was recognized", () => {
+  it("leads to the visitor that it was split from", () => {
+    const links = [...shown("former0").querySelectorAll("a")].map((link) => link.getAttribute("href"));
+    expect(links).toEqual(["#/visitors/new0?environment=development", "#/visitors/former0?environment=development"]);
+    expect(shown("former0").textContent).toContain("former0: until now taken for this one.");
+  });
+
+  it("says nothing of a split where there was none", () => {
+    expect(shown().querySelectorAll("a").length).toBe(1);
+    expect(shown().textContent).not.toContain("until now");
+  });
+});

@@ -1,5 +1,5 @@
-"""What the cells of `bench.nodes` come to: a table for docs/scaling.md, the times for `bench/scaling.toml`, and what
-the simulation makes of the same cells.
+"""What the cells of `bench.nodes` come to: a table for docs/internals/nodes.md, the times for `bench/scaling.toml`, and
+what the simulation makes of the same cells.
 
     python -m bench.nodes --json nodes.json && python -m bench.calibrate nodes.json
 
@@ -104,7 +104,7 @@ def ceiling(times: Parameters, round_trip_ms: float) -> float:
 
 
 def documented(rows: Sequence[Row]) -> list[str]:
-    """The lines of the table of docs/scaling.md: a row for each place, a column for each delay."""
+    """The lines of the table of docs/internals/nodes.md: a row for each place, a column for each delay."""
     places: dict[tuple[str, int, int], dict[float, Row]] = {}
     for row in rows:
         cell = row.cell

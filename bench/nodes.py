@@ -194,7 +194,7 @@ class Bench:
                 one = create_organization(found, world, f"bench {number}", credit=10**12, rate_limit=0)
                 _, key = issue_key(
                     found, world, organization=one.number, region=Config().region, kind="public", name="bench",
-                    environment="production", allowed_origins=("https://shop.example",),
+                    environment="production", platforms=("web",), allowed_origins=("https://shop.example",),
                 )  # fmt: skip
                 keys.append(key)
         return keys

@@ -407,7 +407,7 @@ def _print_table(**instead: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--table", action="store_true", help="some sizes, as in docs/scaling.md")
+    parser.add_argument("--table", action="store_true", help="some sizes, as in docs/internals/nodes.md")
     for name, kind in (
         ("nodes", int),
         ("shards", int),

@@ -139,12 +139,13 @@ def copied(name: str, folder: Path) -> Path:
 
 def used(example: Example, expected: str = "", *, forgets: bool = False) -> str:
     """The request id that the page shows after a person has used it. `expected`: an error that its console may show;
-    `forgets`: whether it has a button that removes the token, from the cookie and from localStorage.
+    `forgets`: whether it has a button that removes the token and its key: a cookie, two entries of localStorage and a
+    database.
     """
     seen = json.loads(browser().run("examples.mjs", example.url))
     problems = [problem for problem in seen["problems"] if not expected or expected not in problem]
     assert problems == [], example.log
-    assert seen.get("stored") == ([2, 0] if forgets else None)
+    assert seen.get("stored") == ([4, 0] if forgets else None)
     found = REQUEST_ID.search(" ".join(seen["shown"]))
     assert found, (seen, example.log)
     return found[0]
@@ -208,7 +209,8 @@ class Page(SimpleHTTPRequestHandler):
 
 
 GUIDE = (EXAMPLES.parent / "docs" / "frontend.md").read_text()
-SHOW = "  document.body.append(Object.assign(document.createElement('code'), { textContent: request_id }));\n</script>"
+SEND = "console.log(request_id);"
+SHOW = "document.body.append(Object.assign(document.createElement('code'), { textContent: request_id }));"
 
 
 def shown_page(service: Service, file: str, containing: str) -> str:
@@ -236,13 +238,13 @@ def serving(service: Service, page: str, log: Path) -> Iterator[Example]:
 
 @pytest.mark.parametrize(
     ("file", "containing"),
-    [("README.md", "identify("), ("docs/frontend.md", "await load("), ("docs/frontend.md", "<form")],
+    [("README.md", SEND), ("docs/frontend.md", SEND), ("docs/frontend.md", "<form")],
 )
 def test_a_page_shown_in_the_guides_identifies(service: Service, tmp_path: Path, file: str, containing: str):
     built()
     page = shown_page(service, file, containing)
     if "<form" not in page:
-        page = f"<!doctype html><body>{page.replace('</script>', SHOW)}</body>"
+        page = f"<!doctype html><body>{page.replace(SEND, SHOW)}</body>"
     with serving(service, page, tmp_path / "log") as example:
         assert service.event(used(example))["tag"] == "signup"
 

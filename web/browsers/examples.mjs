@@ -1,7 +1,7 @@
 /**
  * Uses the page of an example as a person would: fills in the form, presses its button, and waits for a request id.
  * node examples.mjs URL. Prints {"shown": text of the page, "problems": what its console and its scripts complained of}, and
- * {"stored": [before, after]} where a second button forgets the browser: how many cookies and entries there were.
+ * {"stored": [before, after]} where a second button forgets the browser: how many cookies, entries and databases there were.
  */
 import { launch } from "./launch.mjs";
 
@@ -23,7 +23,11 @@ try {
   await page.waitForSelector(SHOWN, { timeout: 60_000 });
   const shown = await page.$$eval(SHOWN, (found) => found.map((one) => one.textContent));
   const [, forget] = await page.$$("button");
-  const kept = () => page.evaluate(() => (document.cookie ? document.cookie.split("; ").length : 0) + localStorage.length);
+  const kept = () =>
+    page.evaluate(async () => {
+      const cookies = document.cookie ? document.cookie.split("; ").length : 0;
+      return cookies + localStorage.length + (await indexedDB.databases()).length;
+    });
   const stored = forget && [await kept()];
   if (forget) {
     await forget.click();

@@ -75,7 +75,7 @@ function Content({ state, setState }: { state: State; setState: (state: State) =
     case "failed":
       return (
         <section class="card failed" role="alert">
-          <h2>Not identified</h2>
+          <h2>That did not work</h2>
           <p>{state.message}</p>
           <p class="quiet">{state.advice}</p>
           <Reload>Try again</Reload>
@@ -127,8 +127,8 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
 
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
-  ["Clear the storage of this site", "The token is gone; the browser is recognized by what it is. Earlier visits stay hidden until the new token comes back."],
-  ["Open this page in a private window", "There is no token either, and the id stays."],
+  ["Open this page in a private window", "There is no token, and the id stays."],
+  ["Clear the storage of this site", "The browser is recognized by what it is; twice in a row it may be new. Earlier visits show when a token came back."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],
 ];

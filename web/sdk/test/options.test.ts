@@ -59,7 +59,7 @@ describe("in a page of https://shop.example", () => {
 
   test.each([
     ["https://shop.example/sdk/v1/svc.esm.js", "https://shop.example/sdk/v1/svc.worker.js"],
-    ["https://shop.example/sdk/0.1.0/svc.js?x=1", "https://shop.example/sdk/0.1.0/svc.worker.js"],
+    ["https://shop.example/sdk/0.2.0/svc.js?x=1", "https://shop.example/sdk/0.2.0/svc.worker.js"],
     ["https://shop.example/assets/bundle-4f2a.js", undefined],
     [SCRIPT, undefined],
     [undefined, undefined],

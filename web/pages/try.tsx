@@ -128,7 +128,7 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
   ["Open this page in a private window", "There is no token, and the id stays."],
-  ["Clear the storage of this site", "The browser is recognized by what it is; twice in a row it may be new. Earlier visits show when a token came back."],
+  ["Clear the storage of this site", "The browser is recognized by what it is; twice in a row it may be new. Earlier visits show once its token comes back."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],
 ];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from typing import TextIO, cast
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
 
@@ -39,4 +39,4 @@ def _open_null(descriptor: int) -> None:
 
 
 def _stream(descriptor: int, mode: str) -> TextIO:
-    return open(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
+    return cast("TextIO", os.fdopen(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))

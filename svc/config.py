@@ -22,6 +22,7 @@ from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share, url_problem
+from svc.domain.text_files import NotTextError, decode_text
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
@@ -347,12 +348,14 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
     settings: dict[str, Any] = {}
     if file is not None:
         try:
-            settings.update(tomllib.loads(file.read_text()))
+            settings.update(tomllib.loads(decode_text(file.read_bytes())))
         except OSError as error:
             raise ConfigError(
                 f"cannot read the settings in {file}: {error.strerror}; name another file with --config or SVC_CONFIG"
             ) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except NotTextError as error:
+            raise ConfigError(f"{file} {error}") from error
+        except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file} is not TOML: {error}") from error
         _refuse_unknown(settings, str(file))
     variables = read_variables(environment)

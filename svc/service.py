@@ -38,6 +38,7 @@ from svc.domain.attestation.trust import (
 )
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
+from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
@@ -390,7 +391,7 @@ def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default
     if file is None:
         return default
     try:
-        return read(Path(file).read_bytes())
+        return read(Path(file).read_bytes().removeprefix(MARK))
     except OSError as error:
         raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
     except ValueError as error:

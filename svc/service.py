@@ -55,7 +55,7 @@ from svc.http.exchange import edge_refusal
 from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
 from svc.http.request_details import details
-from svc.http.scrape import Scrape
+from svc.http.scrape import Scrape, expected_hosts
 from svc.http.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
@@ -299,7 +299,9 @@ class Service:
         """Until cancelled: also while the service drains."""
         limits = EdgeLimits(max_connections=METRICS_CONNECTIONS)
         refuse = partial(edge_refusal, self._world)
-        await serve(Scrape(self.metrics.expose), listeners, limits, refuse=refuse, shutdown=trio.Event())
+        hosts = expected_hosts(self._config.metrics_bind, self._config.metrics_hosts)
+        scrape = Scrape(self.metrics.expose, hosts)
+        await serve(scrape, listeners, limits, refuse=refuse, shutdown=trio.Event())
 
     async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()

@@ -5,6 +5,9 @@ What may live here: bytes in, text or one sentence about them out.
 
 from __future__ import annotations
 
+import tomllib
+from typing import Any
+
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, with which Windows programs begin a file."""
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -13,7 +16,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class NotTextError(ValueError):
-    """The bytes are no UTF-8 text; the message is a sentence whose subject is the file."""
+    """The bytes are no text of the wanted form; the message is a sentence whose subject is the file."""
 
 
 def decode_text(content: bytes) -> str:
@@ -24,6 +27,14 @@ def decode_text(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise NotTextError(f"is not UTF-8 text (line {line}): save it as UTF-8") from error
+
+
+def decode_toml(content: bytes) -> dict[str, Any]:
+    """The values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also where it is not TOML."""
+    try:
+        return tomllib.loads(decode_text(content))
+    except tomllib.TOMLDecodeError as error:
+        raise NotTextError(f"is not TOML: {error}") from error
 
 
 def refuse_other_encodings(start: bytes) -> None:

@@ -215,7 +215,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "127.0.0.1:9464"
     )
     metrics_hosts: Annotated[
-        tuple[str, ...], about("Host names it answers to, besides `localhost`, its own and addresses.", ["svc-metrics"])
+        tuple[str, ...],
+        about("Host names it may be asked by, besides `localhost`, its own and addresses.", ["svc-metrics"]),
     ] = ()
 
     map_gib: Annotated[

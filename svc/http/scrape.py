@@ -28,7 +28,7 @@ Expose = Callable[[], Awaitable[bytes]]
 
 
 def expected_hosts(bind: str, others: Sequence[str]) -> list[str]:
-    """Host names that the metrics answer to: that of `bind`, `HOST:PORT` or empty, and the others."""
+    """Host names that the metrics may be asked by: that of `bind`, `HOST:PORT` or empty, and the others."""
     own = read_bind(bind)[0] if bind else None
     return [*others, *([own] if own else [])]
 

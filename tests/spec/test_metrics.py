@@ -63,7 +63,7 @@ LOOPBACK_HOSTS = ["localhost", "LOCALHOST:9464", "svc.localhost", "127.0.0.1:1",
     [(host, 200) for host in [*LOOPBACK_HOSTS, "svc-metrics", "Metrics.Internal.:9464"]]
     + [(host, 421) for host in ("rebound.example", "localhost.example:9464", "127.0.0.1.example", "svc", "[", "")],
 )
-async def test_the_metrics_answer_to_no_name_of_somebody_else(tmp_path: Path, host: str, status: int):
+async def test_the_metrics_are_read_by_no_name_of_somebody_else(tmp_path: Path, host: str, status: int):
     """Decisions 9.2: a page whose name leads here for a moment (DNS rebinding) reads nothing."""
     settings = {"metrics_hosts": ("metrics.internal",), "metrics_bind": "svc-metrics:9464"}
     async with live_service(tmp_path, metrics=True, **settings) as live, httpx.AsyncClient(verify=False) as client:

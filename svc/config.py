@@ -215,8 +215,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "127.0.0.1:9464"
     )
     metrics_hosts: Annotated[
-        tuple[str, ...],
-        about("Host names it may be asked by, besides `localhost`, its own and addresses.", ["svc-metrics"]),
+        tuple[str, ...], about("Host names it may be asked by, besides `localhost` and addresses.", ["svc-metrics"])
     ] = ()
 
     map_gib: Annotated[

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import ssl
-import tomllib
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -22,6 +21,7 @@ from svc.domain.fields import about
 from svc.domain.quotas import Quotas
 from svc.domain.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share, url_problem
+from svc.domain.text_files import NotTextError, decode_toml
 from svc.domain.webhooks.addresses import metadata_opened
 
 PREFIX = "SVC_"
@@ -211,10 +211,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Literal["all", "refused", "none"],
         about("Requests that are logged; `refused` = those without a 2xx response."),
     ] = "all"
-    metrics_bind: Annotated[
-        str,
-        about("HOST:PORT of `GET /metrics`, which needs no key; empty = disabled."),
-    ] = "127.0.0.1:9464"
+    metrics_bind: Annotated[str, about("HOST:PORT of `GET /metrics`, without a key; empty = disabled.")] = (
+        "127.0.0.1:9464"
+    )
+    metrics_hosts: Annotated[
+        tuple[str, ...], about("Host names it may be asked by, besides `localhost` and addresses.", ["svc-metrics"])
+    ] = ()
 
     map_gib: Annotated[
         float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
@@ -347,13 +349,13 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
     settings: dict[str, Any] = {}
     if file is not None:
         try:
-            settings.update(tomllib.loads(file.read_text()))
+            settings.update(decode_toml(file.read_bytes()))
         except OSError as error:
             raise ConfigError(
                 f"cannot read the settings in {file}: {error.strerror}; name another file with --config or SVC_CONFIG"
             ) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file} is not TOML: {error}") from error
+        except NotTextError as error:
+            raise ConfigError(f"{file} {error}") from error
         _refuse_unknown(settings, str(file))
     variables = read_variables(environment)
     _refuse_unknown(variables, "the environment", upper=True)

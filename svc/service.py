@@ -38,6 +38,7 @@ from svc.domain.attestation.trust import (
 )
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
+from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
@@ -54,7 +55,7 @@ from svc.http.exchange import edge_refusal
 from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
 from svc.http.request_details import details
-from svc.http.scrape import Scrape
+from svc.http.scrape import Scrape, expected_hosts
 from svc.http.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
 from svc.http.turnstile import KnownKeys
@@ -298,7 +299,9 @@ class Service:
         """Until cancelled: also while the service drains."""
         limits = EdgeLimits(max_connections=METRICS_CONNECTIONS)
         refuse = partial(edge_refusal, self._world)
-        await serve(Scrape(self.metrics.expose), listeners, limits, refuse=refuse, shutdown=trio.Event())
+        hosts = expected_hosts(self._config.metrics_bind, self._config.metrics_hosts)
+        scrape = Scrape(self.metrics.expose, hosts)
+        await serve(scrape, listeners, limits, refuse=refuse, shutdown=trio.Event())
 
     async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()
@@ -390,7 +393,7 @@ def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default
     if file is None:
         return default
     try:
-        return read(Path(file).read_bytes())
+        return read(Path(file).read_bytes().removeprefix(MARK))
     except OSError as error:
         raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
     except ValueError as error:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.cli.config_check import mistakes
 from svc.config import Config, ConfigError, as_toml, load
 
 
@@ -14,6 +15,31 @@ def test_variables_take_precedence_over_the_file(tmp_path: Path):
     file.write_text('region = "eu"\nmax_connections = 5\ntrusted_proxies = ["10.0.0.0/8"]\n')
     config = load(file, {"SVC_MAX_CONNECTIONS": "7", "PATH": "/bin"})
     assert (config.region, config.max_connections, config.trusted_proxies) == ("eu", 7, ("10.0.0.0/8",))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    file.write_bytes(b'\xef\xbb\xbfregion = "eu"\r\n')
+    assert load(file, {}).region == "eu"
+    assert list(mistakes(file, {})) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('region = "eu"'.encode("utf-16"), "is UTF-16 or UTF-32 text"),
+        (b'region = "eu"\n# \xff', "is not UTF-8 text (line 2): save it as UTF-8"),
+        (b"\x1f\x8b\x08", "is compressed by gzip"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_with_what_it_is(tmp_path: Path, content: bytes, said: str):
+    file = tmp_path / "svc.toml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as refused:
+        load(file, {})
+    assert str(refused.value).startswith(f"{file} {said}")
+    (mistake,) = mistakes(file, {})
+    assert mistake.problem.startswith(said)
 
 
 def test_a_list_in_a_variable_is_separated_by_commas():

@@ -39,35 +39,38 @@ SETTINGS = Config()
 # What the image is built of
 
 
+PATTERNS = [
+    (line.lstrip("!"), line.startswith("!"))
+    for line in (ROOT / ".dockerignore").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def is_in(path: str) -> bool:
+    """Whether `.dockerignore` leaves a file or folder in the build context; the last pattern that matches decides."""
+    ancestors = [path, *(str(parent) for parent in Path(path).parents if str(parent) != ".")]
+    kept = True
+    for pattern, back in PATTERNS:
+        names = [pattern, pattern.removeprefix("**/")]
+        if any(fnmatch.fnmatchcase(one, name) for one in ancestors for name in names) or (
+            pattern.startswith("**/") and any(fnmatch.fnmatchcase(part, pattern[3:]) for part in Path(path).parts)
+        ):
+            kept = back
+    return kept
+
+
 @cache
 def context() -> list[str]:
-    """Files of the checkout that `.dockerignore` leaves in the build context; the last pattern that matches decides.
-
-    As Docker does, it looks into no folder that is left out, unless a pattern brings back what is in there.
+    """Files of the checkout that are in the build context. As Docker does, it looks into no folder that is left out,
+    unless a pattern brings back what is in there.
     """
-    patterns = [
-        (line.lstrip("!"), line.startswith("!"))
-        for line in (ROOT / ".dockerignore").read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
-
-    def is_in(path: str) -> bool:
-        ancestors = [path, *(str(parent) for parent in Path(path).parents if str(parent) != ".")]
-        kept = True
-        for pattern, back in patterns:
-            names = [pattern, pattern.removeprefix("**/")]
-            if any(fnmatch.fnmatchcase(one, name) for one in ancestors for name in names) or (
-                pattern.startswith("**/") and Path(pattern).name in Path(path).parts
-            ):
-                kept = back
-        return kept
 
     def files(folder: Path) -> Iterator[str]:
         for each in folder.iterdir():
             path = each.relative_to(ROOT).as_posix()
             if not each.is_dir():
                 yield from [path] if is_in(path) else []
-            elif is_in(path) or any(back and pattern.startswith(f"{path}/") for pattern, back in patterns):
+            elif is_in(path) or any(back and pattern.startswith(f"{path}/") for pattern, back in PATTERNS):
                 yield from files(each)
 
     return sorted(files(ROOT))
@@ -99,6 +102,36 @@ def test_the_build_context_contains_the_sources_and_no_private_files():
     assert not [file for file in files if "docs_site" in file or "/.env" in file or "/.venv" in file]
     assert not [file for file in files if "__pycache__" in file or "/swagger-ui" in file]
     assert set(files) == set(copied()), "the context has files that no step copies"
+
+
+def secrets_of_recipes() -> list[str]:
+    """Files, from the root of a checkout, that the compose files name as secrets or have people write."""
+    found: set[str] = set()
+    for file in OPS.glob("compose*.yaml"):
+        named = yaml.safe_load(file.read_text()).get("secrets", {}).values()
+        found.update(os.path.normpath(f"ops/{secret['file']}") for secret in named)
+        found.update(re.findall(r"> (ops/[\w/.-]+)", file.read_text()))
+    return sorted(found)
+
+
+def test_no_secret_of_the_recipes_is_in_the_build_context():
+    assert secrets_of_recipes() == ["ops/secrets/pepper", "ops/secrets/store-password"]
+    kept_beside = [
+        "pepper", "data/pepper", "ops/pepper", "ops/svc.toml", "svc.toml", "ops/kubernetes/secrets/ca.crt",
+        "ops/first-keys.json", "ops/kubernetes/.env", "ops/kubernetes/.env.production", "ops/reverse-proxy/privkey.pem",
+        "ops/tls.key", "ops/client.p12", "ops/proxy/.dev.vars", "ops/proxy/.dev.vars.production", "web/.npmrc",
+        "examples/shop/.env.local", "docs/.netrc", ".git/config", "examples/shop/dev-keys.json",
+    ]  # fmt: skip
+    assert [file for file in [*secrets_of_recipes(), *kept_beside] if is_in(file)] == []
+    assert is_in("ops/svc.toml.example")
+
+
+def test_no_tracked_source_is_left_out_with_the_secrets():
+    """Every file of these folders that git has, but for what the image is built without."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "svc", "ops", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert [file for file in tracked if not is_in(file)] == []
 
 
 def test_the_image_is_built_with_pinned_tools():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from functools import partial
@@ -122,6 +123,46 @@ def test_replay_reports_the_refused_lines_and_continues(svc: Program):
     assert fields == ["signals", "", "at", "ip", "colour"]
     assert [answer.get("line") for answer in answers] == [1, 2, 4, 5, 6, None], "line 3 is empty, and counts"
     assert answers[-1]["visitor_is_new"]
+
+
+def test_replay_reads_a_file_with_a_byte_order_mark(svc: Program):
+    """Joined files have several of them."""
+    line = lines({"signals": report()})
+    assert [row["request_id"] for row in svc.replay("\ufeff" + line + "\ufeff" + line)] != []
+    assert svc.replay("\ufeff" + line + "\ufeff" + line) == svc.replay(line * 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lines({"signals": {}}).encode("utf-16"), "is UTF-16 or UTF-32 text, as `>` of Windows PowerShell writes it"),
+        (lines({"signals": {}}).encode("utf-16-le"), "is UTF-16 or UTF-32 text"),
+        (lines({"signals": {}}).encode("utf-32-be"), "is UTF-16 or UTF-32 text"),
+        (gzip.compress(lines({"signals": {}}).encode()), "is compressed by gzip: decompress it first"),
+        (
+            b'[{"signals": {}},\n{"signals": {}}]\n',
+            "holds a JSON array: write one object a line, as `jq -c '.[]'` does",
+        ),
+        (b'\xef\xbb\xbf [\n{"signals": {}}]\n', "holds a JSON array"),
+        (b'{\n  "signals": {}\n}\n', "has JSON of several lines: write one object a line, as `jq -c .` does"),
+    ],
+)
+def test_replay_says_in_one_line_that_a_file_is_of_another_kind(svc: Program, content: bytes, said: str):
+    svc.file.write_bytes(content)
+    for arguments in ((str(svc.file),), (str(svc.file), "--compare", str(svc.file))):
+        refused = svc("replay", *arguments, status=1)
+        assert (refused.out, refused.err.count("\n")) == ("", 1)
+        assert refused.err.startswith(f"svc: {svc.file} {said}")
+
+
+def test_replay_reads_weights_with_a_byte_order_mark(svc: Program, tmp_path: Path):
+    weights = tmp_path / "weights.json"
+    weights.write_bytes(b'\xef\xbb\xbf{"web": {"weights": {"incognito": 40}}}')
+    svc.file.write_text(lines({"signals": report()}))
+    svc("replay", str(svc.file), "--weights", str(weights))
+    weights.write_text("{}", encoding="utf-16")
+    refused = svc("replay", str(svc.file), "--weights", str(weights), status=1).err
+    assert refused.startswith(f"svc: {weights} is UTF-16 or UTF-32 text")
 
 
 def test_replay_selects_the_lines_of_the_requested_period(svc: Program):

@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 import svc
 from svc.cli.examples import examples
 from svc.cli.mistakes import clearer
+from svc.cli.standard_streams import fill_standard_streams
 from svc.domain.errors import NO_SPACE, OperatorError
 
 
@@ -146,6 +147,7 @@ def main() -> None:
     that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). Where the reader of the
     output has gone, the end is quiet, with status 1.
     """
+    fill_standard_streams()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
     for unused in ("rich", "yaml"):
         sys.modules.setdefault(unused, cast("ModuleType", None))

@@ -25,6 +25,7 @@ from svc.config import LISTS, NOT_SETTINGS, PREFIX, Config, ConfigError, checked
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
 from svc.domain.fields import bare
+from svc.domain.text_files import NotTextError, decode_text
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
 
@@ -80,13 +81,13 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
     wrong: list[Mistake] = []
     if file is not None:
         try:
-            text = file.read_text()
+            text = decode_text(file.read_bytes())
             in_file = tomllib.loads(text)
         except OSError as error:
             yield Mistake(str(file), f"cannot be read: {error.strerror}")
             return
-        except UnicodeDecodeError:
-            yield Mistake(str(file), "is not UTF-8 text: save it as UTF-8")
+        except NotTextError as error:
+            yield Mistake(str(file), str(error))
             return
         except tomllib.TOMLDecodeError as error:
             yield _not_toml(file, str(error))

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -24,6 +25,7 @@ from svc.domain.bodies import sent
 from svc.domain.model import RequestFacts
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.request_headers import RequestHeaders, facts_of
+from svc.domain.text_files import MARK, NotTextError, refuse_other_encodings
 from svc.http.body import decode
 from svc.http.schema import IdentifyBody, Name64, Sdk, Tag
 
@@ -160,7 +162,7 @@ def _unix_ms(at: str | int) -> int | None:
 def lines(name: str) -> Generator[Iterator[bytes]]:
     """The lines of a file, `-` is standard input, with a progress bar on a terminal by the share of bytes read."""
     if name == "-":
-        yield iter(sys.stdin.buffer)
+        yield _json_lines("standard input", sys.stdin.buffer)
         return
     path = Path(name)
     with (
@@ -174,12 +176,29 @@ def lines(name: str) -> Generator[Iterator[bytes]]:
 @contextmanager
 def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
     """The lines of an open file, decompressed where its name ends in `.gz`, without a progress bar. Raises
-    `CommandError` where that cannot be done.
+    `CommandError` where that cannot be done, or where it has no JSON lines.
     """
     try:
-        yield gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
+        yield _json_lines(str(path), gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CommandError(f"{path} is named .gz and cannot be read as such: {error}") from error
+
+
+def _json_lines(name: str, source: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without byte order marks, of which files that were joined have several. Raises `CommandError` where the
+    first line tells that it is another kind of file: each line of it would be refused for its own sake.
+    """
+    lines = iter(source)
+    first = next(lines, b"").removeprefix(MARK)
+    try:
+        refuse_other_encodings(first)
+    except NotTextError as error:
+        raise CommandError(f"{name} {error}") from error
+    if first.lstrip()[:1] == b"[":
+        raise CommandError(f"{name} holds a JSON array: write one object a line, as `jq -c '.[]'` does")
+    if first.strip() == b"{":
+        raise CommandError(f"{name} has JSON of several lines: write one object a line, as `jq -c .` does")
+    return chain([first], (line.removeprefix(MARK) for line in lines))
 
 
 def _with_progress(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from svc.domain.model import PLATFORMS, Platform
 from svc.domain.refusals import Refusal
 from svc.domain.scoring import Weights, default_profile
 from svc.domain.signals import Mode
+from svc.domain.text_files import NotTextError, decode_text
 from svc.domain.weights import StoredWeights, changed, resolve
 from svc.http.management.schema import SaveWeightsBody
 from svc.http.management.weights import weights_change
@@ -40,9 +41,10 @@ def read_weights(path: Path) -> dict[Platform, StoredWeights]:
     """Platform -> its configuration, for the platforms that the file names. Raises `CommandError` with what is wrong
     and what to write instead.
     """
-    content = path.read_bytes()
     try:
-        named = _platforms(content)
+        named = _platforms(decode_text(path.read_bytes()))
+    except NotTextError as error:
+        raise CommandError(f"{path} {error}") from error
     except msgspec.DecodeError as error:
         raise CommandError(f"{path}: {error}; {_SHAPE}") from error
     return {platform: _stored(path, platform, given) for platform, given in named.items()}
@@ -53,7 +55,7 @@ def profiles(stored: dict[Platform, StoredWeights]) -> dict[Platform, Weights]:
     return {platform: resolve(None, stored.get(platform), platform) for platform in PLATFORMS}
 
 
-def _platforms(content: bytes) -> Mapping[Platform, SaveWeightsBody]:
+def _platforms(content: str) -> Mapping[Platform, SaveWeightsBody]:
     if "platforms" not in msgspec.json.decode(content, type=dict[str, msgspec.Raw]):
         return msgspec.json.decode(content, type=dict[Platform, SaveWeightsBody])
     listed = msgspec.json.decode(content, type=_Response).platforms

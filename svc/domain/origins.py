@@ -1,8 +1,9 @@
 """Origins: their one spelling, and which of them a key accepts (decisions 2.6 and 2.7).
 
-An origin is `scheme://host[:port]`, lower-cased, the host IDNA-encoded, the default port dropped. A pattern is an
-origin, or `https://*.example.com`, which matches any depth below and not the apex. Which suffixes are public, such as
-`co.uk`, is not known here (docs/adr/0020).
+An origin is `scheme://host[:port]`, lower-cased, the host IDNA-encoded, the default port dropped. The host of an app's
+own scheme need not be a name of DNS: Electron has apps at `app://-` and `app://.`. A pattern is an origin, or
+`https://*.example.com`, which matches any depth below and not the apex. Which suffixes are public, such as `co.uk`, is
+not known here (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ MAX_LENGTH = 300
 
 _FORM = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]\\]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_REGISTERED_NAME = re.compile(r"(?:[a-z0-9._~-]|%[0-9a-f]{2})+")
+"""A host of RFC 3986 (`reg-name`) without punctuation that separates origins elsewhere or stands for others."""
+_DNS_SCHEMES = frozenset({"http", "https", "ws", "wss", "ftp"})
+"""Their hosts are addresses or names of DNS."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NO_ORIGINS = frozenset(
     {"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "vbscript", "view-source"}
@@ -79,7 +84,7 @@ def _normalise(text: str, *, wildcard: bool) -> str | None:
     stem = ""
     if wildcard and host.startswith("*."):
         stem, host = "*.", host[2:]
-    encoded = _normalise_host(host)
+    encoded = _normalise_host(host, is_dns=bool(stem) or scheme in _DNS_SCHEMES)
     if scheme in _NO_ORIGINS or encoded is None or (stem and "." not in encoded):
         return None
     if port is not None and not 0 < int(port) < 65536:
@@ -88,7 +93,7 @@ def _normalise(text: str, *, wildcard: bool) -> str | None:
     return f"{scheme}://{stem}{encoded}{suffix}"
 
 
-def _normalise_host(host: str) -> str | None:
+def _normalise_host(host: str, *, is_dns: bool) -> str | None:
     if host.startswith("["):
         try:
             return f"[{IPv6Address(host[1:-1]).compressed}]"
@@ -100,6 +105,7 @@ def _normalise_host(host: str) -> str | None:
             lowered = idna.encode(lowered, uts46=True).decode()
         except idna.IDNAError:
             return None
-    if len(lowered) > 253 or not all(_LABEL.fullmatch(label) for label in lowered.split(".")):
+    if len(lowered) > 253:
         return None
-    return lowered
+    is_valid = all(map(_LABEL.fullmatch, lowered.split("."))) if is_dns else _REGISTERED_NAME.fullmatch(lowered)
+    return lowered if is_valid else None

@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from svc.domain.errors import OperatorError
+from svc.domain.text_files import decode_text
 
 CHECKSUMS_FILE = "SHA256SUMS"
 CREDITS_FILE = "CREDITS-free.md"
@@ -61,7 +62,7 @@ def read_checksums(content: bytes) -> dict[str, str]:
     if len(content) > MAX_CHECKSUMS_BYTES:
         raise ValueError(f"is larger than {MAX_CHECKSUMS_BYTES:,} bytes")
     checksums: dict[str, str] = {}
-    for number, line in enumerate(content.decode().splitlines(), 1):
+    for number, line in enumerate(decode_text(content).splitlines(), 1):
         found = _LINE.fullmatch(line)
         if found is None:
             raise ValueError(f"line {number} is no checksum and file name as `sha256sum` writes them")

@@ -23,9 +23,9 @@ from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 from svc.webhook_transport.messages import read_response, write_request
 
 MAX_BODY_BYTES = 16 * 1024
-"""Of a response."""
-MAX_WIRE_BYTES = 2 * MAX_BODY_BYTES
-"""Of a whole response: status line, headers, interim responses and framing included."""
+"""Of a response's body, framing included, that are read (decisions 8.2)."""
+MAX_HEAD_BYTES = 64 * 1024
+"""Of a response up to the end of its headers, interim responses included (decisions 8.3)."""
 MAX_DIALS = 3
 """Addresses of one name that are tried in one attempt."""
 DIAL_LIMIT_S = 2
@@ -38,7 +38,7 @@ IDLE_IN_ALL = 256
 
 
 class ResponseTooLargeError(Exception):
-    """A response has more than `MAX_WIRE_BYTES`."""
+    """The head of a response has more than `MAX_HEAD_BYTES`."""
 
 
 class ConnectionKey(NamedTuple):
@@ -59,8 +59,8 @@ class PooledConnection:
     """One HTTP/1.1 connection to one address, for one URL. A plain response is read here; any other by h11, from its
     first byte.
 
-    Its methods raise `ResponseTooLargeError`, `httpcore.NetworkError`, and `h11.RemoteProtocolError` for what is no
-    HTTP or ends too soon. After any of these it can only be closed.
+    `ask` raises `ResponseTooLargeError`, `httpcore.NetworkError`, of which `TlsReadError` is one, and
+    `h11.RemoteProtocolError` for what is no HTTP or ends too soon. After any of these it can only be closed.
     """
 
     def __init__(self, key: ConnectionKey, target: Target, stream: httpcore.AsyncNetworkStream) -> None:
@@ -75,8 +75,8 @@ class PooledConnection:
         """Reads the response in hand, where that is not a plain one."""
         self._left = 0
         """Bytes of a plain response's body that have not arrived; fewer than none = something came behind it."""
-        self._size = 0
-        """Bytes of a plain response's body."""
+        self._budget = 0
+        """Bytes of the response's body that may still be read."""
 
     @property
     def was_ended(self) -> bool:
@@ -94,50 +94,61 @@ class PooledConnection:
         request = write_request(self._target.path, fields, body)
         with suppress(httpcore.WriteError):  # it may have responded before it hung up
             await self._stream.write(request)
-        data = await self._some()
+        data = await self._some_of_head()
         plain = read_response(data)
         if plain is not None:
-            self._size, self._left = plain.body_bytes, plain.head_bytes + plain.body_bytes - len(data)
+            self._left = plain.head_bytes + plain.body_bytes - len(data)
+            self._budget = MAX_BODY_BYTES - (len(data) - plain.head_bytes)
             return WebhookResponse(plain.status, [])
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_WIRE_BYTES)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         for event in (h11.Request(method="POST", target="/", headers=[("Host", "")]), h11.EndOfMessage()):
             self._http.send(event)
         self._http.receive_data(data)
-        while not isinstance(event := await self._event(self._http), h11.Response):
-            pass
+        while not isinstance(event := self._http.next_event(), h11.Response):
+            if event is h11.NEED_DATA:
+                self._http.receive_data(await self._some_of_head())
+        self._budget = MAX_BODY_BYTES - len(self._http.trailing_data[0])
         return WebhookResponse(event.status_code, list(event.headers))
 
-    async def read_to_end(self) -> int:
-        """Read the rest of the response; returns how many bytes its body had. The connection is idle then, if it can be
-        reused.
+    async def read_body(self) -> None:
+        """Read the rest of the response, of which nothing is kept. The connection is idle then, if it can be reused:
+        not where the body has more than `MAX_BODY_BYTES` or ends too soon, which is no failure.
         """
-        if self._http is None:
-            while self._left > 0:
-                data = await self._some()
-                if not data:
-                    raise h11.RemoteProtocolError("the connection ended within the response")
-                self._left -= len(data)
-            self.is_idle = not self._left and not self._has_surplus(b"")
-            return self._size
-        size = 0
-        while not isinstance(event := await self._event(self._http), h11.EndOfMessage):
-            size += len(event.data) if isinstance(event, h11.Data) else 0
-        surplus, _ = self._http.trailing_data
-        done = self._http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}
-        self.is_idle = done and not self._has_surplus(surplus)
-        return size
+        with suppress(httpcore.NetworkError, h11.RemoteProtocolError):
+            ended, surplus = await (self._rest_of_plain() if self._http is None else self._rest_by_h11(self._http))
+            self.is_idle = ended and not self._has_surplus(surplus)
 
-    async def _event(self, http: h11.Connection) -> h11.Event:
-        while not isinstance(event := http.next_event(), h11.Event):
-            http.receive_data(await self._some())
-        return event
+    async def _rest_of_plain(self) -> tuple[bool, bytes]:
+        """Whether it came to its end and nothing behind it."""
+        while 0 < self._left <= self._budget:
+            data = await self._some_of_body()
+            if not data:
+                return False, b""
+            self._left -= len(data)
+        return not self._left, b""
 
-    async def _some(self) -> bytes:
-        left = MAX_WIRE_BYTES - self.received
+    async def _rest_by_h11(self, http: h11.Connection) -> tuple[bool, bytes]:
+        """Whether it came to its end and another exchange can follow, and what came behind it."""
+        while not isinstance(event := http.next_event(), h11.EndOfMessage):
+            if event is h11.NEED_DATA:
+                if not self._budget:
+                    return False, b""
+                http.receive_data(await self._some_of_body())
+        return http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}, http.trailing_data[0]
+
+    async def _some_of_head(self) -> bytes:
+        """In pieces that bring no more of a body with them than may be read."""
+        left = min(MAX_HEAD_BYTES - self.received, MAX_BODY_BYTES)
         if left <= 0:
             raise ResponseTooLargeError
         data = await self._stream.read(left)
         self.received += len(data)
+        return data
+
+    async def _some_of_body(self) -> bytes:
+        data = await self._stream.read(self._budget)
+        self.received += len(data)
+        self._budget -= len(data)
         return data
 
     def _has_surplus(self, surplus: bytes) -> bool:

@@ -22,6 +22,12 @@ TLS_RECORD = 16 * 1024 + 512
 """Bytes asked of the socket at once: a whole record of TLS."""
 
 
+class TlsReadError(httpcore.ReadError):
+    """Something arrived that is no data: an alert, with which a receiver under TLS 1.3 refuses a client without a
+    certificate after the handshake, or a record that is damaged.
+    """
+
+
 class SocketBackend(httpcore.AsyncNetworkBackend):
     """Dials addresses, never names. The deadline is the caller's; timeouts of httpcore's interface are not read."""
 
@@ -127,7 +133,8 @@ class Secured(httpcore.AsyncNetworkStream):
 
     async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
         """What has arrived, at least a byte; nothing at the end, whether or not TLS was ended before the connection:
-        the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`.
+        the framing of HTTP tells a whole response from half of one. Raises `httpcore.ReadError`, and `TlsReadError`
+        where it is TLS that failed.
         """
         while True:
             try:
@@ -138,7 +145,7 @@ class Secured(httpcore.AsyncNetworkStream):
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return b""
             except ssl.SSLError as error:
-                raise httpcore.ReadError from error
+                raise TlsReadError from error
 
     async def write(self, buffer: bytes, *_: Any, **__: Any) -> None:
         """Send everything, in records of up to 16 KiB. Raises `httpcore.WriteError`."""

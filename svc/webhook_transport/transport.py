@@ -1,4 +1,4 @@
-"""One attempt: resolve, judge, dial or reuse, send, read the response's status and forget the rest.
+"""One attempt: resolve, judge, dial or reuse, send, read the head of the response and forget the rest.
 
 What may live here: the order of these steps, the one deadline over all of them, and what each failure is called.
 """
@@ -20,17 +20,16 @@ import trio
 from svc.domain.webhooks.addresses import TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.domain.webhooks.transport_types import Attempted, TransportError
 from svc.webhook_transport.connections import (
-    MAX_BODY_BYTES,
     Dialer,
     IdleConnections,
     PooledConnection,
     ResponseTooLargeError,
 )
 from svc.webhook_transport.resolver import Resolver
-from svc.webhook_transport.sockets import SocketBackend
+from svc.webhook_transport.sockets import SocketBackend, TlsReadError
 
 DEADLINE_S = 10
-"""For a whole attempt (decisions 8.2): name, connection, TLS, response."""
+"""For a whole attempt (decisions 8.2): name, connection, TLS, head of the response."""
 
 
 _read_target = lru_cache(maxsize=1024)(read_target)
@@ -69,6 +68,8 @@ class WebhookTransport:
         error: TransportError | None = "timeout"
         with trio.move_on_after(self._deadline_s):
             error = await self._attempt(url, body, headers, response)
+        if response.is_success:  # whatever its body did
+            error = None
         duration_ms = round((trio.current_time() - started) * 1000)
         return Attempted(response.status, error, duration_ms, response.retry_after_s)
 
@@ -91,7 +92,7 @@ class WebhookTransport:
         kept = await self._idle.take(url, addresses)
         if kept is not None:
             error = await self._exchange(kept, body, headers, response)
-            if error != "connection_reset" or kept.received:
+            if error not in ("connection_reset", "tls_error") or kept.received:
                 return error
             # It had died while it waited: the receiver saw nothing of this attempt.
         opened = await self._dialer.connect(url, target, addresses)
@@ -105,17 +106,19 @@ class WebhookTransport:
         try:
             received = await connection.ask(body, headers)
             response.status = received.status
-            if not 200 <= received.status < 300:
+            if not response.is_success:
                 response.retry_after_s = retry_after_s(received.headers, self._now_ms())
                 return "redirect" if 300 <= received.status < 400 else "http_status"
-            size = await connection.read_to_end()
+            await connection.read_body()
         except ResponseTooLargeError:
             return "response_too_large"
+        except TlsReadError:
+            return "tls_error"
         except (httpcore.NetworkError, h11.RemoteProtocolError):
             return "connection_reset"
         finally:
             await self._put_away(connection)
-        return None if size <= MAX_BODY_BYTES else "response_too_large"
+        return None
 
     async def _put_away(self, connection: PooledConnection) -> None:
         if connection.is_idle:
@@ -129,6 +132,11 @@ class _Response:
 
     status: int | None = None
     retry_after_s: int | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """A head with `2xx` is one, and nothing behind it takes that back (decisions 8.2)."""
+        return self.status is not None and 200 <= self.status < 300
 
 
 _SECONDS = re.compile(rb"[0-9]{1,9}")

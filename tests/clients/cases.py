@@ -101,6 +101,13 @@ def decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
+def same_bits(character: str) -> str:
+    """The other characters that a lax reader takes for the last one of 64 bytes in base64url: two bits of it count."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    first = alphabet.index(character) & 0b110000
+    return alphabet[first : first + 16].replace(character, "")
+
+
 def forged(token: str) -> dict[str, Any]:
     """What nobody may accept, by what is wrong with it, made of a verdict that is right."""
     header, claims, signature = token.split(".")
@@ -131,6 +138,16 @@ def forged(token: str) -> dict[str, Any]:
         "no ASCII": "ä.ä.ä",
         "a nest": f"{encoded(b'[' * 20_000)}.{claims}.{signature}",
         "nothing": "",
+        **{f"its last character as {last}": token[:-1] + last for last in same_bits(token[-1])},
+        "padding": token + "=",
+        "two of it": token + "==",
+        **(
+            {"the other alphabet": f"{header}.{claims}.{signature.translate(str.maketrans('-_', '+/'))}"}
+            if {"-", "_"} & set(signature)
+            else {}
+        ),
+        "a line behind it": token + "\n",
+        "a space in it": f"{header}.{claims}.{signature[:40]} {signature[40:]}",
         "no text": 7,
         "null": None,
     }

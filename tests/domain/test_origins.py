@@ -16,6 +16,16 @@ from svc.domain.origins import normalise_origin, normalise_pattern, origin_allow
         ("https://bücher.example", "https://xn--bcher-kva.example"),
         ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"),
         ("capacitor://localhost", "capacitor://localhost"),
+        ("app://-", "app://-"),
+        ("app://.", "app://."),
+        ("App://-My_App-", "app://-my_app-"),
+        ("app://my%20App", "app://my%20app"),
+        ("tauri://localhost:1420", "tauri://localhost:1420"),
+        (
+            "moz-extension://0d4b2a70-90c2-4c6e-9d3c-0f6f4c3e8a11",
+            "moz-extension://0d4b2a70-90c2-4c6e-9d3c-0f6f4c3e8a11",
+        ),
+        ("vscode-webview://" + "a" * 80, "vscode-webview://" + "a" * 80),
         ("http://[0:0:0:0:0:0:0:1]:3000", "http://[::1]:3000"),
         ("http://127.0.0.1:5173", "http://127.0.0.1:5173"),
     ],
@@ -33,6 +43,8 @@ def test_an_origin_has_one_canonical_form(text: str, normal: str):
         "https://*", "https://[::zz]", "https://shop.example, https://other.example", "https://" + "a" * 300,
         "https://a.*.example", "javascript://x", "JavaScript://x.example", "data://x", "file://", "file://x", "blob:",
         "blob:https://shop.example", "blob://x", "about:blank", "about://blank", "vbscript://x",
+        "https://-", "https://.", "wss://-", "app://", "app://*", "app://a*", "app://-/", "app://a,b", "app://my app", "app://%2",
+        "app://-:0", "app://a@b", "app://*.-", "app://*..",
     ],
 )  # fmt: skip
 def test_an_invalid_origin_is_rejected(text: str):

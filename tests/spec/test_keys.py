@@ -263,6 +263,8 @@ async def test_the_last_use_is_written_once_by_overlapping_requests(tmp_path: Pa
         ("https://*.shop.example", "https://a.b.c.shop.example"),
         ("https://*.shop.example:8443", "https://a.shop.example:8443"),
         ("capacitor://localhost", "capacitor://localhost"),
+        ("app://-", "app://-"),
+        ("app://.", "app://."),
         ("https://[2001:db8::1]", "https://[2001:DB8:0::1]"),
     ],
 )
@@ -296,6 +298,8 @@ async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: s
         ("https://*.shop.example", "https://a.shop.example:8443"),
         ("https://*.shop.example", "https://a.shop.example.evil.example"),
         ("capacitor://localhost", "ionic://localhost"),
+        ("app://-", "app://."),
+        ("app://-", "app://-a"),
     ],
 )
 async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):

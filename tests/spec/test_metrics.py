@@ -55,6 +55,26 @@ async def scrape(live: Live) -> Scraped:
     return Scraped(response.text)
 
 
+LOOPBACK_HOSTS = ["localhost", "LOCALHOST:9464", "svc.localhost", "127.0.0.1:1", "[::1]:9464", "10.1.2.3", "[fe80::1]"]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [(host, 200) for host in [*LOOPBACK_HOSTS, "svc-metrics", "Metrics.Internal.:9464"]]
+    + [(host, 421) for host in ("rebound.example", "localhost.example:9464", "127.0.0.1.example", "svc", "[", "")],
+)
+async def test_the_metrics_are_read_by_no_name_of_somebody_else(tmp_path: Path, host: str, status: int):
+    """Decisions 9.2: a page whose name leads here for a moment (DNS rebinding) reads nothing."""
+    settings = {"metrics_hosts": ("metrics.internal",), "metrics_bind": "svc-metrics:9464"}
+    async with live_service(tmp_path, metrics=True, **settings) as live, httpx.AsyncClient(verify=False) as client:
+        for method in ("GET", "HEAD"):
+            response = await client.request(method, live.metrics_url, headers={"host": host})
+            assert response.status_code == status
+            if status == 421 and method == "GET":
+                assert "add the name to the setting metrics_hosts" in response.text
+            assert ("svc_http_requests_total" in response.text) is (status == 200 and method == "GET")
+
+
 async def test_the_metrics_address_serves_only_metrics(tmp_path: Path):
     async with live_service(tmp_path, metrics=True) as live, httpx.AsyncClient(verify=False) as client:
         assert (await live.client.get("/metrics")).status_code == 404

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import socket
+import ssl
+from collections.abc import Callable
 from email.utils import format_datetime
 
 import httpcore
@@ -14,7 +16,7 @@ import trio.testing
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.webhook_transport import connections
-from svc.webhook_transport.connections import MAX_BODY_BYTES
+from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s
 from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
 from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialled, Names, sending
@@ -99,10 +101,59 @@ async def test_a_response_without_a_length_ends_with_the_connection(authority: A
         assert (await post(sender, url(port))).error is None
 
 
-@pytest.mark.parametrize(("length", "error"), [(MAX_BODY_BYTES, None), (MAX_BODY_BYTES + 1, "response_too_large")])
-async def test_a_response_may_have_16_kib(authority: Authority, length: int, error: str | None):
-    attempted = await one_attempt(authority, response("200 OK", body=b"x" * length))
-    assert (attempted.response_code, attempted.error) == (200, error)
+def chunked(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+def measured(body: bytes) -> bytes:
+    return response("200 OK", body=body)
+
+
+@pytest.mark.parametrize("written", [measured, chunked])
+@pytest.mark.parametrize("length", [MAX_BODY_BYTES, MAX_BODY_BYTES + 1, 100_000, 4_000_000])
+async def test_a_large_body_is_cut_and_no_failure(authority: Authority, length: int, written: Callable[[bytes], bytes]):
+    """Decisions 8.2: the head says that the receiver has the event; nine more attempts would tell it the same."""
+    whole = written(b"x" * length)
+    backend = Dialled()
+    async with (
+        receiver(Responder(whole), authority.server(NAME)) as port,
+        sending(authority, Names(), backend) as sender,
+    ):
+        attempted = await post(sender, url(port))
+        assert (attempted.response_code, attempted.error) == (200, None)
+        head = whole.index(b"\r\n\r\n") + 4
+        assert backend.read - head <= MAX_BODY_BYTES
+        assert (await post(sender, url(port))).error is None
+    is_read = length == MAX_BODY_BYTES and written is not chunked
+    assert len(backend.dials) == (1 if is_read else 2), "what was cut is not used again"
+
+
+@pytest.mark.parametrize(("surplus", "error"), [(0, None), (1, "response_too_large")], ids=["64 KiB", "a byte more"])
+async def test_a_head_may_have_64_kib(authority: Authority, surplus: int, error: str | None):
+    """Decisions 8.3."""
+    bare = response("200 OK", "X-Large: ")
+    head = response("200 OK", f"X-Large: {'y' * (MAX_HEAD_BYTES - len(bare) + surplus)}")
+    assert len(head) == MAX_HEAD_BYTES + surplus
+    attempted = await one_attempt(authority, head)
+    assert (attempted.response_code, attempted.error) == (200 if error is None else None, error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: 9\r\n\r\nfine",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\nfine",
+        b"Transfer-Encoding: chunked\r\n\r\nno chunk\r\n",
+    ],
+)
+async def test_a_body_that_ends_too_soon_or_is_no_http_is_no_failure(authority: Authority, body: bytes):
+    async def play(stream: trio.abc.Stream) -> None:
+        await read_request(stream)
+        await stream.send_all(b"HTTP/1.1 200 OK\r\n" + body)
+
+    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        attempted = await post(sender, url(port))
+    assert (attempted.response_code, attempted.error) == (200, None)
 
 
 async def test_the_body_of_a_failure_is_not_awaited(authority: Authority):
@@ -123,7 +174,7 @@ async def test_invalid_http_counts_as_a_connection_reset(authority: Authority, n
     assert (attempted.response_code, attempted.error) == (None, "connection_reset")
 
 
-async def test_a_reset_before_and_within_the_response_is_a_connection_reset(authority: Authority):
+async def test_a_reset_before_the_end_of_the_head_is_a_connection_reset(authority: Authority):
     def resetting(first: bytes):
         async def play(stream: trio.SSLStream[trio.SocketStream]) -> None:
             await read_request(stream)
@@ -132,13 +183,16 @@ async def test_a_reset_before_and_within_the_response_is_a_connection_reset(auth
 
         return play
 
-    for first, code in ((b"HTTP/1.1 2", None), (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfine", 200)):
+    for first, code, error in (
+        (b"HTTP/1.1 2", None, "connection_reset"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfine", 200, None),
+    ):
         async with (
             receiver(resetting(first), authority.server(NAME)) as port,
             sending(authority, Names()) as sender,
         ):
             attempted = await post(sender, url(port))
-        assert (attempted.response_code, attempted.error) == (code, "connection_reset")
+        assert (attempted.response_code, attempted.error) == (code, error)
 
 
 async def test_a_closed_port_is_a_connect_error(authority: Authority):
@@ -199,6 +253,40 @@ async def test_an_ip_address_url_needs_a_certificate_for_that_address(authority:
     for served, error in ((authority.server("127.0.0.1"), None), (authority.server(NAME), "tls_error")):
         async with receiver(Responder(THANKS), served) as port, sending(authority, names) as sender:
             assert (await post(sender, f"https://127.0.0.1:{port}/")).error == error
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_receiver_that_demands_a_client_certificate_is_a_tls_error(
+    authority: Authority, version: ssl.TLSVersion
+):
+    """Under TLS 1.3 the alert comes after the client's handshake, in place of a response."""
+    served = authority.server(NAME)
+    served.minimum_version = served.maximum_version = version
+    served.verify_mode = ssl.CERT_REQUIRED
+
+    def refuse(connected: socket.socket) -> None:
+        # Of the standard library, since trio's own server hangs up without the alert.
+        connected.setblocking(True)
+        with connected, pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
+            served.wrap_socket(connected, server_side=True)
+
+    async def play(stream: trio.SocketStream) -> None:
+        await trio.to_thread.run_sync(refuse, socket.socket(fileno=stream.socket.detach()))
+
+    async with receiver(play, None) as port, sending(authority, Names()) as sender:
+        for body in (b"{}", b"{}" * 500_000):
+            attempted = await post(sender, url(port), body)
+            assert (attempted.response_code, attempted.error) == (None, "tls_error")
+
+
+async def test_a_damaged_record_in_place_of_the_response_is_a_tls_error(authority: Authority):
+    async def play(stream: trio.SSLStream[trio.SocketStream]) -> None:
+        await read_request(stream)
+        await stream.transport_stream.send_all(b"\x17\x03\x03\x00\x20" + bytes(32))
+
+    async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
+        attempted = await post(sender, url(port))
+    assert (attempted.response_code, attempted.error) == (None, "tls_error")
 
 
 async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authority):

@@ -59,8 +59,11 @@ export class KeyRing {
     const key = this.#keys.get(keyId(token) ?? "");
     if (key === undefined) return null;
     const [header, claims, signature] = (token as string).split(".") as [string, string, string];
-    const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, "base64url"));
-    return isSigned ? (JSON.parse(Buffer.from(claims, "base64url").toString()) as Verdict) : null;
+    const signed = decoded(signature);
+    const said = decoded(claims);
+    if (signed === null || said === null) return null;
+    const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, signed);
+    return isSigned ? (JSON.parse(said.toString()) as Verdict) : null;
   }
 }
 
@@ -72,11 +75,20 @@ export function checkedVerdict(problem: Problem | null, verdict: Verdict | null)
 function keyId(token: unknown): string | null {
   if (typeof token !== "string" || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
   try {
-    const text = Buffer.from(token.split(".")[0]!, "base64url").toString();
-    const header = JSON.parse(text) as Record<string, unknown> | null;
+    const text = decoded(token.split(".")[0]!);
+    const header = text === null ? null : (JSON.parse(text.toString()) as Record<string, unknown> | null);
     const isVerdict = header?.["alg"] === "EdDSA" && header["typ"] === TYPE;
     return isVerdict && typeof header["kid"] === "string" ? header["kid"] : null;
   } catch {
     return null;
   }
+}
+
+/**
+ * Bytes from base64url in its one spelling, without padding (RFC 7515, section 2); `null` for another text of the same
+ * bytes: two texts of one verdict would pass for two.
+ */
+function decoded(text: string): Buffer | null {
+  const content = Buffer.from(text, "base64url");
+  return content.toString("base64url") === text ? content : null;
 }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from svc.domain.errors import OperatorError
 from svc.domain.setting_types import url_problem
+from svc.domain.text_files import NotTextError, decode_text
 
 SCHEMES = ("postgresql://", "postgres://")
 _SECRET = ("password", "sslpassword", "scram_client_key", "oauth_client_secret")
@@ -85,8 +86,8 @@ def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
 
 def _password(path: Path) -> str:
     try:
-        password = path.read_text().partition("\n")[0]
-    except (OSError, UnicodeError) as error:
+        password = decode_text(path.read_bytes()).partition("\n")[0]
+    except (OSError, NotTextError) as error:
         raise StoreUrlError(f"the password file {path} cannot be read: {error}") from None
     if not password:
         raise StoreUrlError(f"the password file {path} is empty")

@@ -60,6 +60,15 @@ def test_a_password_in_the_url_is_rejected_and_never_shown(text: str):
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
+def test_a_byte_order_mark_is_no_part_of_the_password(tmp_path: Path):
+    path = tmp_path / "password"
+    path.write_bytes(b"\xef\xbb\xbfsecret\r\n")
+    assert parsed(store_url("postgresql://svc@db/visits", path).conninfo())["password"] == "secret"
+    path.write_text("secret", encoding="utf-16")
+    with pytest.raises(StoreUrlError, match="UTF-16"):
+        store_url("postgresql://svc@db/visits", path)
+
+
 def test_a_missing_or_empty_password_file_is_rejected(tmp_path: Path):
     with pytest.raises(StoreUrlError, match="cannot be read"):
         store_url("postgresql://db/visits", tmp_path / "missing")

@@ -299,11 +299,7 @@ def decide(
     doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
     hidden = best.visitor.hidden(now_ms // 1000) if features.token_is_new else 0.0
-    probability = calibrated / (1.0 + hidden)
-    if best.exact and features.token_is_new:
-        # Each of the known devices that send this report from here may have lost its token.
-        equal = sum(candidate.exact and candidate.network_context == best.network_context for candidate in weighed)
-        probability = min(probability, 1.0 / equal)
+    probability = min(calibrated / (1.0 + hidden), _share_of_equals(features, best, weighed))
     bar = _link_probability(features, best, counts, hidden, statistics)
     linked = probability >= bar
     outcome: Linkage
@@ -328,6 +324,13 @@ def decide(
         hidden=hidden,
         near=any((~candidate.agreement & INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
+
+
+def _share_of_equals(features: Features, best: _Candidate, weighed: Sequence[_Candidate]) -> float:
+    """Each of the known devices that send this very report from here may be the one that lost its token."""
+    if not best.exact or not features.token_is_new:
+        return 1.0
+    return 1.0 / sum(other.exact and other.network_context == best.network_context for other in weighed)
 
 
 def _link_probability(

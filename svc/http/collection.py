@@ -18,6 +18,7 @@ FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 """How a collection names its format; nothing is fetched from there."""
 BASE_URL = "http://127.0.0.1:8080"
 """Where a service listens that was started without settings."""
+HOST = "{{baseUrl}}"
 ORIGIN = "http://localhost"
 """From which any public development key is accepted (decisions 2.7)."""
 
@@ -47,7 +48,6 @@ def collection(document: Json) -> Json:
         ],
         "variable": [
             {"key": "baseUrl", "value": BASE_URL + document["servers"][0]["url"]},
-            {"key": "rootUrl", "value": BASE_URL, "description": "For paths that are not below the other one."},
             *(
                 {"key": name, "value": "", "description": scheme["description"]}
                 for name, scheme in schemes.items()
@@ -69,7 +69,7 @@ def _request(document: Json, method: str, path: str, operation: Json) -> Json:
         "description": operation.get("description", operation["summary"]),
         "auth": _auth([way for way in operation["security"] if way.keys() <= in_headers]),
         "header": headers,
-        "url": _url("rootUrl" if "servers" in operation else "baseUrl", path, parameters),
+        "url": _url(path, parameters),
     }
     if "requestBody" in operation:
         schema = operation["requestBody"]["content"][JSON]["schema"]
@@ -91,13 +91,13 @@ def _auth(security: list[Json]) -> Json:
     return {"type": "apikey", "apikey": [{"key": key, "value": value, "type": "string"} for key, value in said.items()]}
 
 
-def _url(base: str, path: str, parameters: list[Json]) -> Json:
+def _url(path: str, parameters: list[Json]) -> Json:
     """Path variables are `:name` in this format. Filters are there, switched off."""
     segments = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
     query = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "query"]
     return {
-        "raw": "/".join([f"{{{{{base}}}}}", *segments]),
-        "host": [f"{{{{{base}}}}}"],
+        "raw": "/".join([HOST, *segments]),
+        "host": [HOST],
         "path": segments,
         "query": query,
         "variable": [_pair(parameter) for parameter in parameters if parameter["in"] == "path"],

@@ -52,6 +52,14 @@ print(*sorted({"psycopg"} & set(sys.modules)))
     assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n\n"
 
 
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "svc", "--version"], capture_output=True, timeout=60, check=True)
+    assert done.stdout.decode().strip() == subprocess.check_output([*PROGRAM, "--version"], text=True).strip()
+    unknown = subprocess.run([sys.executable, "-m", "svc", "nothing"], capture_output=True, timeout=60, check=False)
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith(b"Usage: svc ")
+
+
 def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
     """Also where it listens at the setting `bind`, and keeps its data elsewhere than by default."""
     port, data = free_port(), tmp_path / "my data"

@@ -134,6 +134,21 @@ def test_everything_has_a_description():
         assert all(parameter["description"] for parameter in operation.get("parameters", []))
 
 
+def test_bodies_have_no_defaults_and_requests_say_them_in_words():
+    """Generators for TypeScript require a field that has one, also of a request."""
+    assert [where for where, part in properties() if "default" in part] == []
+    told = {where: part["description"] for where, part in properties()}
+    assert told["IdentifyBody.verdict"].endswith("Default: `false`.")
+    assert told["RotateWebhookSecretBody.previous_secret_valid_hours"].endswith("Default: `24`.")
+    assert "Default" not in told["IssueSdkKeyBody.expires_at"], "`null` is said with its meaning"
+    told_by_queries = [one for one in operation_of_id("listEvents")["parameters"] if "default" in one["schema"]]
+    assert [one["name"] for one in told_by_queries] == ["limit"]
+
+
+def operation_of_id(operation_id: str) -> Any:
+    return operation_of(next(route for route in API if route.operation_id == operation_id))
+
+
 def test_descriptions_do_not_refer_to_unpublished_pages():
     assert [where for where, part in properties() if "decisions " in part["description"].lower()] == []
     assert [where for where, part in properties() if "interface " in part["description"].lower()] == []
@@ -209,7 +224,7 @@ async def test_the_identify_response_has_the_fields_the_interface_requires(live:
 
 def test_the_headers_of_identify_are_documented():
     route = next(route for route in API if route.operation_id == "identify")
-    told = {"X-Request-Id", "Svc-Balance-Micros", "RateLimit-Limit", "RateLimit-Remaining"}
+    told = {"X-Request-Id", "Svc-Balance-Micros", "RateLimit-Limit", "RateLimit-Remaining", "Server-Timing"}
     assert set(response_of(route, 200)["headers"]) == told
     assert set(response_of(route, 402)["headers"]) == told
     assert set(response_of(route, 429)["headers"]) == told | {"Retry-After"}

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from svc.http import site
 from svc.metrics import METRICS
 from tests.support.live import Live, live_service
 
@@ -29,6 +30,7 @@ RULES = [
 DASHBOARD = json.loads((ROOT / "ops" / "grafana-dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 RUNBOOK = ROOT / "docs" / "runbook.md"
+RUNBOOK_PAGE = "/docs/runbook.html"
 
 PROMETHEUS_OWN = {"up"}
 """What Prometheus itself makes of a scrape."""
@@ -109,7 +111,16 @@ def test_an_alert_has_a_severity_a_summary_and_instructions():
     for rule in RULES:
         assert rule["labels"]["severity"] in ("page", "ticket"), rule["alert"]
         assert rule["annotations"]["summary"]
-        assert rule["annotations"]["runbook_url"] == f"docs/runbook.md#{rule['alert'].lower()}"
+        page, _, section = rule["annotations"]["runbook_url"].partition("#")
+        assert (page, section) == ("{{ $externalLabels.svc_url }}" + RUNBOOK_PAGE, rule["alert"].lower())
+
+
+@pytest.mark.skipif("runbook.html" not in site.SITE, reason="the documentation is not built: make docs")
+async def test_the_link_of_every_alert_leads_to_its_section_of_the_page_that_the_service_shows(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        response = await live.client.get(RUNBOOK_PAGE, headers={"accept": "text/html"})
+    assert response.status_code == 200
+    assert [rule["alert"] for rule in RULES if f'id="{rule["alert"].lower()}"' not in response.text] == []
 
 
 @pytest.mark.skipif(not RUNBOOK.exists(), reason="there is no runbook yet")

@@ -9,6 +9,7 @@ into the wheel, compressed, and are not in the repository. The web SDK is built 
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import sys
 from importlib.metadata import files
@@ -49,4 +50,16 @@ def shipped(ending: str) -> Path:
     return Path(str(found.locate()))
 
 
-setup(cmdclass={"build_py": BuildWithPages})
+def alone(text: str) -> str:
+    """A page in Markdown as it can be read without the files beside it: without their pictures, and with the texts of
+    links to them.
+    """
+    text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+
+
+setup(
+    cmdclass={"build_py": BuildWithPages},
+    long_description=alone(Path("README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
+)

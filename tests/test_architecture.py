@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "svc").rglob("*.py"))
 
 LAYERS = {
+    "svc.__main__": {"svc.cli"},
     "svc.world": set(),
     "svc.config": {"svc.domain"},
     "svc.domain": set(),

@@ -52,6 +52,34 @@ print(*sorted({"psycopg"} & set(sys.modules)))
     assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n\n"
 
 
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "svc", "--version"], capture_output=True, timeout=60, check=True)
+    assert done.stdout.decode().strip() == subprocess.check_output([*PROGRAM, "--version"], text=True).strip()
+    unknown = subprocess.run([sys.executable, "-m", "svc", "nothing"], capture_output=True, timeout=60, check=False)
+    assert unknown.returncode == 2
+    assert unknown.stderr.startswith(b"Usage: svc ")
+
+
+def test_no_command_needs_the_driver_of_postgresql_where_the_store_is_a_directory(tmp_path: Path):
+    """It is an extra: without it everything else works, and a URL of a database is refused with what to install."""
+    without = "import sys; sys.modules['psycopg'] = None; import svc.cli; svc.cli.main()"
+
+    def ran(*arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", without, *map(str, arguments), "--data", str(tmp_path)]
+        environment = {**ENVIRONMENT, **settings}
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+    for command in (("org", "create", "Shop"), ("org", "list"), ("doctor",), ("check",)):
+        done = ran(*command)
+        assert "psycopg" not in done.stderr, done.stderr
+    database = {"SVC_STORE": "postgresql://svc@127.0.0.1:1/svc"}
+    for command in (("org", "list"), ("serve",)):
+        refused = ran(*command, **database)
+        assert refused.returncode == 1
+        assert "pip install 'svc-visitor-id[postgresql]'" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+
+
 def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
     """Also where it listens at the setting `bind`, and keeps its data elsewhere than by default."""
     port, data = free_port(), tmp_path / "my data"

@@ -310,7 +310,7 @@ def test_compose_references_existing_files_and_allows_time_for_the_drain():
     address = caddy["networks"]["outside"]["ipv4_address"]
     assert service["environment"]["SVC_TRUSTED_PROXIES"] == f"{address}/32"
     proxied = (OPS / "reverse-proxy" / "Caddyfile.compose").read_text()
-    assert f"reverse_proxy svc:{dict(instructions())['EXPOSE']} " in proxied
+    assert f"reverse_proxy {{$SVC_NODES:svc:{dict(instructions())['EXPOSE']}}} " in proxied
     assert lines_of(proxied) == lines_of((OPS / "reverse-proxy" / "Caddyfile").read_text())
 
 

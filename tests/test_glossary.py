@@ -117,7 +117,7 @@ def messages() -> dict[str, str]:
 
 
 def descriptions() -> dict[str, str]:
-    """Of the OpenAPI document: every title, summary and description."""
+    """Of the OpenAPI documents: every title, summary and description."""
 
     def below(part: Any) -> Iterator[str]:
         if isinstance(part, dict):
@@ -128,7 +128,8 @@ def descriptions() -> dict[str, str]:
             for value in part:
                 yield from below(value)
 
-    return {text: text for text in below(openapi.emit(API))}
+    documents = [openapi.emit(API, published) for published in (openapi.OF_API, openapi.OF_CONSOLE)]
+    return {text: text for text in below(documents)}
 
 
 def web_texts() -> dict[str, str]:

@@ -100,7 +100,7 @@ TRIED = {
         "Caddyfile",
         caddy_here,
         lambda file, _, __: ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)],
-        lambda _, text: "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + text,
+        lambda _, text: text.replace("\n{\n", "\n{\n\tadmin off\n\tauto_https disable_redirects\n", 1),
     ),
     "worker": Kind(
         "node",

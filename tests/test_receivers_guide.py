@@ -26,7 +26,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from svc.cli.webhook_signature import verify_delivery
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import EVENT_TYPES
-from svc.domain.webhooks.signature import signed_headers
+from svc.domain.webhooks.signature import signed_headers, standard_secret
 from svc.domain.webhooks.transport_types import TransportError
 from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending
@@ -207,8 +207,8 @@ async def test_every_check_accepts_deliveries_of_the_service(tmp_path: Path):
     names: dict[str, Callable] = {}
     exec(compile(block("python", "standardwebhooks"), "docs/webhooks.md", "exec"), names)
     for secret in (SECRET, PREVIOUS):
-        assert names["event_of"](secret, arrived.body, arrived.headers)["data"] == {"message": "Zoë"}
+        assert names["event_of"](standard_secret(secret), arrived.body, arrived.headers)["data"] == {"message": "Zoë"}
     with pytest.raises(WebhookVerificationError):
-        names["event_of"](SECRET, arrived.body + b" ", arrived.headers)
+        names["event_of"](standard_secret(SECRET), arrived.body + b" ", arrived.headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(b"another").verify(arrived.body, dict(arrived.headers))

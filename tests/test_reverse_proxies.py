@@ -5,11 +5,14 @@ from __future__ import annotations
 import getpass
 import http.client
 import json
+import re
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +87,7 @@ TRIED = {
             **paths(files),
         },
         lambda _, file: ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)],
-        lambda _, text: "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + text,
+        lambda _, text: text.replace("\n{\n", "\n{\n\tadmin off\n\tauto_https disable_redirects\n", 1),
     ),
 }
 
@@ -210,6 +213,69 @@ def identified_from(site: Site, *more: tuple[str, str]) -> str:
     assert status == 200, response
     _, _, event = site.ask("GET", f"/events/{response['request_id']}", x_api_key=site.keys["secret"])
     return event["ip_address"]
+
+
+CADDYFILES = sorted(FILES.parent.rglob("Caddyfile*"))
+
+
+@pytest.mark.parametrize("file", CADDYFILES, ids=lambda file: f"{file.parent.name}-{file.name}")
+def test_the_log_of_a_caddyfile_has_no_headers(file: Path):
+    """Caddy itself leaves out a few that it knows, not `x-api-key`. Whatever Caddy reads is a file with the filter."""
+    (block,) = re.findall(r"^{\n(.*?)^}$", file.read_text(), re.MULTILINE | re.DOTALL)
+    deleted = {line.split()[0] for line in block.splitlines() if line.endswith(" delete")}
+    assert "log default {\n\t\tformat filter {" in block
+    assert {"request>headers", "headers", "resp_headers"} <= deleted
+    assert "log " not in file.read_text().replace(block, ""), "another log than the filtered one"
+    assert len(CADDYFILES) == 3
+    for composed in FILES.parent.glob("compose*.yaml"):
+        assert "[caddy, " not in composed.read_text(), "a command line has no filter"
+
+
+SECRET_HEADERS = {
+    "X-Svc-Public-Key": "svc_pk_us_" + "a" * 49,
+    "Authorization": "Bearer 70fab3",
+    "Cookie": "shop=70fab3",
+}
+
+
+@pytest.mark.skipif(shutil.which("caddy") is None, reason="caddy is not installed")
+@pytest.mark.parametrize("level", ["", "\tdebug\n"], ids=["as_shipped", "debug"])
+def test_caddy_logs_no_key_of_a_request_that_fails(tmp_path: Path, level: str):
+    """Each restart of the service makes some; `debug` logs what is sent to the service, too."""
+    port, files = free_port(), Files(tmp_path)
+    proxy, text = TRIED["caddy"], (FILES / "Caddyfile").read_text()
+    for there, here in proxy.here(files, port, free_port()).items():
+        text = text.replace(there, here)
+    file, log = tmp_path / "Caddyfile", tmp_path / "log"
+    file.write_text(proxy.around(tmp_path, text).replace("\n{\n", "\n{\n" + level, 1))
+    key = "svc_mk_us_" + "b" * 49
+    with log.open("w") as written:
+        environment = {"HOME": str(tmp_path), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        process = subprocess.Popen(proxy.command(tmp_path, file), stdout=written, stderr=written, env=environment)
+    try:
+        await_listening(port, process, log)
+        client = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=files.client())
+        client.request("GET", "/api/v1/management/key", headers={"x-api-key": key, **SECRET_HEADERS})
+        response = client.getresponse()
+        assert response.status == 502, response.read()
+        client.close()
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+    lines = log.read_text()
+    assert "/api/v1/management/key" in lines, "the failure is logged"
+    assert [secret for secret in (key, "svc_pk_us_", "70fab3") if secret in lines] == []
+
+
+def await_listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    waiting = threading.Event()
+    for _ in range(PATIENCE_S * 10):
+        assert process.poll() is None, log.read_text()
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        waiting.wait(0.1)
+    raise AssertionError(log.read_text())
 
 
 def test_the_address_of_an_identification_is_that_of_the_visitor(site: Site):

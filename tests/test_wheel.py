@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import gzip
 import os
+import re
 import shutil
 import signal
 import socket
@@ -102,6 +103,10 @@ def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path
     assert licence == (ROOT / "LICENSE").read_bytes()
     assert (metadata["Name"], metadata["License-Expression"]) == (svc.DISTRIBUTION, "Apache-2.0")
     assert metadata.get_all("Author") is metadata.get_all("Project-URL") is None
+    shown = metadata.get_payload()
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert "## Identify a visitor" in shown
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", shown) == [], "files of the checkout, which nobody has there"
 
 
 def test_the_installed_program_is_not_the_checkout(program: Path, tmp_path: Path):

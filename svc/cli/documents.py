@@ -9,14 +9,15 @@ import click
 
 from svc.cli.examples import examples
 from svc.http.collection import collection as request_collection
-from svc.http.openapi import emit, encode
+from svc.http.openapi import OF_API, OF_CONSOLE, emit, encode
 from svc.http.routes import API
 
 
 @click.command(epilog=examples("svc openapi > openapi.json"))
-def openapi() -> None:
+@click.option("--console", is_flag=True, help="The document of what the console reads, instead.")
+def openapi(*, console: bool) -> None:
     """The OpenAPI 3.1 document of the API."""
-    click.echo(encode(emit(API)), nl=False)
+    click.echo(encode(emit(API, OF_CONSOLE if console else OF_API)), nl=False)
 
 
 @click.command(epilog=examples("svc collection > collection.json"))

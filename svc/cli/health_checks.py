@@ -42,7 +42,6 @@ from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
 from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, refused_modes, risky_modes
 from svc.store.engine import EngineError
-from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s
 from svc.store.reading import OlderFileError
 from svc.store.serve_lock import holder_of
 from svc.store.tables import META
@@ -251,22 +250,30 @@ def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
         if behind_s > 5:
             says += f", which is {behind_s:.0f} s before the last write to the store"
             return _problem(says, "set the clock; ids, retention and webhooks depend on it")
-    if (offset_s := _offset_from_database(examined)) and abs(offset_s) >= FAR_S:
+    if (far := _far_from_database(examined)) is not None:
+        offset_s, do = far
         says += f", {abs(offset_s):.0f} s {'ahead of' if offset_s > 0 else 'behind'} the database's clock"
-        return _problem(says, NEXT_STEP)
+        return _problem(says, do)
     if not synchronized():
         do = "start an NTP client (chrony, systemd-timesyncd) here, or on the host of this container"
         return _warning(f"{says}; the kernel says that nothing synchronizes it", do)
     return _ok(f"{says}, synchronized")
 
 
-def _offset_from_database(examined: Examined) -> float | None:
-    """`None` where there is no database, or none that answers: the check of the store says so."""
+def _far_from_database(examined: Examined) -> tuple[float, str] | None:
+    """Seconds by which the clock is far ahead of the database's, and what to do. `None` where it is not, where there is
+    no database, or none that answers: the check of the store says so.
+    """
     try:
         url = database_of(examined.config)
-        return None if url is None else offset_now_s(url, examined.world.now_ms)
+        if url is None:
+            return None
+        from svc.store.postgresql.clock import FAR_S, NEXT_STEP, offset_now_s  # noqa: PLC0415  it loads the driver
+
+        offset_s = offset_now_s(url, examined.world.now_ms)
     except (OperatorError, EngineError, OSError):
         return None
+    return (offset_s, NEXT_STEP) if abs(offset_s) >= FAR_S else None
 
 
 def kernel_clock_is_synchronized() -> bool:

@@ -208,7 +208,7 @@ ROUTES: tuple[Route, ...] = (
             "gzip`), up to 1 MiB after decompression. Proxy keys go into `x-api-key` as the others do."
         ),
         request_headers=("Idempotency-Key", "x-svc-replay", *FORWARDED),
-        response_headers=ADMITTED,
+        response_headers=(*ADMITTED, "Server-Timing"),
         handler=identify,
         kinds=("public", "secret", "proxy"),
         body=IdentifyBody,

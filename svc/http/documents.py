@@ -14,7 +14,7 @@ from svc.domain.refusals import Refusal
 from svc.http import collection, openapi, reference
 from svc.http.handler import Call, File, Handler, Outcome, Services
 from svc.http.json_schema import Json
-from svc.http.route import Route, page_route
+from svc.http.route import CONSOLE_ROOT, Route, page_route
 from svc.http.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 
 ASSETS = frozenset({"reference.js", "reference.css", "samples.js", "swagger-ui-bundle.js", "swagger-ui.css"})
@@ -23,8 +23,8 @@ _ASSETS = Folder(files("svc.http").joinpath("page"), ASSETS)
 
 
 def routes(described: Sequence[Route]) -> tuple[Route, ...]:
-    """The routes of the page, and of the OpenAPI document and collection of `described`; each document is made once,
-    when it is first requested.
+    """The routes of the page, and of the OpenAPI documents and the collection of `described`; each document is made
+    once, when it is first requested.
     """
 
     @cache
@@ -33,9 +33,11 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
 
     of_reference = _fixed(lambda: File(openapi.encode(reference.document(described)), openapi.JSON))
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
+    of_console = _fixed(lambda: File(openapi.encode(openapi.emit(described, openapi.OF_CONSOLE)), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
     return (
         Route(operation_id="getOpenApi", path="/openapi.json", handler=of_openapi),
+        Route(operation_id="getConsoleOpenApi", path="/openapi.json", under=(CONSOLE_ROOT,), handler=of_console),
         Route(operation_id="getCollection", path="/collection.json", handler=of_collection),
         page_route("getPage", "/docs", page),
         page_route("getReference", "/docs/api", reference_page),

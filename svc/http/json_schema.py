@@ -42,7 +42,7 @@ def components(bodies: Iterable[type[msgspec.Struct]], responses: Iterable[type[
 def parameters(query: type[msgspec.Struct]) -> Iterator[Json]:
     """One OpenAPI parameter object for each field of a query. Raises `KeyError` for a field without a description."""
     _, schemas = msgspec.json.schema_components([query], ref_template=COMPONENTS + "{name}")
-    described = _described(query, schemas[query.__name__], is_open=False)
+    described = _described(query, schemas[query.__name__], is_open=False, is_query=True)
     for name, schema in described["properties"].items():
         required = name in described.get("required", ())
         description = schema.pop("description")
@@ -74,15 +74,17 @@ def of(annotated: Any) -> Json:
     return _arranged(msgspec.json.schema(annotated))
 
 
-def _described(kind: type[msgspec.Struct], schema: Json, *, is_open: bool) -> Json:
+def _described(kind: type[msgspec.Struct], schema: Json, *, is_open: bool, is_query: bool = False) -> Json:
     described: Json = msgspec.json.decode(msgspec.json.encode(schema))  # defaults that are tuples become arrays
     for for_developers in ("title", "description"):
         described.pop(for_developers, None)
     for name, part in described["properties"].items():
         if "description" not in part:
             raise KeyError(f"{kind.__name__}.{name} has no description")
-        if is_open:
-            part.pop("default", None)  # a response is read, not filled in
+        if not is_query:  # of a body, a generated client would require what has a default
+            default = part.pop("default", None)
+            if default is not None and not is_open:
+                part["description"] += f" Default: `{msgspec.json.encode(default).decode()}`."
         described["properties"][name] = _arranged(_opened(part) if is_open else part)
     if not described["required"]:
         del described["required"]

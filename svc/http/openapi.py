@@ -1,7 +1,8 @@
-"""The OpenAPI 3.1 document, from the table of routes: paths, parameters, bodies, responses and every error.
+"""The OpenAPI 3.1 documents of the API and of the console, from the table of routes: paths, parameters, bodies,
+responses and every error.
 
-What may live here: pure functions from rows and types to JSON, and what the document says of itself. Source: interface
-4.4 and 9.
+What may live here: pure functions from rows and types to JSON, and what the documents say of themselves. Source:
+interface 4.4 and 9, decisions 9.2.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 import svc
 from svc.domain.credentials import KeyKind
@@ -20,7 +22,7 @@ from svc.domain.refusals import CATALOGUE
 from svc.http import json_schema
 from svc.http.json_schema import Json, reference
 from svc.http.parameters import EVERYWHERE, PATH, REQUEST_HEADERS, RESPONSE_HEADERS
-from svc.http.route import BASE, CONSOLE, Route
+from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 from svc.http.schema import DetailBody, ErrorBody
 from svc.http.sessions import COOKIES
 
@@ -50,6 +52,12 @@ taken wherever `GET` is.
 `request_id` to the operator.
 """
 
+CONSOLE_INTRODUCTION = f"""\
+What the pages of the console read and send, all of it about the organization of the credential: a session or, without
+one, a management key in `x-api-key`. Every operation of the API below `/management` is served under `{CONSOLE}` too.
+What the document of the API, `{BASE}/openapi.json`, says of bodies, caches, paths and errors holds here as well.
+"""
+
 TAGS = {
     "Client API": "What SDKs and first-party proxies send.",
     "Server API": "What your servers read. Needs a secret key; never send one from a browser.",
@@ -60,7 +68,8 @@ TAGS = {
     "Console": (
         f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "
         "or, without one, a management key of either role. Every operation under `/management` is served there too, "
-        f"as `{CONSOLE}/management/...`, for both; with a session it may be refused with `cross_origin_request` too."
+        f"as `{CONSOLE}/management/...`, for both; with a session it may be refused with `cross_origin_request` too. "
+        f"These operations are in a document of their own, `GET {CONSOLE_ROOT}/openapi.json`."
     ),
     "Health": "Open to all.",
 }
@@ -90,23 +99,36 @@ SESSION = Scheme(
     "`Origin` of this service too, as browsers send them from its own pages.",
 )
 
-ROOT = {"url": "/", "description": "The service that serves this document, from its root."}
-"""The server of operations that are not below `BASE`: their paths are whole."""
+
+class Published(NamedTuple):
+    """One document: which routes it describes, and what it says of itself."""
+
+    title: str
+    introduction: str
+    root: str
+    """It describes the routes that are served below; its paths begin there."""
+    has_sessions: bool = False
+    """Whether a session is a credential beside the keys."""
 
 
-def emit(routes: Sequence[Route]) -> Json:
-    """The OpenAPI 3.1 document of these routes. Raises `KeyError`, naming the field, for a field without a
-    description.
+OF_API = Published(TITLE, INTRODUCTION, BASE)
+OF_CONSOLE = Published(f"{TITLE} console", CONSOLE_INTRODUCTION, CONSOLE_ROOT, has_sessions=True)
+
+
+def emit(routes: Sequence[Route], published: Published = OF_API) -> Json:
+    """The OpenAPI 3.1 document of those of the routes that are served below its root. Raises `KeyError`, naming the
+    field, for a field without a description.
     """
+    routes = [served for route in routes if (served := below(route, published.root)) is not None]
     paths: dict[str, Json] = {}
     for route in routes:
-        paths.setdefault(route.documented_path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(path_of(route, published.root), {})[route.method.lower()] = _operation(route, published)
     used = {route.tag for route in routes}
     codes = sorted({code for route in routes for code in route.codes})
     return {
         "openapi": "3.1.0",
-        "info": {"title": TITLE, "version": svc.__version__, "description": INTRODUCTION},
-        "servers": [{"url": BASE, "description": "The service that serves this document."}],
+        "info": {"title": published.title, "version": svc.__version__, "description": published.introduction},
+        "servers": [{"url": published.root, "description": "The service that serves this document."}],
         "tags": [{"name": tag, "description": means} for tag, means in TAGS.items() if tag in used],
         "paths": paths,
         "components": {
@@ -115,20 +137,33 @@ def emit(routes: Sequence[Route]) -> Json:
             "headers": {
                 name: {"required": name == EVERYWHERE, **parameter(of)} for name, of in RESPONSE_HEADERS.items()
             },
-            "securitySchemes": {
-                **{
-                    scheme.name: {"type": "apiKey", "in": "header", "name": "x-api-key", "description": scheme.means}
-                    for scheme in SCHEMES.values()
-                },
-                SESSION.name: {
-                    "type": "apiKey",
-                    "in": "cookie",
-                    "name": COOKIES["https"],
-                    "description": SESSION.means,
-                },
-            },
+            "securitySchemes": _schemes(routes, published),
         },
     }
+
+
+def below(route: Route, root: str) -> Route | None:
+    """The route as it is served below this root alone; `None` where it is not."""
+    under = tuple(under for under in route.under if f"{under}/".startswith(f"{root}/"))
+    return structs.replace(route, under=under) if under else None
+
+
+def path_of(route: Route, root: str) -> str:
+    """How the document with this root names the path of a route of `below`."""
+    return route.under[0].removeprefix(root) + route.path
+
+
+def _schemes(routes: Sequence[Route], published: Published) -> Json:
+    used = {kind for route in routes for kind in route.kinds}
+    schemes: Json = {
+        scheme.name: {"type": "apiKey", "in": "header", "name": "x-api-key", "description": scheme.means}
+        for kind, scheme in SCHEMES.items()
+        if kind in used
+    }
+    if published.has_sessions:
+        cookie = {"type": "apiKey", "in": "cookie", "name": COOKIES["https"], "description": SESSION.means}
+        schemes[SESSION.name] = cookie
+    return schemes
 
 
 def encode(document: Json) -> bytes:
@@ -142,13 +177,13 @@ def _schemas(routes: Sequence[Route]) -> dict[str, Json]:
     return json_schema.components(bodies, [*responses, ErrorBody])
 
 
-def _operation(route: Route) -> Json:
+def _operation(route: Route, published: Published) -> Json:
     role = "" if route.role is None else f"Needs the role `{route.role}`."
     description = " ".join(filter(None, (route.description, role)))
     operation: Json = {"operationId": route.operation_id, "tags": [route.tag], "summary": route.summary}
     if description:
         operation["description"] = description
-    operation["security"] = _security(route)
+    operation["security"] = _security(route, published)
     of_query = () if route.query is None else json_schema.parameters(route.query)
     parameters = [*_path_parameters(route), *of_query, *map(_header_parameter, route.request_headers)]
     if parameters:
@@ -156,15 +191,13 @@ def _operation(route: Route) -> Json:
     if route.body is not None:
         operation["requestBody"] = {"required": route.body_required, "content": _content([route.body])}
     operation["responses"] = _responses(route, route.response_headers)
-    if BASE not in route.under:
-        operation["servers"] = [ROOT]
     return operation
 
 
-def _security(route: Route) -> list[Json]:
+def _security(route: Route, published: Published) -> list[Json]:
     """Each alone will do; none for a route that is open to all."""
     keys: list[Json] = [{SCHEMES[kind].name: []} for kind in route.kinds if kind in SCHEMES]
-    return [{SESSION.name: []}, *keys] if route.tag == "Console" and keys else keys
+    return [{SESSION.name: []}, *keys] if published.has_sessions and keys else keys
 
 
 def _path_parameters(route: Route) -> Iterator[Json]:

@@ -104,6 +104,9 @@ RESPONSE_HEADERS: dict[str, Any] = {
         int, about("What remained of it when the request was admitted; left out where there is none.", 99)
     ],
     "Retry-After": Annotated[int, Meta(ge=1), about("Seconds to wait.", 1)],
+    "Server-Timing": Annotated[
+        str, about("With a development key: the milliseconds that it took, for browsers' tools.", "svc;dur=1.7")
+    ],
 }
 EVERYWHERE = "X-Request-Id"
 """The header of every response."""

@@ -92,7 +92,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def documented_path(self) -> str:
-        """How the published documents name the path: from `BASE` on where it is served there, else whole."""
+        """The path from `BASE` on where it is served there, else whole."""
         return self.path if not self.under or BASE in self.under else self.under[0] + self.path
 
     @property

@@ -62,6 +62,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/readyz"): Access(),
     ("GET", "/openapi.json"): Access(),
     ("GET", "/collection.json"): Access(),
+    ("GET", "/console/openapi.json"): Access(),
     ("GET", "/docs"): Access(),
     ("GET", "/docs/api"): Access(),
     ("GET", "/docs/api/reference.json"): Access(),

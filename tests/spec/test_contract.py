@@ -21,12 +21,12 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 
-from svc.http.openapi import emit
 from svc.http.routes import API
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT
 from tests.spec.subscriber import Names
 from tests.support.conformance import find
+from tests.support.documents import both
 from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
@@ -93,7 +93,7 @@ async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
 async def document_of(live: Live, public: str) -> Any:
     """The document with whole paths, and with examples that are there."""
     identified, erased = [(await live.identify(public, report(device))).json() for device in (1, 2)]
-    document = deepcopy(emit(API))
+    document = deepcopy(both())
     document["components"]["schemas"]["SupplementBody"]["properties"]["token"]["examples"] = [
         identified["deferred_token"]
     ]
@@ -117,7 +117,7 @@ async def document_of(live: Live, public: str) -> Any:
     for path in ("/console/session", "/console/api/stream"):  # for pages of the service alone, and without an end
         del document["paths"][path]
     document["paths"] = {
-        path if any("servers" in operation for operation in operations.values()) else "/api/v1" + path: operations
+        path if path.startswith("/console") else "/api/v1" + path: operations
         for path, operations in document["paths"].items()
     }
     return document

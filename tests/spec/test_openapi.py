@@ -20,14 +20,16 @@ from svc.domain.fields import VisitorId
 from svc.domain.refusals import CATALOGUE
 from svc.domain.signals import CATALOGUE as SIGNALS
 from svc.http import json_schema, parameters
-from svc.http.openapi import JSON, SCHEMES, TAGS, emit, encode
-from svc.http.route import EVERY_ROUTE, Route
+from svc.http.openapi import JSON, OF_CONSOLE, SCHEMES, TAGS, emit, encode
+from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.http.routes import API
 from tests.support.compatibility import breaks
+from tests.support.documents import both
 from tests.support.live import Live
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENT = emit(API)
+PUBLISHED, CONSOLE_DOCUMENT, DOCUMENT = emit(API), emit(API, OF_CONSOLE), both()
+"""That of the API, that of the console, and one of both together."""
 SCHEMAS = DOCUMENT["components"]["schemas"]
 ROUTES = [pytest.param(route, id=route.operation_id) for route in API]
 
@@ -52,23 +54,44 @@ def test_the_document_is_valid_openapi_3_1():
     from openapi_spec_validator import OpenAPIV31SpecValidator  # takes long to import, in each process
 
     assert DOCUMENT["openapi"].startswith("3.1.")
-    OpenAPIV31SpecValidator(DOCUMENT).validate()
+    OpenAPIV31SpecValidator(PUBLISHED).validate()
+    OpenAPIV31SpecValidator(CONSOLE_DOCUMENT).validate()
 
 
 def test_the_document_equals_the_one_in_the_repository():
     """Whoever changes it on purpose generates it again: `make reference`."""
-    assert encode(DOCUMENT) == (DOCS / "openapi.json").read_bytes()
+    assert encode(PUBLISHED) == (DOCS / "openapi.json").read_bytes()
 
 
 def test_every_way_to_send_a_key_is_a_security_scheme():
-    schemes = DOCUMENT["components"]["securitySchemes"]
-    session = schemes["session"]
-    assert (session["type"], session["in"], session["name"]) == ("apiKey", "cookie", "__Host-svc")
-    keys = {name: scheme for name, scheme in schemes.items() if name != "session"}
+    keys = PUBLISHED["components"]["securitySchemes"]
     assert set(keys) == {"publicKey", "secretKey", "managementKey"}
     assert {(scheme["type"], scheme["in"], scheme["name"]) for scheme in keys.values()} == {
         ("apiKey", "header", "x-api-key")
     }
+
+
+def test_the_console_has_a_document_of_its_own_that_a_session_or_a_management_key_opens():
+    """Decisions 9.2. No operation has a server of its own, which generated clients read as another host or ignore."""
+    assert [path for path in PUBLISHED["paths"] if "console" in path] == []
+    assert "Console" not in {tag["name"] for tag in PUBLISHED["tags"]}
+    schemes = CONSOLE_DOCUMENT["components"]["securitySchemes"]
+    session = schemes["session"]
+    assert (session["type"], session["in"], session["name"]) == ("apiKey", "cookie", "__Host-svc")
+    assert set(schemes) == {"managementKey", "session"}
+    assert [server["url"] for server in CONSOLE_DOCUMENT["servers"]] == [CONSOLE_ROOT]
+    served = {
+        (route.method.lower(), (under + route.path).removeprefix(CONSOLE_ROOT))
+        for route in API
+        for under in route.under
+        if under.startswith(CONSOLE_ROOT)
+    }
+    told = {(method, path) for path, operations in CONSOLE_DOCUMENT["paths"].items() for method in operations}
+    assert told == served
+    assert ("get", "/api/management/key") in told, "what the console shares with the management API"
+    for document in (PUBLISHED, CONSOLE_DOCUMENT):
+        operations = [one for operations in document["paths"].values() for one in operations.values()]
+        assert [one["operationId"] for one in operations if "servers" in one] == []
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -109,6 +132,21 @@ def test_everything_has_a_description():
         operation = operation_of(route)
         assert operation["summary"]
         assert all(parameter["description"] for parameter in operation.get("parameters", []))
+
+
+def test_bodies_have_no_defaults_and_requests_say_them_in_words():
+    """Generators for TypeScript require a field that has one, also of a request."""
+    assert [where for where, part in properties() if "default" in part] == []
+    told = {where: part["description"] for where, part in properties()}
+    assert told["IdentifyBody.verdict"].endswith("Default: `false`.")
+    assert told["RotateWebhookSecretBody.previous_secret_valid_hours"].endswith("Default: `24`.")
+    assert "Default" not in told["IssueSdkKeyBody.expires_at"], "`null` is said with its meaning"
+    told_by_queries = [one for one in operation_of_id("listEvents")["parameters"] if "default" in one["schema"]]
+    assert [one["name"] for one in told_by_queries] == ["limit"]
+
+
+def operation_of_id(operation_id: str) -> Any:
+    return operation_of(next(route for route in API if route.operation_id == operation_id))
 
 
 def test_descriptions_do_not_refer_to_unpublished_pages():
@@ -186,7 +224,7 @@ async def test_the_identify_response_has_the_fields_the_interface_requires(live:
 
 def test_the_headers_of_identify_are_documented():
     route = next(route for route in API if route.operation_id == "identify")
-    told = {"X-Request-Id", "Svc-Balance-Micros", "RateLimit-Limit", "RateLimit-Remaining"}
+    told = {"X-Request-Id", "Svc-Balance-Micros", "RateLimit-Limit", "RateLimit-Remaining", "Server-Timing"}
     assert set(response_of(route, 200)["headers"]) == told
     assert set(response_of(route, 402)["headers"]) == told
     assert set(response_of(route, 429)["headers"]) == told | {"Retry-After"}
@@ -196,7 +234,9 @@ def test_the_headers_of_identify_are_documented():
 
 
 def test_nothing_released_was_removed():
-    """A release copies `docs/openapi.json` to `docs/openapi-released.json`; within version 1 nothing of it goes."""
+    """A release copies `docs/openapi.json` to `docs/openapi-released.json`; within version 1 nothing of it goes. The
+    routes of the console went into their own document.
+    """
     assert breaks(json.loads((DOCS / "openapi-released.json").read_bytes()), DOCUMENT) == []
 
 
@@ -266,7 +306,7 @@ def test_an_addition_is_not_a_breaking_change():
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a client that a stock generator makes from the document alone."""
     folder = tmp_path_factory.mktemp("generated")
-    (folder / "openapi.json").write_bytes(encode(DOCUMENT))
+    (folder / "openapi.json").write_bytes(encode(PUBLISHED))
     (folder / "settings.yaml").write_text("post_hooks: []")  # nobody reads it: no formatting
     for program in (("openapi_python_client", "generate", *GENERATE), ("compileall", "-q", "client")):
         done = subprocess.run([sys.executable, "-m", *program], capture_output=True, check=False, cwd=folder)

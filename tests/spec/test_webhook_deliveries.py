@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -58,6 +59,24 @@ async def test_a_delivery_is_signed_with_the_secret_that_was_shown(hooks: Subscr
     assert set(event) == {"id", "type", "version", "organization_id", "environment", "created_at", "data"}
     assert (event["type"], event["version"], event["organization_id"]) == (COMPLETED, 1, hooks.organization.id)
     assert_request_id(event["id"])
+
+
+async def test_stock_libraries_verify_with_the_standard_secret_as_it_was_shown(hooks: Subscriber):
+    """Decisions 8.1: by the text of Standard Webhooks 1.0, from the header and the secret alone. While a rotation lasts
+    both secrets verify.
+    """
+    created = (await hooks.post()).json()
+    rotated = (await hooks.do(created["endpoint"]["id"], "rotate-secret", {"previous_secret_valid_hours": 1})).json()
+    (post,) = await hooks.happen()
+    assert rotated["standard_secret"] != created["standard_secret"]
+    for shown in (created, rotated):
+        prefix, _, encoded = shown["standard_secret"].partition("_")
+        assert (prefix, base64.b64decode(encoded, validate=True)) == ("whsec", shown["secret"].encode())
+        signed = f"{post.headers['webhook-id']}.{post.headers['webhook-timestamp']}.".encode() + post.body
+        digest = base64.b64encode(hmac.new(base64.b64decode(encoded), signed, hashlib.sha256).digest()).decode()
+        assert f"v1,{digest}" in post.headers["webhook-signature"].split(" ")
+    stranger = hmac.new(b"stranger", signed, hashlib.sha256).digest()
+    assert base64.b64encode(stranger).decode() not in post.headers["webhook-signature"]
 
 
 async def test_production_goes_to_live_endpoints_and_all_other_traffic_to_test_ones(hooks: Subscriber):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import ssl
 import subprocess
 import threading
@@ -24,9 +22,8 @@ from svc.cli.webhook_signature import verify_delivery
 from svc.domain.refusals import CATALOGUE
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.world import World
-from tests.spec.commands import ROOT, Run
-from tests.support.ports import free_port
-from tests.support.process import start
+from tests.spec.commands import Run
+from tests.support.development import Dev, development_service, running
 
 pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
 
@@ -67,40 +64,11 @@ class Handler(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-@contextmanager
-def running(*arguments: object, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The program, and what it printed up to the line with these words."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
-    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
-    assert process.stdout is not None
-    try:
-        seen = ""
-        for line in process.stdout:
-            seen += line
-            if until in line:
-                break
-        assert until in seen, seen
-        yield process, seen
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE_S)
-
-
-class Dev(NamedTuple):
-    data: Path
-    url: str
-
-    def options(self) -> tuple[object, ...]:
-        return ("--service", self.url, "--data", self.data)
-
-
 @pytest.fixture
 def dev(tmp_path: Path) -> Generator[Dev]:
     """One for each test: what is not delivered yet keeps an endpoint busy."""
-    data = tmp_path / "dev" / "data"
-    bind = f"127.0.0.1:{free_port()}"
-    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):
-        yield Dev(data, f"http://{bind}")
+    with development_service(tmp_path / "dev" / "data") as running_service:
+        yield running_service
 
 
 @pytest.fixture

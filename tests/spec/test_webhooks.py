@@ -51,7 +51,7 @@ async def test_a_created_endpoint_is_active_and_its_secret_shown_once(
     response = await hooks.post(environment=environment, description="orders")
     assert (response.status_code, response.headers["cache-control"]) == (201, "no-store")
     secret, endpoint = response.json()["secret"], response.json()["endpoint"]
-    assert set(response.json()) == {"endpoint", "secret"}
+    assert set(response.json()) == {"endpoint", "secret", "standard_secret"}
     assert endpoint == {
         "id": endpoint["id"],
         "url": URL,
@@ -361,7 +361,11 @@ async def test_a_rotation_shows_the_new_secret_and_the_expiry_of_the_old_one(
     fresh = response.json()["secret"]
     assert fresh != secret
     rotated = before | {"secret_last4": fresh[-4:]} | ({} if until is None else {"previous_secret_expires_at": until})
-    assert response.json() == {"endpoint": rotated, "secret": fresh}
+    assert response.json() == {
+        "endpoint": rotated,
+        "secret": fresh,
+        "standard_secret": response.json()["standard_secret"],
+    }
     assert await hooks.listed() == [rotated]
 
 

@@ -337,7 +337,7 @@ export interface IdentifyBody {
   signals: Record<string, unknown>;
   /** The caller's own reference, shown again on the event and in webhooks. */
   tag?: string;
-  /** Whether to respond with a signed `verdict`, too. */
+  /** Whether to respond with a signed `verdict`, too. Default: `false`. */
   verdict?: boolean;
 }
 
@@ -357,11 +357,11 @@ export interface IssueSdkKeyBody {
   environment: "development" | "production" | "staging";
   /** When the key stops working; `null` = never. */
   expires_at?: string | null;
-  /** `public` for SDKs, `secret` for servers. */
+  /** `public` for SDKs, `secret` for servers. Default: `"public"`. */
   kind?: "public" | "secret";
   /** `["web"]` when left out. */
   platforms?: Array<"android" | "ios" | "web">;
-  /** Sites that may use the key. */
+  /** Sites that may use the key. Default: `[]`. */
   allowed_origins?: Array<string>;
 }
 
@@ -384,6 +384,8 @@ export interface IssuedWebhookBody {
   endpoint: WebhookBody;
   /** The whole signing secret, shown this once. */
   secret: string;
+  /** The same for a library of Standard Webhooks: `whsec_` and base64. */
+  standard_secret: string;
 }
 
 export interface JwkBody {
@@ -518,19 +520,19 @@ export interface RiskWeightsBody {
 }
 
 export interface RotateVerdictKeyBody {
-  /** For how long verdicts by the previous key are accepted. */
+  /** For how long verdicts by the previous key are accepted. Default: `24`. */
   previous_key_valid_hours?: number;
 }
 
 export interface RotateWebhookSecretBody {
-  /** For how long the previous secret signs along. */
+  /** For how long the previous secret signs along. Default: `24`. */
   previous_secret_valid_hours?: number;
 }
 
 export interface SaveWeightsBody {
   /** Score from which a visitor is suspect. */
   suspect_threshold?: number;
-  /** Signal name to weight. */
+  /** Signal name to weight. Default: `{}`. */
   weights?: Record<string, number>;
   /** Which half of the VPN signals counts. */
   vpn_weights_mode?: "confidence" | "method";

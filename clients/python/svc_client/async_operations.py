@@ -68,7 +68,7 @@ class AsyncOperations:
             sdk: The SDK that collected the report.
             signals: The report that an SDK collected. What is in it is not a public contract.
             tag: The caller's own reference, shown again on the event and in webhooks.
-            verdict: Whether to respond with a signed `verdict`, too.
+            verdict: Whether to respond with a signed `verdict`, too. Default: `false`.
             idempotency_key: Makes a retry safe: a request whose key was used in the last 24 hours is a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
@@ -334,7 +334,7 @@ class AsyncOperations:
 
         Args:
             organization_id: The organization that the key acts on.
-            previous_key_valid_hours: For how long verdicts by the previous key are accepted.
+            previous_key_valid_hours: For how long verdicts by the previous key are accepted. Default: `24`.
         """
         return await self._send(
             Call(
@@ -459,9 +459,9 @@ class AsyncOperations:
             name: A name for people.
             environment: Environment of the key.
             expires_at: When the key stops working; `null` = never.
-            kind: `public` for SDKs, `secret` for servers.
+            kind: `public` for SDKs, `secret` for servers. Default: `"public"`.
             platforms: `["web"]` when left out.
-            allowed_origins: Sites that may use the key.
+            allowed_origins: Sites that may use the key. Default: `[]`.
         """
         return await self._send(
             Call(
@@ -544,7 +544,7 @@ class AsyncOperations:
             organization_id: The organization that the key acts on.
             platform: Platform whose weights are meant.
             suspect_threshold: Score from which a visitor is suspect.
-            weights: Signal name to weight.
+            weights: Signal name to weight. Default: `{}`.
             vpn_weights_mode: Which half of the VPN signals counts.
             residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
             revision: The stored revision that the change was made upon; left out = whatever it is.
@@ -617,7 +617,7 @@ class AsyncOperations:
             key_id: Id of the key.
             platform: Platform whose weights are meant.
             suspect_threshold: Score from which a visitor is suspect.
-            weights: Signal name to weight.
+            weights: Signal name to weight. Default: `{}`.
             vpn_weights_mode: Which half of the VPN signals counts.
             residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
             revision: The stored revision that the change was made upon; left out = whatever it is.
@@ -795,7 +795,7 @@ class AsyncOperations:
         Args:
             organization_id: The organization that the key acts on.
             webhook_id: Id of the endpoint.
-            previous_secret_valid_hours: For how long the previous secret signs along.
+            previous_secret_valid_hours: For how long the previous secret signs along. Default: `24`.
         """
         return await self._send(
             Call(

@@ -68,7 +68,7 @@ class Operations:
             sdk: The SDK that collected the report.
             signals: The report that an SDK collected. What is in it is not a public contract.
             tag: The caller's own reference, shown again on the event and in webhooks.
-            verdict: Whether to respond with a signed `verdict`, too.
+            verdict: Whether to respond with a signed `verdict`, too. Default: `false`.
             idempotency_key: Makes a retry safe: a request whose key was used in the last 24 hours is a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
                 keys, or keys unique across environments.
@@ -330,7 +330,7 @@ class Operations:
 
         Args:
             organization_id: The organization that the key acts on.
-            previous_key_valid_hours: For how long verdicts by the previous key are accepted.
+            previous_key_valid_hours: For how long verdicts by the previous key are accepted. Default: `24`.
         """
         return self._send(
             Call(
@@ -455,9 +455,9 @@ class Operations:
             name: A name for people.
             environment: Environment of the key.
             expires_at: When the key stops working; `null` = never.
-            kind: `public` for SDKs, `secret` for servers.
+            kind: `public` for SDKs, `secret` for servers. Default: `"public"`.
             platforms: `["web"]` when left out.
-            allowed_origins: Sites that may use the key.
+            allowed_origins: Sites that may use the key. Default: `[]`.
         """
         return self._send(
             Call(
@@ -538,7 +538,7 @@ class Operations:
             organization_id: The organization that the key acts on.
             platform: Platform whose weights are meant.
             suspect_threshold: Score from which a visitor is suspect.
-            weights: Signal name to weight.
+            weights: Signal name to weight. Default: `{}`.
             vpn_weights_mode: Which half of the VPN signals counts.
             residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
             revision: The stored revision that the change was made upon; left out = whatever it is.
@@ -611,7 +611,7 @@ class Operations:
             key_id: Id of the key.
             platform: Platform whose weights are meant.
             suspect_threshold: Score from which a visitor is suspect.
-            weights: Signal name to weight.
+            weights: Signal name to weight. Default: `{}`.
             vpn_weights_mode: Which half of the VPN signals counts.
             residential_proxy_weights_mode: Which half of the residential-proxy signals counts.
             revision: The stored revision that the change was made upon; left out = whatever it is.
@@ -789,7 +789,7 @@ class Operations:
         Args:
             organization_id: The organization that the key acts on.
             webhook_id: Id of the endpoint.
-            previous_secret_valid_hours: For how long the previous secret signs along.
+            previous_secret_valid_hours: For how long the previous secret signs along. Default: `24`.
         """
         return self._send(
             Call(

@@ -288,6 +288,8 @@ class IssuedWebhookBody(TypedDict):
     """The endpoint."""
     secret: str
     """The whole signing secret, shown this once."""
+    standard_secret: str
+    """The same for a library of Standard Webhooks: `whsec_` and base64."""
 
 
 class JwkBody(TypedDict):

@@ -15,6 +15,7 @@ from svc.domain.encodings import base62
 from svc.domain.webhooks.records import Endpoint, WebhookEvent
 
 PREFIX = "svc_whsec_"
+STANDARD_PREFIX = "whsec_"
 USER_AGENT = "Svc-Webhooks/1.0"
 
 _LENGTH = 43
@@ -35,6 +36,13 @@ def signing_secret(key: bytes, endpoint_id: str, generation: int) -> str:
     return PREFIX + base62(int.from_bytes(digest), _LENGTH)
 
 
+def standard_secret(secret: str) -> str:
+    """The same key in the form that libraries of Standard Webhooks take: `whsec_` and the base64 of its bytes
+    (decisions 8.1).
+    """
+    return STANDARD_PREFIX + base64.b64encode(secret.encode()).decode()
+
+
 def secrets_in_force(key: bytes, endpoint: Endpoint, now_ms: int) -> tuple[str, ...]:
     """The secrets that sign at `now_ms`, the newest first: one, or two while a rotation lasts (decisions 8.1). `key` as
     of `secrets_key`.
@@ -50,7 +58,7 @@ def signed_headers(event_id: UUID, event: WebhookEvent, secrets: tuple[str, ...]
     """The headers of one attempt, signed for this very second.
 
     Beside the service's own stand those of Standard Webhooks (standardwebhooks.com, 1.0), so that its libraries verify
-    deliveries too; they are given the secret base64-encoded.
+    deliveries too; they are given `standard_secret`.
     """
     at = str(now_s)
     keys = [secret.encode() for secret in secrets]

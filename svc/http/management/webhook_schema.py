@@ -124,6 +124,9 @@ class IssuedWebhookBody(msgspec.Struct, frozen=True):
 
     endpoint: Annotated[WebhookBody, about("The endpoint.")]
     secret: Annotated[str, about("The whole signing secret, shown this once.", "svc_whsec_...")]
+    standard_secret: Annotated[
+        str, about("The same for a library of Standard Webhooks: `whsec_` and base64.", "whsec_c3ZjX3doc2VjXy4uLg==")
+    ]
 
 
 class QueuedDeliveryBody(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from svc.domain.ids import first_id, is_webhook_id
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
+from svc.domain.webhooks.signature import standard_secret
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import (
@@ -195,7 +196,8 @@ async def _issue(services: Services, call: Call, job: Callable[..., Issued | Ref
     issued = await _change(services, call, partial(job, secrets_key=services.webhooks.secrets_key, now_ms=call.at_ms))
     if isinstance(issued, Refusal):
         return Outcome(issued)
-    body = IssuedWebhookBody(await _row(services, call, issued.registered), issued.secret)
+    row = await _row(services, call, issued.registered)
+    body = IssuedWebhookBody(row, issued.secret, standard_secret(issued.secret))
     return Outcome(body, status=status)
 
 

@@ -6,14 +6,14 @@ import { Filters } from "./filterbar.js";
 import { count } from "./format.js";
 import { usePages } from "./lists.js";
 import { useConsole, useLoad, useQuery } from "./state.js";
-import { Button, Card, Choice, Confirm, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
+import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
 const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "webhook.test"];
 const TONES = { active: "low", paused: "", failing: "high" };
 const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["test", "test: staging and development"]];
 
-type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret"; endpoint: Endpoint; secret: string };
+type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret" } & Issued;
 
 export function Webhooks() {
   const { api, place: { query: { endpoint } } } = useConsole();
@@ -102,6 +102,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
 interface Issued {
   endpoint: Endpoint;
   secret: string;
+  standard_secret: string;
 }
 
 function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; onDone: (next?: Open) => void }) {
@@ -122,6 +123,8 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
       return (
         <Secret title="The signing secret" secret={open.secret} onClose={onClose}>
           <p class="quiet">Check every webhook with it: the header X-Svc-Signature is made with this secret.</p>
+          <p>For a library of Standard Webhooks, the same secret:</p>
+          <p class="secret"><code>{open.standard_secret}</code> <Copy text={open.standard_secret} what="the secret for Standard Webhooks" /></p>
         </Secret>
       );
     case "rotate":

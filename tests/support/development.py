@@ -1,0 +1,59 @@
+"""A real `svc dev`, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from svc.cli.dev_keys import FILE
+from tests.support.ports import free_port
+from tests.support.process import start
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 30
+
+
+@contextmanager
+def running(*arguments: object, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The program, and what it printed up to the line with these words."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
+    assert process.stdout is not None
+    try:
+        seen = ""
+        for line in process.stdout:
+            seen += line
+            if until in line:
+                break
+        assert until in seen, seen
+        yield process, seen
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
+
+
+class Dev(NamedTuple):
+    data: Path
+    url: str
+
+    def options(self) -> tuple[object, ...]:
+        return ("--service", self.url, "--data", self.data)
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Kind -> the key that it printed."""
+        return json.loads((self.data / FILE).read_text())
+
+
+@contextmanager
+def development_service(data: Path) -> Iterator[Dev]:
+    """`svc dev` in this data directory, until the block ends."""
+    bind = f"127.0.0.1:{free_port()}"
+    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):
+        yield Dev(data, f"http://{bind}")

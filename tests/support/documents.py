@@ -1,0 +1,33 @@
+"""The published OpenAPI documents, that of the API and that of the console, as tests look at them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svc.http.openapi import OF_CONSOLE, emit
+from svc.http.route import BASE, CONSOLE_ROOT, Route
+from svc.http.routes import API
+
+
+def both(*, mirrored: bool = False) -> dict[str, Any]:
+    """The API's document with the operations of the console's in it, below `/console`: those that the API has too are
+    left out unless `mirrored`.
+    """
+    api, console = emit(API), emit(API, OF_CONSOLE)
+    shown = {
+        CONSOLE_ROOT + path: operations
+        for path, operations in console["paths"].items()
+        if mirrored or any(operation["tags"] == ["Console"] for operation in operations.values())
+    }
+    merged = {
+        part: {**console["components"][part], **components}
+        for part, components in api["components"].items()
+    }  # fmt: skip
+    tags = {tag["name"]: tag for tag in (*api["tags"], *console["tags"])}
+    return {**api, "tags": list(tags.values()), "paths": {**api["paths"], **shown}, "components": merged}
+
+
+def path_in(route: Route, beginning: str) -> str:
+    """Where `both` has a route that is served below `beginning`."""
+    is_console = f"{beginning}/".startswith(f"{CONSOLE_ROOT}/") or BASE not in route.under
+    return beginning + route.path if is_console else route.path

@@ -25,7 +25,9 @@ from svc.domain.countries import COUNTRY_NAMES
 from svc.domain.history import AddressHistory, VisitorHistory
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
+from svc.domain.matching.blocks import TOKEN, token_key
 from svc.domain.matching.parameters import BLOCK_LENGTH
+from svc.domain.matching.tokens import CAME_BACK
 from svc.domain.matching.visitor import first_record
 from svc.domain.network import Country, Known
 from svc.domain.records import Event, Idempotency
@@ -94,8 +96,9 @@ class Model(NamedTuple):
     """A device that visitors are made after."""
 
     before: bytes
+    between: bytes
     after: bytes
-    """Bytes of its record around the visitor id."""
+    """Bytes of its record around the visitor id, and around the hash of its token."""
     shared: tuple[BlockKey, ...]
     """Of its blocks those of a kind that most devices share with others."""
     own: tuple[bytes, ...]
@@ -147,9 +150,14 @@ class Filler:
             if number in self._plan.taken:
                 continue
             model, raw_id = choice(self._models), self._visitor_id(number).encode()
-            records.append(row(seeds[0], VISITORS.key.pack(1, number), model.before + raw_id + model.after))
+            token = self._chance.getrandbits(63) << 1
+            record = b"".join(
+                (model.before, raw_id, model.between, (token | CAME_BACK).to_bytes(8, "little"), model.after)
+            )
+            records.append(row(seeds[0], VISITORS.key.pack(1, number), record))
             ids.append(row(seeds[1], VISITOR_IDS.key.pack(1, raw_id), number.to_bytes(8)))
             block = Block(1.0, (number,)).pack()
+            blocks.append(row(seeds[2], _ORGANIZATION + token_key(token), block))
             for kind in model.own:
                 blocks.append(row(seeds[2], kind + randbytes(8), block))
             for key in model.shared:
@@ -202,17 +210,22 @@ class Filler:
 
 
 def _models(devices: Sequence[Features], end_ms: int) -> list[Model]:
-    """A kind of block is shared where less than half of the devices have a key of their own."""
+    """Of devices with a token. A kind of block is shared where less than half of them have a key of their own; that of
+    the token never is.
+    """
     keys = [block_keys(features) for features in devices]
     counts = Counter(key for of_one in keys for key in of_one)
     alone = Counter(key[0] for key, count in counts.items() if count == 1)
-    shared = [tuple(key for key in of_one if 2 * alone[key[0]] < len(devices)) for of_one in keys]
+    own_kinds = {kind for kind in alone if 2 * alone[kind] >= len(devices)} | {TOKEN}
+    shared = [tuple(key for key in of_one if key[0] not in own_kinds) for of_one in keys]
     made: list[Model] = []
     for features, of_one, others in zip(devices, keys, shared, strict=True):
-        record = msgspec.structs.replace(first_record(features, end_ms - DAY_MS), visitor_id=_NOBODY)
-        before, _, after = VISITORS.value.encode(record).partition(_NOBODY.encode())
-        own = tuple(_ORGANIZATION + key[:1] for key in of_one if key not in others)
-        made.append(Model(before, after, others, own))
+        record = first_record(msgspec.structs.replace(features, token_is_new=False), end_ms - DAY_MS)
+        record = msgspec.structs.replace(record, visitor_id=_NOBODY)
+        before, _, rest = VISITORS.value.encode(record).partition(_NOBODY.encode())
+        between, _, after = rest.partition((features.token | CAME_BACK).to_bytes(8, "little"))
+        own = tuple(_ORGANIZATION + key[:1] for key in of_one if key not in others and key[0] != TOKEN)
+        made.append(Model(before, between, after, others, own))
     return made
 
 

@@ -16,8 +16,6 @@ import trio
 
 from tests.support.receivers import (
     Play,
-    body_without_end,
-    dripping_a_body,
     dripping_headers,
     never_responds,
     read_request,
@@ -335,12 +333,26 @@ async def _resets(wire: Wire, manner: Manner, _: Receipt) -> bool:
     return False
 
 
-async def _closes_half_way(wire: Wire, _: Manner, __: Receipt) -> bool:
-    """Says no more, and goes on reading."""
+async def _closes_half_way(wire: Wire, _: Manner, receipt: Receipt) -> bool:
+    """Says no more, and goes on reading. The head alone is success (decisions 8.2)."""
     wire.to_sender.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+    receipt.answered_at = trio.current_time()
     wire.to_sender.end()
     await trio.sleep_forever()
     return False
+
+
+async def _responds_without_end(wire: Wire, manner: Manner, receipt: Receipt) -> bool:
+    """A head, and a body that never ends: by drops, or in chunks."""
+    chunked = manner == "endless"
+    framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: 100000"
+    wire.to_sender.feed(b"HTTP/1.1 200 OK\r\n%s\r\n\r\n" % framing)
+    receipt.answered_at = trio.current_time()
+    while True:
+        wire.to_sender.feed(b"1000\r\n" + b"z" * 4096 + b"\r\n" if chunked else b"x")
+        await trio.sleep(0.01 if chunked else 0.9)
+        if not await wire.to_sender.drained():
+            return False
 
 
 ANSWERS: dict[Manner, Answer] = {
@@ -352,6 +364,8 @@ ANSWERS: dict[Manner, Answer] = {
     "resets": _resets,
     "resets after work": _resets,
     "closes half-way": _closes_half_way,
+    "drips its body": _responds_without_end,
+    "endless": _responds_without_end,
 }
 """Those that are neither here nor in `ENDS` answer well; what they do wrong they do elsewhere."""
 
@@ -366,9 +380,7 @@ async def _talks_nonsense(stream: trio.abc.Stream) -> None:
 ENDS: dict[Manner, Play] = {
     "never responds": never_responds,
     "drips its head": dripping_headers(0.9),
-    "drips its body": dripping_a_body(0.9),
     "hangs up": _hangs_up,
-    "endless": body_without_end(0.01),
     "nonsense": _talks_nonsense,
 }
 """What ends the connection, sooner or later."""

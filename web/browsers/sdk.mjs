@@ -193,9 +193,6 @@ await browser.close();
 browser = await open();
 main = browser.defaultBrowserContext();
 await tell("restarted", main);
-const hidden = await browser.createBrowserContext();
-await tell("private", hidden);
-await hidden.close();
 
 // Collected while the visitor still reads: what is left to wait for at the click.
 const early = await newPage(main, LOCAL);
@@ -288,6 +285,10 @@ await tell("plain http", main, {
       window.insecure = [window.isSecureContext, typeof crypto.randomUUID];
     }),
 });
+// After all other tokens: whose that of a private window is that is not seen to be one, nobody knows yet.
+const hidden = await browser.createBrowserContext();
+await tell("private", hidden);
+await hidden.close();
 await tell("policy", main, { address: `${LOCAL}/unconnected`, options: quiet });
 const intercepted = (pattern) => async (page) => {
   await page.setRequestInterception(true);

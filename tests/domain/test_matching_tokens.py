@@ -771,3 +771,16 @@ def test_however_browsers_come_and_go_a_token_leads_to_its_visitors_and_proves_o
     assert all(len(numbers) == 1 for numbers in proven.values())
     assert max(world.most_block_reads, world.most_block_writes) <= 8
     assert world.most_visitor_writes <= 2
+
+
+@pytest.mark.parametrize("key", [None, OTHERS], ids=["unsigned", "signed"])
+def test_a_signature_says_nothing_of_which_of_two_equal_devices_signs(key: bytes | None) -> None:
+    """It is the browser of that token again; whether that is the visitor's, other tokens have to show."""
+    world = World()
+    world.comes("a", 0, key=MINE)
+    world.comes("a", 1, key=MINE)
+    assert world.comes("b", 2, key=key).number == 1
+    for _ in range(40):
+        world.statistics.learn(StatisticsUpdate(features=browser("a"), twins_waited=True, twins_found=1))
+    seen = world.comes("b", 3, key=key)
+    assert (seen.is_new, seen.split_from) == (True, 1)

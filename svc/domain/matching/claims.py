@@ -84,7 +84,7 @@ def standing_of(statistics: Statistics, features: Features, claim: Claim, now_s:
             # Who joined at home is nobody else's, and not proven elsewhere.
             joined = token is not None and token.probation <= parameters.JOINED_DAYS and not token.private
             found = "doubted" if joined else "nothing"
-        elif token is not None and not claim.signed and _is_twin(statistics, visitor, token, now_s):
+        elif token is not None and _is_twin(statistics, visitor, token, now_s):
             found = "another's"
     return found, standing.changed
 

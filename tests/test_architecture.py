@@ -14,6 +14,7 @@ LAYERS = {
     "svc.__main__": {"svc.cli"},
     "svc.world": set(),
     "svc.config": {"svc.domain"},
+    "svc.config_loading": {"svc.config", "svc.domain"},
     "svc.domain": set(),
     "svc.network_data": {"svc.domain"},
     "svc.webhook_transport": {"svc.domain"},
@@ -39,8 +40,8 @@ LAYERS = {
     "svc.parent": {"svc.world", "svc.seat"},
     "svc.cli": {
         "svc.serving", "svc.parent", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",
-        "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.siblings", "svc.relay",
-        "svc.node_metrics",
+        "svc.world", "svc.config", "svc.config_loading", "svc.network_data", "svc.webhook_transport", "svc.seat",
+        "svc.siblings", "svc.relay", "svc.node_metrics",
     },
 }  # fmt: skip
 """layer -> the layers it may import, itself beside them."""

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli.config_check import mistakes
-from svc.config import Config, ConfigError, as_toml, load
+from svc.config import Config, ConfigError
+from svc.config_loading import as_toml, load
 
 
 def test_without_a_file_and_variables_the_defaults_apply():

@@ -24,7 +24,8 @@ import pytest
 import yaml
 
 from svc.cli import program as svc_program
-from svc.config import NOT_SETTINGS, PREFIX, Config, load
+from svc.config import Config
+from svc.config_loading import NOT_SETTINGS, PREFIX, load
 from svc.service import DRAIN_MARGIN_S
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.process import PROGRAM

@@ -19,7 +19,8 @@ import pytest
 import yaml
 
 from svc.cli.data_directory import database_of
-from svc.config import NOT_SETTINGS, PREFIX, Config, load
+from svc.config import Config
+from svc.config_loading import NOT_SETTINGS, PREFIX, load
 from tests.spec.test_first_start import SERVICE_LINKS
 from tests.support.postgresql import Cluster
 from tests.support.process import PROGRAM

@@ -27,7 +27,8 @@ import pytest
 import trio
 
 from svc.cli import program
-from svc.config import Config, load
+from svc.config import Config
+from svc.config_loading import load
 from svc.domain.model import RequestFacts
 from svc.domain.report import read_report
 from svc.domain.report.native import FLAGS

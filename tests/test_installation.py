@@ -17,7 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from svc.cli import program
-from svc.config import NOT_SETTINGS, SERVICE_LINK, Config
+from svc.config import Config
+from svc.config_loading import NOT_SETTINGS, SERVICE_LINK
 from svc.service import DRAIN_MARGIN_S
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,8 @@ import msgspec
 from msgspec import inspect as types
 
 from svc.cli import program
-from svc.config import PREFIX, Config
+from svc.config import Config
+from svc.config_loading import PREFIX
 from svc.domain.fields import bare
 from svc.domain.refusals import CATALOGUE
 from svc.http.openapi import TAGS

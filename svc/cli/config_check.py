@@ -21,7 +21,8 @@ from msgspec import inspect as types
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, json_option, show
-from svc.config import LISTS, NOT_SETTINGS, PREFIX, Config, ConfigError, checked, read_variables
+from svc.config import Config, ConfigError
+from svc.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
 from svc.domain.fields import bare

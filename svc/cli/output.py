@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 import msgspec
 
-from svc.config import Config, load
+from svc.config import Config
+from svc.config_loading import load
 from svc.domain.errors import OperatorError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,7 +14,8 @@ from svc.cli.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.examples import examples
 from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import config_option, directory_option, no_directory, settings
-from svc.config import MAX_WORKERS, Config, as_toml
+from svc.config import MAX_WORKERS, Config
+from svc.config_loading import as_toml
 from svc.store.directory import NotInitializedError, has_store
 
 

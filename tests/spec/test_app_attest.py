@@ -11,7 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from svc.config import Config, ConfigError, load
+from svc.config import Config, ConfigError
+from svc.config_loading import load
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.trust import published_trust
 from svc.service import read_trust

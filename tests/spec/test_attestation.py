@@ -15,7 +15,8 @@ import trio
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from svc.config import Config, ConfigError, load
+from svc.config import Config, ConfigError
+from svc.config_loading import load
 from svc.domain.attestation.challenge import LIFETIME_MS
 from svc.service import read_trust
 from svc.store.snapshot import Transaction

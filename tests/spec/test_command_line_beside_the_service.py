@@ -13,7 +13,8 @@ import httpx
 import pytest
 import trio
 
-from svc.config import Config, load
+from svc.config import Config
+from svc.config_loading import load
 from svc.store.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside

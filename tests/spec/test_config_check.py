@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli.config_check import mistakes
-from svc.config import Config, ConfigError, as_toml, load
+from svc.config import Config, ConfigError
+from svc.config_loading import as_toml, load
 from tests.spec.commands import Run
 
 pytestmark = pytest.mark.only_on("lmdb", "it opens no store")

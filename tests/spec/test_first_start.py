@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from svc.cli.initialize import initialize
-from svc.config import Config, ConfigError, load
+from svc.config import Config, ConfigError
+from svc.config_loading import load
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.region import derive_region, region_of

@@ -1,0 +1,141 @@
+"""Reads the settings: a TOML file, then `SVC_*` variables; an unknown name is refused.
+
+region = "us"                     SVC_REGION=us
+trusted_proxies = ["10.0.0.0/8"]  SVC_TRUSTED_PROXIES=10.0.0.0/8,fd00::/8
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svc.config import Config, ConfigError
+from svc.domain.setting_types import url_problem
+from svc.domain.text_files import NotTextError, decode_toml
+from svc.domain.webhooks.addresses import metadata_opened
+
+PREFIX = "SVC_"
+INIT_VARIABLES = frozenset({"SVC_INIT_ORGANIZATION", "SVC_INIT_ORIGINS", "SVC_INIT_CREDIT_USD", "SVC_INIT_KEYS_FILE"})
+"""What `svc serve --init` creates on an empty volume; read by that command alone (docs/containers.md)."""
+NOT_SETTINGS = frozenset({"SVC_DATA", "SVC_CONFIG"}) | INIT_VARIABLES
+"""Variables that are read by the command line and are not part of the settings."""
+SERVICE_LINK = re.compile(
+    r"SVC_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|SVC_PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?", re.ASCII
+)
+"""Names of the variables that Kubernetes and Docker's legacy links set in containers beside a Service named `svc`. They
+are ignored; no setting may have a name of these shapes."""
+
+LISTS = frozenset(field.name for field in msgspec.structs.fields(Config) if isinstance(field.default, tuple))
+"""Settings that hold several values, with commas between them in the environment."""
+
+
+def load(file: Path | None, environment: Mapping[str, str]) -> Config:
+    """The settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of the
+    environment, or the setting and its file.
+    """
+    settings: dict[str, Any] = {}
+    if file is not None:
+        try:
+            settings.update(decode_toml(file.read_bytes()))
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read the settings in {file}: {error.strerror}; name another file with --config or SVC_CONFIG"
+            ) from error
+        except NotTextError as error:
+            raise ConfigError(f"{file} {error}") from error
+        _refuse_unknown(settings, str(file))
+    variables = read_variables(environment)
+    _refuse_unknown(variables, "the environment", upper=True)
+    settings.update(variables)
+
+    def named(setting: str) -> str:
+        if setting in variables:
+            return PREFIX + setting.upper()
+        return f"{setting} in {file}" if setting in settings else setting
+
+    return checked(settings, named)
+
+
+def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
+    """Settings as a `Config`: those of a TOML file and of variables, lists taken apart. `named(setting)` is how a
+    message names one. Raises `ConfigError` for the first value that cannot be used.
+    """
+    try:
+        config = msgspec.convert(settings, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(_one_line(error, named)) from error
+    try:
+        config.networks()
+    except ValueError as error:
+        raise ConfigError(f"{named('trusted_proxies')}: {error}") from error
+    if config.store is not None and (problem := url_problem(config.store)):
+        raise ConfigError(f"{named('store')}: {problem}")
+    _refuse_unsafe_webhooks(config, named)
+    return config
+
+
+def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:
+    """Loudly and at the start: what these two settings get wrong would else show as deliveries that leak or fail."""
+    networks, authorities = named("webhook_allow_networks"), named("webhook_ca_file")
+    try:
+        opened = metadata_opened(config.webhook_networks())
+    except ValueError as error:
+        raise ConfigError(f"{networks}: {error}") from error
+    if opened is not None:
+        raise ConfigError(
+            f"{networks} would open {opened}, where a cloud gives a machine's credentials to anybody who asks "
+            "from it; name smaller networks, without that address"
+        )
+    if config.webhook_ca_file is not None:
+        try:
+            ssl.create_default_context(cafile=config.webhook_ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {error.strerror or error}") from error
+
+
+def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that variables name, known or not, in the order of their names; lists are taken apart."""
+    settings: dict[str, Any] = {
+        name.removeprefix(PREFIX).lower(): text
+        for name, text in sorted(environment.items())
+        if name.startswith(PREFIX) and name not in NOT_SETTINGS and SERVICE_LINK.fullmatch(name) is None
+    }
+    for name in settings.keys() & LISTS:
+        settings[name] = [part.strip() for part in settings[name].split(",") if part.strip()]
+    return settings
+
+
+def _refuse_unknown(settings: Mapping[str, Any], where: str, *, upper: bool = False) -> None:
+    unknown = [name for name in settings if name not in Config.__struct_fields__]
+    if unknown:
+        shown = [PREFIX + name.upper() if upper else name for name in unknown]
+        raise ConfigError(f"unknown setting in {where}: {', '.join(shown)}; `svc serve --print-config` lists all")
+
+
+def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> str:
+    message, _, path = str(error).partition(" - at `$.")
+    setting = re.split(r"[`\[.]", path, maxsplit=1)[0]
+    message = re.sub(r"`([a-z]+(?: [|] [a-z]+)*)`", lambda found: _in_words(found[1]), message)
+    return f"{named(setting)}: {message}" if setting else message
+
+
+_TYPES = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "a text", "array": "a list"}
+"""How a message names the types of settings."""
+
+
+def _in_words(types: str) -> str:
+    return " or ".join(_TYPES.get(name, name) for name in types.split(" | "))
+
+
+def as_toml(config: Config) -> str:
+    """The settings as the text of a TOML file, which `load` reads back; one that is not set becomes a comment."""
+    lines: list[str] = []
+    for name in config.__struct_fields__:
+        value = getattr(config, name)
+        lines.append(f"# {name} is not set" if value is None else f"{name} = {msgspec.json.encode(value).decode()}")
+    return "\n".join(lines) + "\n"

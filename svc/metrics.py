@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 
 import svc
 from svc.actors.counters import IdentificationStatistics
+from svc.actors.credit_watch import CreditWatch
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub, LiveStatistics
 from svc.actors.mailbox import MailboxStatistics
@@ -55,7 +56,7 @@ from svc.node_metrics import NODE_METRICS, NodeSources, node_samples
 from svc.seat import Seat
 from svc.siblings.counts import Counts
 from svc.store.store import Store, StoreSpace
-from svc.store_metrics import STORE_METRICS, commit_samples, holding_samples, space_samples
+from svc.store_metrics import STORE_METRICS, commit_samples, credit_samples, holding_samples, space_samples
 from svc.world import World
 
 log = structlog.get_logger()
@@ -212,6 +213,7 @@ class Sources(NamedTuple):
     """(file, kind, date of its data) of what is in use."""
     quotas: Quotas
     retention: Progress
+    credit: CreditWatch
     restarts: Counter[str]
     worker_restarts: Callable[[], Sequence[int]]
     loop: EventLoopLag
@@ -337,6 +339,7 @@ class Metrics:
         yield from space_samples(sources.store.statistics(), space)
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
+        yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
 
 

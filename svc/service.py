@@ -17,6 +17,7 @@ import msgspec
 import trio
 
 from svc.actors import indexer, keeper, maintenance, retention, settler
+from svc.actors.credit_watch import CreditWatch
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
@@ -138,6 +139,7 @@ class Service:
         self._node, self._kept_store = node, opened.store if node is None else node.kept
         shares = EVERY_SHARE if node is None else node.shares
         self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper), shares)
+        self._credit = CreditWatch(self._kept_store, world)
         self.refusals = RefusalLog(self._kept_store, world, self._due)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self._siblings = siblings = siblings or Alone()
@@ -209,6 +211,7 @@ class Service:
             network_files=self._network_files,
             quotas=self._config.quotas(),
             retention=self._progress,
+            credit=self._credit,
             restarts=self._restarts,
             worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
@@ -290,6 +293,7 @@ class Service:
             "maintenance": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
             "settler": partial(settler.run, store, world),
+            "credit watch": self._credit.run,
             "indexer": partial(indexer.run, store, world),
             **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from svc.domain.billing import CreditState
 from svc.metric_samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
 
@@ -32,6 +33,12 @@ READER_LAG = Metric(
     "gauge",
     "Commits since the oldest snapshot that is still read; makes the file grow.",
 )
+CREDIT = Metric(
+    "svc_organizations_short_of_credit",
+    "gauge",
+    "Organizations whose credit is `used_up`, or `low`: it covers less than seven days.",
+    ("state",),
+)
 ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
 
 STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
@@ -57,6 +64,11 @@ def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
     yield READERS, one(space.readers)
     yield READER_LAG, one(space.reader_lag)
     yield ROWS, by(space.rows)
+
+
+def credit_samples(short: Mapping[CreditState, int]) -> Samples:
+    """The samples of how many organizations are short of credit."""
+    yield CREDIT, by({state: short.get(state, 0) for state in ("low", "used_up")})
 
 
 def holding_samples(held: Mapping[str, int], may_hold_bytes: int) -> Samples:

@@ -26,7 +26,7 @@ LAYERS = {
     "svc.relay": {"svc.actors", "svc.siblings", "svc.domain"},
     "svc.metric_samples": {"svc.domain"},
     "svc.census": {"svc.store", "svc.domain"},
-    "svc.store_metrics": {"svc.metric_samples", "svc.store"},
+    "svc.store_metrics": {"svc.metric_samples", "svc.store", "svc.domain"},
     "svc.node_metrics": {"svc.metric_samples", "svc.store"},
     "svc.metrics": {
         "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings",

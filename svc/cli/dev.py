@@ -30,7 +30,6 @@ from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.cli.webhook_forwarding import FOLDER
 from svc.config import Config, ConfigError
 from svc.domain.addresses import read_bind
-from svc.domain.billing import MICROS_PER_USD
 from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
 from svc.service import Service
@@ -115,7 +114,7 @@ def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, 
 def _organization(found: Opened, world: World) -> Organization:
     with found.store.read() as snapshot:
         known = [account.organization for account in views.accounts(snapshot) if account.organization.name == NAME]
-    return known[0] if known else create_organization(found, world, NAME, credit=10 * MICROS_PER_USD)
+    return known[0] if known else create_organization(found, world, NAME, credit=None)
 
 
 async def _introduce(

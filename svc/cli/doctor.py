@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from svc.cli.colors import has_colors
+from svc.cli.credit_check import credit
 from svc.cli.examples import examples
 from svc.cli.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
@@ -27,8 +28,8 @@ WIDTH = max(map(len, COLORS))
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
-    """Check the settings, permissions, lock and service, store, network data, clock, disk and TLS, and identify a
-    sample report.
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS and credit, and
+    identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -56,7 +57,7 @@ def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tu
     yield "settings", first
     if first.status == "ok":
         examined = Examined(directory, file, settings(file), url, World.real())
-        yield from ((name, check(examined)) for name, check in CHECKS.items())
+        yield from ((name, check(examined)) for name, check in (*CHECKS.items(), ("credit", credit)))
 
 
 def _line(check: str, finding: Finding) -> str:

@@ -51,7 +51,8 @@ class First(NamedTuple):
 
     name: str
     origins: tuple[str, ...]
-    credit_micros: int
+    credit_micros: int | None
+    """`None` = the organization is postpaid."""
     keys_file: Path | None
 
 
@@ -68,10 +69,11 @@ def read_first(environment: Mapping[str, str]) -> First:
     except CommandError as error:
         raise ConfigError(f"SVC_INIT_ORIGINS: {error}") from error
     try:
-        credit = Dollars().convert(environment.get("SVC_INIT_CREDIT_USD") or "0", None, None)
+        given = environment.get("SVC_INIT_CREDIT_USD")
+        credit = Dollars().convert(given, None, None) if given else None
     except click.BadParameter as error:
         raise ConfigError(f"SVC_INIT_CREDIT_USD: {error.message}") from error
-    if credit < 0:
+    if credit is not None and credit < 0:
         raise ConfigError("SVC_INIT_CREDIT_USD: an organization does not start with a debt")
     return First(name, normalised, credit, Path(file) if file else None)
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import (
     CommandError,
-    ShownTable,
     confirmed,
     data_option,
     json_option,
@@ -30,27 +28,25 @@ from svc.cli.output import (
     yes_option,
 )
 from svc.cli.removal import drop_documents, remove
+from svc.cli.statement import statement, usd
 from svc.config import GIB
 from svc.domain.billing import (
     BILLING_STATUSES,
+    IDENTIFIABLE_MICROS,
     MICROS_PER_USD,
     TRANSITIONS,
-    BillingChange,
     BillingStatus,
-    LedgerEntry,
-    Usage,
+    refused_for_money,
 )
 from svc.domain.bodies import named
-from svc.domain.ids import DAY_MS
 from svc.domain.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.domain.signed_verdict import published_keys, verdict_key
-from svc.domain.timestamps import iso_day, timestamp, unix_ms
 from svc.store import views
 from svc.store.directory import Opened
 from svc.store.served_limits import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
-from svc.store.transactions import accounts, settlement
+from svc.store.transactions import accounts
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
 from svc.world import World, twenty_characters
@@ -58,6 +54,17 @@ from svc.world import World, twenty_characters
 _RATE_LIMIT = click.IntRange(0, 1_000_000)
 LARGE_CREDIT_MICROS = 1_000_000 * MICROS_PER_USD
 """From here on an amount may well be a slip of the keyboard."""
+
+
+NO_LIMIT = "none"
+_POSTPAID = (
+    "It is postpaid: what production costs is counted, the balance goes below zero, and nothing is refused for money.\n"
+    "To make it prepaid: svc org credit-limit {} --usd 0"
+)
+_PREPAID = (
+    "It is prepaid: production traffic is refused (402) when its credit is used up; `svc org credit` adds some.\n"
+    "To make it postpaid: svc org credit-limit {} --usd none"
+)
 
 
 class Dollars(click.ParamType[int]):
@@ -80,6 +87,19 @@ class Dollars(click.ParamType[int]):
         return int(micros)
 
 
+class CreditLimit(Dollars):
+    """US dollars -> millionths, `none` -> -1. Negative amounts fail."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """As `Dollars`."""
+        if value == NO_LIMIT:
+            return -1
+        micros = super().convert(value, param, ctx)
+        if micros < 0:
+            self.fail(f"a credit limit is not negative; `{NO_LIMIT}` is no limit", param, ctx)
+        return micros
+
+
 @click.group(cls=CommandGroup)
 def org() -> None:
     """Manage organizations: create, list, limits, credit, billing status."""
@@ -87,6 +107,7 @@ def org() -> None:
 
 org.add_command(drop_documents)
 org.add_command(remove)
+org.add_command(statement)
 
 
 @org.command(
@@ -95,7 +116,12 @@ org.add_command(remove)
     )
 )
 @click.argument("name")
-@click.option("--credit-usd", "credit", type=Dollars(), default=0, help="Credit to start with, in dollars.")
+@click.option(
+    "--credit-usd",
+    "credit",
+    type=Dollars(),
+    help="Prepaid, with this credit in dollars, 0 too; without it postpaid: nothing is ever refused for money.",
+)
 @click.option(
     "--rate-limit",
     type=_RATE_LIMIT,
@@ -106,15 +132,20 @@ org.add_command(remove)
 @yes_option
 @data_option
 @json_option
-def create(name: str, credit: int, rate_limit: int, sure: bool, directory: Path, as_json: bool) -> None:
+def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory: Path, as_json: bool) -> None:
     """Create an organization, and the data directory if it is missing."""
     name = check_name(name)
-    if credit < 0:
-        raise CommandError("an organization begins with credit of 0 or more; `svc org credit` takes credit back later")
-    _confirm_credit(credit, sure=sure)
+    if credit is not None:
+        if credit < 0:
+            raise CommandError(
+                "an organization begins with credit of 0 or more; `svc org credit` takes some back later"
+            )
+        _confirm_credit(credit, sure=sure)
     with opened(directory, create=True) as found:
         created = create_organization(found, World.real(), name, credit=credit, rate_limit=rate_limit)
-        show(_shown(created, credit), as_json=as_json)
+    show(_shown(created, credit or 0), as_json=as_json)
+    if not as_json:
+        click.echo(f"\n{_PREPAID if credit is not None else _POSTPAID}".format(created.id))
 
 
 def check_name(name: str) -> str:
@@ -125,24 +156,33 @@ def check_name(name: str) -> str:
 
 
 def create_organization(
-    found: Opened, world: World, name: str, *, credit: int, rate_limit: int = DEFAULT_LIMIT_PER_S
+    found: Opened, world: World, name: str, *, credit: int | None, rate_limit: int = DEFAULT_LIMIT_PER_S
 ) -> Organization:
-    """Create an organization with its first credit (micro-dollars) and record it, in one transaction."""
+    """Create an organization and record it, in one transaction: with its first credit (micro-dollars), or postpaid for
+    `None`.
+    """
     job = creation(world, name, credit=credit, rate_limit=rate_limit)
     return commit(found, world, job, partial(created_change, credit=credit))
 
 
-def creation(world: World, name: str, *, credit: int, rate_limit: int) -> Callable[[Transaction], Organization]:
-    """The job that creates an organization with its first credit, in micro-dollars; 0 = no line on the ledger."""
+def creation(world: World, name: str, *, credit: int | None, rate_limit: int) -> Callable[[Transaction], Organization]:
+    """The job that creates an organization with its first credit, in micro-dollars: 0 = no line on the ledger, `None` =
+    postpaid.
+    """
     now_ms = world.now_ms()
     organization_id = "org_" + twenty_characters(world.entropy)
     entry_id = world.request_id(now_ms) if credit else None
 
     def job(transaction: Transaction) -> Organization:
         created = accounts.create_organization(
-            transaction, organization_id=organization_id, name=name, now_ms=now_ms, rate_limit_per_s=rate_limit
+            transaction,
+            organization_id=organization_id,
+            name=name,
+            now_ms=now_ms,
+            rate_limit_per_s=rate_limit,
+            is_postpaid=credit is None,
         )
-        if entry_id is not None:
+        if credit is not None and entry_id is not None:
             accounts.add_credit(
                 transaction, created.number, entry_id=entry_id, micros=credit, now_ms=now_ms, note="first credit"
             )
@@ -151,9 +191,10 @@ def creation(world: World, name: str, *, credit: int, rate_limit: int) -> Callab
     return job
 
 
-def created_change(created: Organization, *, credit: int) -> Change:
-    """The audit record of a new organization; `credit` in micro-dollars."""
-    asked = {"name": created.name, "credit_usd": _usd(credit), "rate_limit_per_s": created.rate_limit_per_s}
+def created_change(created: Organization, *, credit: int | None) -> Change:
+    """The audit record of a new organization; `credit` in micro-dollars, `None` = it is postpaid."""
+    money = {"credit_limit_usd": NO_LIMIT} if credit is None else {"credit_usd": usd(credit)}
+    asked = {"name": created.name, **money, "rate_limit_per_s": created.rate_limit_per_s}
     return Change(created.number, created.id, asked)
 
 
@@ -198,8 +239,8 @@ def show_(organization_id: str, directory: Path, as_json: bool) -> None:
 @data_option
 @json_option
 def credit(organization_id: str, micros: int, note: str, sure: bool, directory: Path, as_json: bool) -> None:
-    """Add credit to an organization's ledger. A negative amount corrects an earlier one. A balance below zero stops
-    production traffic (402) until there is credit again.
+    """Add credit to an organization's ledger. A negative amount corrects an earlier one. Where the balance falls below
+    the credit limit, production traffic is refused (402) until there is credit again.
     """
     _confirm_credit(micros, sure=sure)
     world = World.real()
@@ -210,26 +251,43 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
         number = account(found.store, organization_id).organization.number
         entry_id = world.request_id(now_ms)
         job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
-        asked = {"credit_usd": _usd(micros), "note": note or None}
+        asked = {"credit_usd": usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
         known = account(found.store, organization_id)
     if micros < 0:
-        consequence = "" if known.balance_micros > 0 else ": production traffic is refused (402) until there is credit"
-        click.echo(f"took {_usd(-micros)} USD back; the balance is {_usd(known.balance_micros)}{consequence}", err=True)
+        refused = refused_for_money(
+            environment="production",
+            status=known.organization.billing_status,
+            balance_micros=known.balance_micros,
+            credit_limit_micros=known.organization.credit_limit_micros,
+            price=IDENTIFIABLE_MICROS,
+        )
+        consequence = ": production traffic is refused (402) until there is credit" if refused == "no_credit" else ""
+        click.echo(f"took {usd(-micros)} USD back; the balance is {usd(known.balance_micros)}{consequence}", err=True)
     show(_shown(known.organization, known.balance_micros), as_json=as_json)
 
 
-@org.command("credit-limit", epilog=examples("svc org credit-limit ORG --usd 100"))
+@org.command(
+    "credit-limit", epilog=examples("svc org credit-limit ORG --usd 100", "svc org credit-limit ORG --usd none")
+)
 @click.argument("organization_id", metavar="ORG")
-@click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars the balance may go below zero.")
+@click.option(
+    "--usd",
+    "micros",
+    type=CreditLimit(),
+    metavar="N|none",
+    required=True,
+    help="Dollars the balance may go below zero; none = as far as it goes.",
+)
 @data_option
 @json_option
 def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bool) -> None:
-    """Set how far the balance may go below zero."""
-    if micros < 0:
-        raise click.UsageError("a credit limit is not negative")
-    job = partial(accounts.set_credit_limit, micros=micros)
-    _change(directory, organization_id, job, {"credit_limit_usd": _usd(micros)}, as_json=as_json)
+    """Set how far the balance may go below zero. Without a limit the organization is postpaid, and nothing is refused
+    for money. The billing status stays.
+    """
+    limit = None if micros < 0 else micros
+    job = partial(accounts.set_credit_limit, micros=limit)
+    _change(directory, organization_id, job, {"credit_limit_usd": _limit(limit) or NO_LIMIT}, as_json=as_json)
 
 
 @org.command("rate-limit", epilog=examples("svc org rate-limit ORG 500"))
@@ -316,76 +374,21 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     _change(directory, organization_id, job, asked, as_json=as_json)
 
 
-@org.command(epilog=examples("svc org statement ORG --month 2026-01", "svc org statement ORG --month 2026-01 --json"))
-@click.argument("organization_id", metavar="ORG")
-@click.option("--month", type=click.DateTime(["%Y-%m"]), required=True, help="YYYY-MM, in UTC.")
-@data_option
-@json_option
-def statement(organization_id: str, month: datetime, directory: Path, as_json: bool) -> None:
-    """Show the ledger of a month: days, credit and changes of the billing status."""
-    beyond = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
-    first_day, beyond_day = (unix_ms(day.replace(tzinfo=UTC)) // DAY_MS for day in (month, beyond))
-    with opened(directory) as found:
-        known = account(found.store, organization_id, removed_too=True)
-        with found.store.read() as snapshot:
-            ledger = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
-    total = sum((row.usage for row in ledger.days), Usage())
-    shown: dict[str, Any] = {
-        "organization_id": organization_id,
-        "month": month.strftime("%Y-%m"),
-        "opening_balance_usd": _usd(ledger.opening_micros),
-        **_usage(total),
-        "closing_balance_usd": _usd(ledger.opening_micros + total.change_micros),
-    }
-    changes = [_billing_change(change) for change in ledger.changes]
-    show(
-        shown,
-        ShownTable("days", [_statement_day(row) for row in ledger.days], _DAY_COLUMNS),
-        ShownTable("credits", [_credit(entry) for entry in ledger.credits], ("at", "credit_usd", "by")),
-        ShownTable("billing_status_changes", changes, ("at", "previous", "current", "by")),
-        as_json=as_json,
-    )
-
-
-_DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
-
-
 def _confirm_credit(micros: int, *, sure: bool) -> None:
     if micros >= LARGE_CREDIT_MICROS:
-        confirmed(f"This gives {_usd(micros)} USD of credit.", sure=sure)
+        confirmed(f"This gives {usd(micros)} USD of credit.", sure=sure)
 
 
-def _usd(micros: int) -> str:
-    return f"{Decimal(micros) / MICROS_PER_USD:f}"
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        **named(usage, "identifications", "identifiable", "unidentifiable", "free"),
-        "charged_usd": _usd(usage.charged_micros),
-        "credit_usd": _usd(usage.credited_micros),
-    }
-
-
-def _statement_day(row: settlement.StatementDay) -> dict[str, Any]:
-    return {"date": iso_day(row.day), **_usage(row.usage), "balance_usd": _usd(row.balance_micros)}
-
-
-def _credit(entry: LedgerEntry) -> dict[str, Any]:
-    return {"at": timestamp(entry.at_ms), "credit_usd": _usd(entry.amount_micros), "by": entry.note}
-
-
-def _billing_change(change: BillingChange) -> dict[str, Any]:
-    by = f"{change.by}: {change.note}" if change.note else change.by
-    return {**named(change, "at", "previous", "current", "blocked_reason"), "by": by}
+def _limit(micros: int | None) -> str | None:
+    return None if micros is None else usd(micros)
 
 
 def _shown(organization: Organization, balance_micros: int) -> dict[str, Any]:
     return {
         "organization_id": organization.id,
         **named(organization, "name", "created_at", "billing_status", "blocked_reason"),
-        "balance_usd": _usd(balance_micros),
+        "balance_usd": usd(balance_micros),
         "balance_micros": balance_micros,
-        "credit_limit_usd": _usd(organization.credit_limit_micros),
+        "credit_limit_usd": _limit(organization.credit_limit_micros),
         **named(organization, "rate_limit_per_s", "removed_at"),
     }

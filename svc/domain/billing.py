@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import add
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -18,6 +18,8 @@ from svc.domain.model import Environment, State
 
 BillingStatus = Literal["free", "active", "past_due", "blocked"]
 BILLING_STATUSES: tuple[BillingStatus, ...] = get_args(BillingStatus)
+FIRST_STATUSES: tuple[BillingStatus, ...] = ("free", "active")
+"""Of a new organization: prepaid, or postpaid (decisions 5.2)."""
 BlockedReason = Literal["payment_overdue", "operator"]
 
 IDENTIFIABLE_MICROS = 3_000
@@ -133,7 +135,7 @@ RefusedForMoney = Literal["billing_blocked", "no_credit"]
 
 
 def refused_for_money(
-    *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int, price: int
+    *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int | None, price: int
 ) -> RefusedForMoney | None:
     """The code of the `402` for an identification of this price, or `None`. Only production traffic is refused
     (decisions 5.2, 5.3). Amounts in micro-dollars.
@@ -142,6 +144,32 @@ def refused_for_money(
         return None
     if status == "blocked":
         return "billing_blocked"
-    if price > balance_micros + credit_limit_micros:
+    if credit_limit_micros is not None and price > balance_micros + credit_limit_micros:
         return "no_credit"
     return None
+
+
+WARNED_DAYS = 7
+"""An organization whose credit lasts for less is to be told of, by what it was charged in as many days (decisions
+16.4).
+"""
+CreditState = Literal["enough", "low", "used_up"]
+
+
+class Credit(NamedTuple):
+    """How far the credit of an organization goes that is not postpaid."""
+
+    state: CreditState
+    days: float | None
+    """For how long it lasts; `None` where nothing was charged in the last days."""
+
+
+def credit_outlook(available_micros: int, charged_micros: int, since_first_ms: int) -> Credit:
+    """How far `available_micros`, which is the balance with the credit limit, goes (decisions 16.4). `charged_micros`:
+    in the last `WARNED_DAYS`; `since_first_ms`: since the first of those charges.
+    """
+    a_day = charged_micros * DAY_MS / max(since_first_ms, DAY_MS)
+    days = max(available_micros, 0) / a_day if a_day > 0 else None
+    if available_micros < IDENTIFIABLE_MICROS:
+        return Credit("used_up", days)
+    return Credit("low" if days is not None and days < WARNED_DAYS else "enough", days)

@@ -26,8 +26,8 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     """0 = no limit."""
     billing_status: BillingStatus = "free"
     blocked_reason: BlockedReason | None = None
-    credit_limit_micros: int = 0
-    """How far the balance may go below zero."""
+    credit_limit_micros: int | None = 0
+    """How far the balance may go below zero; `None` = as far as it goes: the organization is postpaid."""
     removed_at_ms: int | None = None
     """When the operator removed it: its keys are refused from then on, and what it held is erased."""
     verdict_key_generation: int = 1

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from svc.domain.billing import BillingStatus, LedgerEntry, Usage, counters
+from svc.domain.billing import FIRST_STATUSES, BillingStatus, LedgerEntry, Usage, counters
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -171,11 +171,11 @@ def _billing(snapshot: Snapshot, number: int) -> Iterator[str]:
     organization = find_organization(snapshot, number)
     if snapshot.has(PAST_DUE, number) != (organization.billing_status == "past_due"):
         yield f"organization {number} is {organization.billing_status}, its term of payment says otherwise"
-    entered = Counter[BillingStatus](("free",))  # changes of one millisecond may lie in any order
+    left = Counter[BillingStatus]((organization.billing_status,))  # changes of one millisecond may lie in any order
     for _, change in snapshot.scan(BILLING_CHANGES, number):
-        entered.update((change.current,))
-        entered.subtract((change.previous,))
-    if +entered != Counter((organization.billing_status,)):
+        left.update((change.previous,))
+        left.subtract((change.current,))
+    if {status: count for status, count in left.items() if count} not in ({first: 1} for first in FIRST_STATUSES):
         yield f"organization {number} is {organization.billing_status}, its changes of billing status say otherwise"
 
 

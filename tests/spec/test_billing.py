@@ -196,7 +196,7 @@ def test_a_statement_shows_the_total_of_each_day(run: Run, tmp_path: Path):
 
 def test_a_statement_shows_credit_and_status_changes_with_operator_and_time(run: Run):
     """Decisions 5.1, 5.3: the operator's name on the machine, and the note."""
-    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    org = run("org", "create", "Shop", "--credit-usd", 0, "--json").json["organization_id"]
     assert run("org", "credit", org, "--usd", "2.5", "--note", "invoice 7").status == 0
     assert run("org", "credit", org, "--usd", "-1").status == 0
     assert run("org", "billing-status", org, "active").status == 0

@@ -30,7 +30,7 @@ WAY_TO: dict[str, tuple[str, ...]] = {
 
 
 def organization(run: Run, *options: object) -> str:
-    return run("org", "create", "Shop", "--json", *options).json["organization_id"]
+    return run("org", "create", "Shop", "--credit-usd", 0, "--json", *options).json["organization_id"]
 
 
 def issue(run: Run, *arguments: object) -> dict[str, Any]:
@@ -131,6 +131,9 @@ def test_a_credit_limit_is_set(run: Run):
     org = organization(run)
     assert run("org", "show", org, "--json").json["credit_limit_usd"] == "0"
     assert run("org", "credit-limit", org, "--usd", "2.5", "--json").json["credit_limit_usd"] == "2.5"
+    unlimited = run("org", "credit-limit", org, "--usd", "none", "--json").json
+    assert (unlimited["credit_limit_usd"], unlimited["billing_status"]) == (None, "free"), "it changes no status"
+    assert run("org", "credit-limit", org, "--usd", 0, "--json").json["credit_limit_usd"] == "0"
     run("org", "credit-limit", org, "--usd", "-1").assert_usage()
     run("org", "credit-limit", org, "--usd", "much").assert_usage()
 

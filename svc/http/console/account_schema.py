@@ -73,7 +73,20 @@ class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[Refused, about("What the next identification in production would be refused for.")] | UnsetType
     ) = UNSET
     balance_micros: Annotated[int, about("Balance in millionths of a US dollar.", 24997000)]
-    credit_limit_micros: Annotated[int, about("How far the balance may go below zero.", 0)]
+    credit_limit_micros: Annotated[
+        int | None, about("How far the balance may go below zero; `null` for one that is postpaid: without a limit.", 0)
+    ]
+    credit_days: (
+        Annotated[
+            float,
+            about(
+                "For how many days the credit lasts, by the charges of the last seven; left out where it has no limit, "
+                "or nothing was charged.",
+                12.5,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     today: Annotated[UsageBody, about("This UTC day so far.")]
     days: Annotated[tuple[SettledDayBody, ...], about("The last 90 settled days, newest first.")]
     entries: Annotated[tuple[CreditBody, ...], about("The last 100 credits, newest first.")]

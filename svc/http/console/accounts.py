@@ -32,6 +32,7 @@ from svc.http.route import Route, console_route
 from svc.http.rows import page_of
 from svc.store import audit_views, views
 from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
+from svc.store.credit_views import credit_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
 
@@ -51,7 +52,7 @@ async def read_billing(services: Services, call: Call) -> Outcome:
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
     account, today = views.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
-    balance_micros = views.balance(snapshot, number)
+    balance_micros, credit = views.balance(snapshot, number), credit_of(snapshot, number, now_ms)
     refused = refused_for_money(
         environment="production",
         status=account.billing_status,
@@ -65,6 +66,7 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
         refused=present(refused),
         balance_micros=balance_micros,
         credit_limit_micros=account.credit_limit_micros,
+        credit_days=UNSET if credit is None else present(credit.days),
         today=body_of(UsageBody, today, amount_micros=today.charged_micros),
         days=tuple(settled_row(*settled) for settled in views.newest_settlements(snapshot, number, DAYS_SHOWN)),
         entries=tuple(body_of(CreditBody, entry) for entry in views.newest_credits(snapshot, number, LINES_SHOWN)),

@@ -19,13 +19,21 @@ from svc.store.views import organization as find_organization
 
 
 def create_organization(
-    transaction: Transaction, *, organization_id: str, name: str, now_ms: int, rate_limit_per_s: int
+    transaction: Transaction,
+    *,
+    organization_id: str,
+    name: str,
+    now_ms: int,
+    rate_limit_per_s: int,
+    is_postpaid: bool = False,
 ) -> Organization:
-    """Create an organization with the next number: billing status `free`, balance 0, no credit limit (decisions
-    5.2).
+    """Create an organization with the next number and balance 0: `free` with a credit limit of 0, or postpaid: `active`
+    without one (decisions 5.2).
     """
     number = transaction.get(META, "next_organization") or 1
     organization = Organization(organization_id, number, name, now_ms, rate_limit_per_s=rate_limit_per_s)
+    if is_postpaid:
+        organization = msgspec.structs.replace(organization, billing_status="active", credit_limit_micros=None)
     transaction.put(META, ("next_organization",), number + 1)
     transaction.put(ORGANIZATIONS, (number,), organization)
     transaction.put(ORGANIZATION_IDS, (organization_id,), number)
@@ -65,9 +73,9 @@ def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: 
     return _change(transaction, number, verdict_key_generation=generation, previous_verdict_key_expires_at_ms=until_ms)
 
 
-def set_credit_limit(transaction: Transaction, number: int, micros: int) -> Organization:
-    """Set how many micro-dollars the balance may go below zero (decisions 5.2). Raises `LookupError` for an unknown
-    organization.
+def set_credit_limit(transaction: Transaction, number: int, micros: int | None) -> Organization:
+    """Set how many micro-dollars the balance may go below zero, `None` = no limit; the status stays (decisions 5.2).
+    Raises `LookupError` for an unknown organization.
     """
     return _change(transaction, number, credit_limit_micros=micros)
 

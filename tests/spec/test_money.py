@@ -1,0 +1,222 @@
+"""Decisions 5.2 and 16.4: who pays afterwards meets no `402`, and whose credit runs out is told of in time."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+import trio
+import trio.lowlevel
+
+from svc.actors.credit_watch import CreditWatch
+from svc.cli.credit_check import finding_of
+from svc.cli.data_directory import opened_directory
+from svc.cli.organizations import create_organization
+from svc.cli.upgrade import upgrade_where_needed
+from svc.config import Config
+from svc.domain.ids import DAY_MS
+from svc.domain.records import Organization
+from svc.store import views
+from svc.store.transactions import accounts
+from svc.store.transactions.erasure import erase_visitor
+from svc.world import World
+from tests.spec.commands import Run
+from tests.spec.console import Console
+from tests.spec.responses import assert_error, nothing_stored, visit
+from tests.spec.test_metrics import scrape
+from tests.store.release import RELEASED, unpack
+from tests.support.live import Live, live_service, opened, report
+
+PRICE = 3_000
+
+
+def account(live: Live, number: int) -> views.Account:
+    with live.found.store.read() as snapshot:
+        return next(each for each in views.accounts(snapshot) if each.organization.number == number)
+
+
+def postpaid(live: Live) -> tuple[Organization, str]:
+    made = create_organization(live.found, live.world, "shop", credit=None, rate_limit=0)
+    return made, live.issue(environment="production", organization=made.number)[1]
+
+
+async def test_a_postpaid_organization_is_never_refused_for_money(live: Live):
+    """Decisions 5.2: its balance goes below zero, and console and answers show that."""
+    made, key = postpaid(live)
+    assert (made.billing_status, made.credit_limit_micros) == ("active", None)
+    for place in range(1, 4):
+        answer = await visit(live, key)
+        assert (answer.status_code, answer.headers["svc-balance-micros"]) == (200, str(-PRICE * place))
+    shown = await Console(live, "developer", made).seen("/billing")
+    assert (shown["status"], shown["credit_limit_micros"], shown["balance_micros"]) == ("active", None, -3 * PRICE)
+    assert "credit_days" not in shown
+    assert "refused" not in shown
+
+
+async def test_a_blocked_postpaid_organization_is_refused(live: Live):
+    """Decisions 5.3: that is the operator's word, and not the credit's."""
+    made, key = postpaid(live)
+    author = accounts.Author(live.world.request_id(0), 0, "operator")
+    block = partial(accounts.set_billing_status, number=made.number, status="blocked", author=author)
+    live.found.store.write_now([block])
+    with nothing_stored(live):
+        assert_error(await visit(live, key), 402, "billing_blocked")
+
+
+async def test_an_organization_becomes_prepaid_and_postpaid_by_its_limit_alone(live: Live):
+    """Decisions 5.2: `svc org credit-limit ORG --usd N|none` changes no status, and holds from the next request on."""
+    made, key = postpaid(live)
+
+    def limit(micros: int | None) -> None:
+        live.found.store.write_now([partial(accounts.set_credit_limit, number=made.number, micros=micros)])
+        assert account(live, made.number).organization.billing_status == "active"
+
+    limit(PRICE)
+    assert (await visit(live, key)).status_code == 200
+    with nothing_stored(live):
+        assert_error(await visit(live, key), 402, "no_credit")
+    limit(None)
+    assert (await visit(live, key)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "limit", "says"),
+    [
+        ((), "active", None, ("postpaid", "--usd 0")),
+        (("--credit-usd", 0), "free", "0", ("prepaid", "--usd none")),
+        (("--credit-usd", 2.5), "free", "0", ("prepaid", "--usd none")),
+    ],
+)
+def test_the_command_line_says_how_a_new_organization_pays(
+    run: Run, options: tuple[object, ...], status: str, limit: str | None, says: tuple[str, ...]
+):
+    """Decisions 5.2: which it is, and how to change it."""
+    made = run("org", "create", "Shop", *options, "--json").json
+    assert (made["billing_status"], made["credit_limit_usd"]) == (status, limit)
+    shown = run("org", "create", "Shop", *options)
+    assert all(text in shown.out for text in says)
+    assert run("check", "--json").json["ok"] is True
+    listed = run("audit", "--json").json["records"]
+    assert listed[0]["change"].get("credit_limit_usd") == (None if options else "none")
+
+
+@pytest.mark.only_on("lmdb", "a store of an earlier version")
+def test_an_organization_of_an_earlier_version_keeps_its_status_and_limit(tmp_path: Path):
+    """Decisions 5.2."""
+    for release in RELEASED.glob("*.tar.xz"):
+        directory = unpack(release, tmp_path / release.stem).directory
+        upgrade_where_needed(directory, Config(), World.real(), copy=False)
+        with opened_directory(directory, Config(), World.real(), create=False) as found, found.store.read() as snapshot:
+            kept = [each.organization for each in views.accounts(snapshot)]
+        assert kept
+        assert all(each.credit_limit_micros is not None for each in kept)
+
+
+# Decisions 16.4
+
+
+def watch_of(live: Live) -> CreditWatch:
+    return CreditWatch(live.found.store, live.world)
+
+
+async def told(watch: CreditWatch) -> list[dict[str, Any]]:
+    """What a look logs."""
+    with structlog.testing.capture_logs() as logged:
+        await watch.look()
+    return [dict(line) for line in logged]
+
+
+def doctor(live: Live) -> tuple[str, str]:
+    finding = finding_of(live.found.store, live.clock.now_ms)
+    return finding.status, finding.says
+
+
+async def test_credit_that_covers_less_than_seven_days_is_told_of(live: Live):
+    """By the charges of the last seven days, divided by the days since the first of them. The log says it once."""
+    watch = watch_of(live)
+    prepaid = live.new_organization(credit_usd=0.03)
+    key = live.issue(environment="production", organization=prepaid.number)[1]
+    assert (doctor(live)[0], await told(watch)) == ("ok", [])
+    live.clock.now_ms += 1234
+    await visit(live, key)
+    assert doctor(live)[0] == "ok", "one in a day: nine days are left"
+    await visit(live, key)
+    assert doctor(live) == ("warning", f"the credit of {prepaid.id} covers 4.0 days")
+    (line,) = await told(watch)
+    assert (line["organization"], line["days"]) == (prepaid.id, 4.0)
+    assert (await told(watch), watch.statistics()) == ([], {"low": 1})
+    live.clock.now_ms += 3 * DAY_MS
+    assert (doctor(live)[0], await told(watch)) == ("ok", []), "two in three days: twelve are left"
+    for _ in range(5):
+        await visit(live, key)
+    shown = await Console(live, "developer", prepaid).seen("/billing")
+    assert shown["credit_days"] == pytest.approx(9_000 / (21_000 / 3))
+    assert doctor(live) == ("warning", f"the credit of {prepaid.id} covers 1.3 days")
+    live.clock.now_ms += 8 * DAY_MS
+    assert doctor(live)[0] == "ok", "nothing was charged in the last seven days"
+
+
+async def test_credit_that_is_used_up_is_told_of_and_readiness_stays(live: Live):
+    """Also that of an organization that never had any; not where nothing can run out: postpaid, blocked, removed."""
+    watch = watch_of(live)
+    made, key = postpaid(live)
+    await visit(live, key)
+    assert await told(watch) == []
+    assert doctor(live)[0] == "ok"
+    used = live.new_organization(credit_usd=0.0031)
+    key = live.issue(environment="production", organization=used.number)[1]
+    await visit(live, key)
+    (line,) = await told(watch)
+    assert (line["event"], line["organization"]) == ("credit used up: production traffic is refused (402)", used.id)
+    assert doctor(live) == ("warning", f"{used.id} has used up its credit: its production traffic is refused (402)")
+    assert_error(await visit(live, key), 402, "no_credit")
+    ready = await live.client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    live.new_organization(credit_usd=0)
+    assert "; " in doctor(live)[1]
+    await watch.look()
+    assert watch.statistics() == {"used_up": 2}
+    live.found.store.write_now([partial(accounts.set_credit_limit, number=used.number, micros=None)])
+    await watch.look()
+    assert watch.statistics() == {"used_up": 1}
+    assert made.number
+
+
+async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
+    found = opened(tmp_path)
+    create_organization(found, World.real(), "shop", credit=0)
+    create_organization(found, World.real(), "another", credit=None)
+    found.store.close()
+    name = "svc_organizations_short_of_credit"
+    async with live_service(tmp_path, metrics=True) as live:
+        scraped = await scrape(live)
+        while scraped(name, state="used_up") == 0:  # its first look, once it is the keeper
+            await trio.lowlevel.checkpoint()
+            scraped = await scrape(live)
+        assert (scraped(name, state="used_up"), scraped(name, state="low")) == (1, 0)
+
+
+async def test_an_erasure_does_not_make_credit_last_for_ever(live: Live):
+    """Its charges are no longer counted by the hour: those that are still there say how long it lasts."""
+    prepaid = live.new_organization(credit_usd=0.03)
+    key = live.issue(environment="production", organization=prepaid.number)[1]
+    erased = (await visit(live, key)).json()["visitor_id"]
+    await visit(live, key, report(2))
+    live.found.store.write_now(
+        [partial(erase_visitor, number=prepaid.number, visitor_id=erased, now_ms=live.clock.now_ms)]
+    )
+    shown = await Console(live, "developer", prepaid).seen("/billing")
+    assert shown["credit_days"] == pytest.approx(24_000 / 3_000)
+
+
+@pytest.mark.slow
+def test_doctor_names_the_organization_and_ends_with_status_0(run: Run):
+    made = run("org", "create", "Shop", "--credit-usd", 0, "--json").json["organization_id"]
+    found = run("doctor", "--json")
+    lines = {each["check"]: each for each in json.loads(found.out)["checks"]}
+    assert (lines["credit"]["status"], made in lines["credit"]["says"]) == ("warning", True)
+    assert "--usd none" in lines["credit"]["do"]

@@ -10,15 +10,17 @@ flight is abandoned: another process makes those attempts again. One that others
 flight there is written down.
 
 Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
-such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_MS`.
+such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_S`,
+by the clock of the loop. A read that fails is made again: it ends nothing that is in flight.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from math import inf
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -26,6 +28,7 @@ import structlog
 import trio
 
 from svc.actors.mailbox import Mailbox
+from svc.actors.patience import LeasedJob, read, wait_for_store, write
 from svc.actors.shares import EVERY_SHARE, Shares
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
@@ -36,17 +39,14 @@ from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
 from svc.store.lease import LeaseEpoch, LeaseLostError
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
+from svc.store.store import Store
 from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
 from svc.store.webhook_views import AskedQueue, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
 from svc.world import World
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
-
-POLL_INTERVAL_MS = 15_000
+POLL_INTERVAL_S = 15.0
 """Between two looks for what other processes have committed."""
 QUEUES_PER_POLL = 256
 """Queues looked at without a pause: about a millisecond."""
@@ -54,12 +54,10 @@ STARTS_PER_PASS = 8
 """Attempts begun without a pause: about a millisecond."""
 BATCH = 64
 """Attempts written down in one commit."""
-LATE_MS = 60_000
+LATE_S = 60.0
 """A delivery that could have been sent so long ago is late."""
 GATHER_S = 0.01
 """How long at most attempts that have ended wait for others, to be written down with them."""
-RETRY_FULL_S = 1.0
-"""Between two tries to write while the store is full. Nothing is sent meanwhile but what has a slot."""
 SWEEP_ROWS = 1_000
 """Rows of removed endpoints deleted in one commit."""
 DRAIN_S = 10.0
@@ -99,14 +97,6 @@ class _EndedAttempt(NamedTuple):
     lease: LeaseEpoch | None
 
 
-class _Job(NamedTuple, Generic[T]):
-    """What is to be committed, for an organization and under a lease."""
-
-    run: Callable[[Transaction], T]
-    organization: int
-    lease: LeaseEpoch | None
-
-
 class Outbox:
     """Sends webhook deliveries to the endpoints of these shares. `transport` does the HTTP; `secrets_key` as in
     `signature.secrets_key`.
@@ -129,8 +119,9 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._polled_at_ms = world.now_ms()  # the first poll has a minute too
-        self._poll_at_ms = 0
+        self._polled_at_s: float | None = None
+        """When the last poll ended; before the first one, when this was asked first: it has a minute, too."""
+        self._poll_at_s = -inf
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
@@ -151,7 +142,7 @@ class Outbox:
 
     def poll(self) -> None:
         """Look now at what another process may have committed, in every queue."""
-        self._poll_at_ms = 0
+        self._poll_at_s = -inf
         self._swept.set()
         self._awake.set()
 
@@ -163,12 +154,15 @@ class Outbox:
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_MS` late, or that poll itself
-        was so long ago. Before the first one, whether the outbox was made so long ago.
+        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll itself
+        was so long ago. Before the first one, whether this was asked first so long ago.
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
-        return self._found_late or self._world.now_ms() - self._polled_at_ms > LATE_MS
+        now_s = trio.current_time()
+        if self._polled_at_s is None:
+            self._polled_at_s = now_s
+        return self._found_late or now_s - self._polled_at_s > LATE_S
 
     def statistics(self) -> OutboxStatistics:
         """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
@@ -188,32 +182,29 @@ class Outbox:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_shares)
-            self._poll_at_ms = 0
+            self._poll_at_s = -inf
             while True:
                 self._awake = trio.Event()
-                now_ms = self._world.now_ms()
-                if now_ms >= self._poll_at_ms:
-                    self._poll_at_ms = now_ms + POLL_INTERVAL_MS
+                if trio.current_time() >= self._poll_at_s:
+                    self._poll_at_s = trio.current_time() + POLL_INTERVAL_S
                     await self._poll()
                 await self._send_due(nursery)
-                await self._rest(self._poll_at_ms)
+                await self._rest()
 
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
         while True:
-            try:
-                await self._poll()
-            except UnavailableError as error:  # `is_behind` says so soon
-                log.warning("deliveries not looked at: the store is not available", reason=str(error))
-            await trio.sleep(POLL_INTERVAL_MS / 1000)
+            await self._poll()
+            await trio.sleep(POLL_INTERVAL_S)
 
     async def _poll(self) -> None:
         """Find every queue that has deliveries, without reading more of a queue than its first row."""
         after, late = EndpointKey(0, 0), False
-        late_ms = self._world.now_ms() - LATE_MS
+        late_ms = self._world.now_ms() - round(LATE_S * 1000)
+        began_s = trio.current_time()
         while True:
             poll = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_POLL)
-            waiting, some_late = await self._store.query(poll)
+            waiting, some_late = await read(self._store, poll)
             late = late or some_late
             for queue, due_ms in waiting.queues:
                 if self._shares.sends(queue):
@@ -222,7 +213,7 @@ class Outbox:
                 break
             after = waiting.queues[-1][0]
             await trio.lowlevel.checkpoint()
-        self._polled_at_ms, self._found_late = late_ms + LATE_MS, late
+        self._polled_at_s, self._found_late = began_s, late
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
@@ -243,7 +234,13 @@ class Outbox:
             return False
         # What is in flight now and ends meanwhile may look as if it were still due.
         asked = [AskedQueue(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
-        found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        try:
+            found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        except UnavailableError as error:
+            for queue, _ in taken:
+                self._queues.again(queue)  # what was read later may be another's by then
+            await wait_for_store(error)
+            return True
         for (queue, lease), one in zip(taken, found, strict=True):
             self._begin(queue, lease, one, now_ms, nursery)
         return True
@@ -272,11 +269,11 @@ class Outbox:
             self._queues.start(queue, found.key, flight)
             nursery.start_soon(self._attempt, found, flight)
 
-    async def _rest(self, poll_at_ms: int) -> None:
-        """Until something is due, a nudge, or the next poll."""
+    async def _rest(self) -> None:
+        """Until something is due, a nudge, or the next poll, which no change of the wall clock puts off."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
-        until_ms = poll_at_ms if due_ms is None else min(due_ms, poll_at_ms)
-        with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
+        rest_s = inf if due_ms is None else max(0.0, (due_ms - self._world.now_ms()) / 1000)
+        with trio.move_on_at(min(trio.current_time() + rest_s, self._poll_at_s)):
             await self._awake.wait()
 
     async def _follow_shares(self) -> None:
@@ -341,8 +338,13 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            outcomes = await self._write(
-                [_Job(partial(log_attempt, made=record), record.queue.organization, lease) for record, lease in batch]
+            outcomes = await write(
+                self._store,
+                [
+                    LeasedJob(partial(log_attempt, made=record), record.queue.organization, lease)
+                    for record, lease in batch
+                ],
+                self._shares.drop,
             )
             for (record, _), outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, LeaseLostError):
@@ -400,48 +402,11 @@ class Outbox:
         first = partial(first_removed, sends=self._shares.sends)
         while True:
             self._swept = trio.Event()
-            while (removed := await self._store.query(first)) is not None and self._shares.sends(removed):
+            while (removed := await read(self._store, first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                await self._write([_Job(sweep, removed.organization, self._shares.lease(removed))])
+                job = LeasedJob(sweep, removed.organization, self._shares.lease(removed))
+                await write(self._store, [job], self._shares.drop)
             await self._swept.wait()
-
-    async def _write(self, jobs: Sequence[_Job[T]]) -> list[T | LeaseLostError]:
-        """Commit, however long there is no space: what was sent must not be forgotten. A job whose lease is lost comes
-        to `LeaseLostError`. Raises what a job raised.
-        """
-        written: dict[int, T | LeaseLostError] = {}
-        while left := {place: job for place, job in enumerate(jobs) if place not in written}:
-            outcomes: Sequence[T | Exception]
-            try:
-                outcomes = await self._store.write(
-                    [job.run for job in left.values()],
-                    organizations=[job.organization for job in left.values()],
-                    leases=[job.lease for job in left.values()],
-                )
-            except (StoreFullError, UnavailableError) as error:
-                outcomes = [error] * len(left)
-            rejected: Exception | None = None
-            for (place, job), outcome in zip(left.items(), outcomes, strict=True):
-                if isinstance(outcome, LeaseLostError):
-                    self._shares.drop(outcome.lost)
-                    if job.lease in outcome.lost:
-                        written[place] = outcome
-                elif isinstance(outcome, StoreFullError | UnavailableError):
-                    rejected = outcome
-                elif isinstance(outcome, Exception):
-                    raise outcome
-                else:
-                    written[place] = outcome
-            if rejected is not None:
-                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(jobs) - len(written))
-                await trio.sleep(RETRY_FULL_S)
-        return [written[place] for place in range(len(jobs))]
-
-
-def _event_of(rejected: Exception) -> str:
-    if isinstance(rejected, StoreFullError):
-        return "store full, write rejected"
-    return "store not available, write rejected"
 
 
 def _ms_since(began: float) -> int:

@@ -16,6 +16,7 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.patience import read
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
@@ -62,10 +63,11 @@ class RefusalLog:
 
     async def run(self) -> None:
         """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
-        a transaction raised, but for a full store, which is tried again.
+        a transaction raised, but for a store that is full or away, which is tried again.
         """
-        self._due = await self._store.query(
-            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        self._due = await read(
+            self._store,
+            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)],
         )
         heapq.heapify(self._due)
         while True:
@@ -119,7 +121,7 @@ class RefusalLog:
     async def _has_subscribers(self, request: RefusedRequest) -> bool:
         environment, event_type = webhook_environment(request.environment), "identification.refused"
         find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
-        return bool(await self._store.query(find))
+        return bool(await read(self._store, find))
 
     def _notified(self, name: Name, notified: Notified) -> None:
         self._nudge(notified.queues)

@@ -289,7 +289,7 @@ class Service:
         return {
             "maintenance": partial(maintenance.run, store),
             "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
-            "settler": partial(settler.run, store, world),
+            "settler": partial(settler.run, store, world, self.relay.due),
             "indexer": partial(indexer.run, store, world),
             **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,

@@ -62,12 +62,18 @@ class RunSync(Protocol):
         ...
 
 
+LONGEST_LEAD_MS = 3_600_000
+"""How far an id may be ahead of the clock (decisions 17.1): what is kept by the time of its id is kept that much longer
+after a clock that ran ahead.
+"""
+
+
 class RequestIds:
     """UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a counter, then entropy.
 
-    Ids of one process never go backwards, also within a millisecond and when the clock does: the 12 bits after the
+    Ids of one process do not go backwards, also within a millisecond and when the clock does: the 12 bits after the
     version count up from a random start below 2,048 (method 1 of RFC 9562, 6.2), and when they are used up the
-    embedded time moves on by a millisecond.
+    embedded time moves on by a millisecond. A clock that is set back by more than `LONGEST_LEAD_MS` is followed.
     """
 
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
@@ -76,9 +82,11 @@ class RequestIds:
         self._counter = 0
 
     def __call__(self, now_ms: int) -> UUID:
-        """The next id. `now_ms` is Unix milliseconds; where it went back, the id keeps the latest time."""
+        """The next id. `now_ms` is Unix milliseconds; where it went back by an hour at most, the id keeps the latest
+        time.
+        """
         noise = int.from_bytes(self._entropy(10))
-        if now_ms > self._last_ms:
+        if now_ms > self._last_ms or now_ms < self._last_ms - LONGEST_LEAD_MS:
             self._last_ms = now_ms
             self._counter = noise >> 69
         else:

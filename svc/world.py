@@ -109,9 +109,10 @@ def elapsed_s() -> float:
 class World:
     """What the service may ask of the machine it runs on.
 
-    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `request_id(now_ms)` is the next
-    UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a thread.
-    `is_own_address(address)` says whether an address is one of this machine's now.
+    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `elapsed_s()` is the monotonic clock,
+    in seconds: only differences mean anything, and waiting is measured by it (decisions 17.1). `request_id(now_ms)` is
+    the next UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a
+    thread. `is_own_address(address)` says whether an address is one of this machine's now.
     """
 
     def __init__(
@@ -120,8 +121,10 @@ class World:
         entropy: Callable[[int], bytes],
         run_sync: RunSync,
         is_own_address: Callable[[IPv4Address | IPv6Address], bool] = lambda _: False,
+        elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.now_ms = now_ms
+        self.elapsed_s = elapsed_s
         self.entropy = entropy
         self.request_id = RequestIds(entropy)
         self.run_sync = run_sync

@@ -30,6 +30,7 @@ import trio
 from svc.actors.mailbox import Mailbox
 from svc.actors.patience import LeasedJob, read, wait_for_store, write
 from svc.actors.shares import EVERY_SHARE, Shares
+from svc.actors.steady_clock import SteadyClock
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
@@ -40,8 +41,16 @@ from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.store import Store
-from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import AskedQueue, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
+from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, bring_forward, log_attempt, sweep_removed
+from svc.store.webhook_views import (
+    AskedQueue,
+    ClaimedDelivery,
+    NoWork,
+    first_removed,
+    next_deliveries,
+    poll_queues,
+    queues_ahead,
+)
 from svc.world import World
 
 log = structlog.get_logger()
@@ -119,8 +128,8 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._polled_at_s: float | None = None
-        """When the last poll ended; before the first one, when this was asked first: it has a minute, too."""
+        self._clock = SteadyClock(world)
+        self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
         self._poll_at_s = -inf
         self._found_late = False
 
@@ -155,14 +164,11 @@ class Outbox:
 
     def is_behind(self) -> bool:
         """Whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll itself
-        was so long ago. Before the first one, whether this was asked first so long ago.
+        was so long ago. Before the first one, whether the outbox was made so long ago.
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
-        now_s = trio.current_time()
-        if self._polled_at_s is None:
-            self._polled_at_s = now_s
-        return self._found_late or now_s - self._polled_at_s > LATE_S
+        return self._found_late or self._world.elapsed_s() - self._polled_at_s > LATE_S
 
     def statistics(self) -> OutboxStatistics:
         """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
@@ -182,11 +188,12 @@ class Outbox:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_shares)
+            await self._bring_forward()
             self._poll_at_s = -inf
             while True:
                 self._awake = trio.Event()
-                if trio.current_time() >= self._poll_at_s:
-                    self._poll_at_s = trio.current_time() + POLL_INTERVAL_S
+                if self._world.elapsed_s() >= self._poll_at_s:
+                    self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
                     await self._poll()
                 await self._send_due(nursery)
                 await self._rest()
@@ -201,7 +208,7 @@ class Outbox:
         """Find every queue that has deliveries, without reading more of a queue than its first row."""
         after, late = EndpointKey(0, 0), False
         late_ms = self._world.now_ms() - round(LATE_S * 1000)
-        began_s = trio.current_time()
+        began_s = self._world.elapsed_s()
         while True:
             poll = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_POLL)
             waiting, some_late = await read(self._store, poll)
@@ -220,9 +227,23 @@ class Outbox:
         while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
+    async def _bring_forward(self) -> None:
+        """What a clock that ran ahead has stored as due is due after one step from now (decisions 17.1)."""
+        after: EndpointKey | None = EndpointKey(0, 0)
+        while after is not None:
+            now_ms = self._clock.now_ms()
+            found, after = await read(
+                self._store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_PER_POLL)
+            )
+            for queue in filter(self._shares.sends, found):
+                bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
+                job = LeasedJob(bring, queue.organization, self._shares.lease(queue))
+                while await write(self._store, [job], self._shares.drop) == [SWEEP_ROWS]:
+                    pass
+
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
-        now_ms = self._world.now_ms()
+        now_ms = self._clock.now_ms()
         taken: list[tuple[_Queue, LeaseEpoch | None]] = []
         while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
             if self._shares.sends(queue.key):
@@ -272,8 +293,8 @@ class Outbox:
     async def _rest(self) -> None:
         """Until something is due, a nudge, or the next poll, which no change of the wall clock puts off."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
-        rest_s = inf if due_ms is None else max(0.0, (due_ms - self._world.now_ms()) / 1000)
-        with trio.move_on_at(min(trio.current_time() + rest_s, self._poll_at_s)):
+        rest_s = inf if due_ms is None else (due_ms - self._clock.now_ms()) / 1000
+        with trio.move_on_after(max(0.0, min(rest_s, self._poll_at_s - self._world.elapsed_s()))):
             await self._awake.wait()
 
     async def _follow_shares(self) -> None:
@@ -299,6 +320,7 @@ class Outbox:
     async def _attempt(self, claim: ClaimedDelivery, flight: _InFlight) -> None:
         """One POST and its outcome, handed to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
+        late_ms = self._clock.now_ms() - claim.delivery.due_ms
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
@@ -313,6 +335,7 @@ class Outbox:
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,
+            late_ms=late_ms,
             duration_ms=attempted.duration_ms,
             response_code=attempted.response_code,
             error=why_not or attempted.error,
@@ -393,7 +416,7 @@ class Outbox:
 
     def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
         was_failing = queue.failing
-        adjust_concurrency(queue, record.result, self._world.now_ms(), failing=outcome.failing)
+        adjust_concurrency(queue, record.result, self._clock.now_ms(), failing=outcome.failing)
         if was_failing != outcome.failing:
             log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 

@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from svc.actors.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
 from svc.actors.patience import RETRY_S
+from svc.domain.webhooks.schedule import STEPS_MS
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.engine import UnavailableError
 from svc.store.store import StoreFullError
@@ -362,6 +363,55 @@ async def test_a_wall_clock_that_is_set_back_does_not_put_off_the_next_poll(
             await trio.sleep(POLL_INTERVAL_S + 1)
             nursery.cancel_scope.cancel()
         assert len(world.receivers.posts) == 1
+
+
+async def test_a_retry_waits_its_step_although_the_wall_clock_is_set_back(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 17.1, and the steps after it are no shorter."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(DOWN)
+        now_ms = world.world.now_ms
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() - 3_600_000)
+            await trio.sleep(1.1 * sum(STEPS_MS[:3]) / 1000)
+            nursery.cancel_scope.cancel()
+        assert len(world.receivers.posts) == 4
+        waited_ms = [later.at_ms - one.at_ms for one, later in pairwise(world.receivers.posts)]
+        for wait_ms, step_ms in zip(waited_ms, STEPS_MS, strict=False):
+            assert 0.85 * step_ms <= wait_ms <= 1.15 * step_ms
+
+
+async def test_what_a_clock_that_ran_ahead_has_scheduled_waits_one_step_from_the_start(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 17.1: after a start no stored time is later than one full step from that start."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(DOWN)
+        ahead_ms, now_ms = 400 * 86_400_000, world.world.now_ms
+        monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() + ahead_ms)
+        world.outbox = world.new_outbox()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(7)  # two attempts
+            nursery.cancel_scope.cancel()
+        world.enqueue(number)  # never tried
+        monkeypatch.undo()
+        world.receivers.scripts[URL] = always(OK)
+        world.outbox = world.new_outbox()
+        began_s, seen = trio.current_time(), len(world.receivers.posts)
+        await run_for(world, 1.1 * STEPS_MS[1] / 1000 + 1)
+        assert len(world.receivers.posts) - seen == 2
+        assert world.receivers.posts[seen].at_ms / 1000 - EPOCH_MS / 1000 - began_s < 1, "the new one at once"
+        assert set(world.states(endpoint.queue)) == {"delivered"}
 
 
 async def test_a_failing_job_ends_the_outbox_with_its_error(

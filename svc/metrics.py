@@ -170,6 +170,7 @@ RETENTION_LAST_SUCCESS = Metric(
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
+RETENTION_HELD = Metric("svc_retention_held", "gauge", "1 while nothing is deleted, since the clock has jumped ahead.")
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
@@ -338,6 +339,7 @@ class Metrics:
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 
 
 def table_of(samples: Samples) -> SampleTable:

@@ -36,6 +36,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
 from svc.domain.text_files import MARK
@@ -117,13 +118,17 @@ class Service:
         keeping: keeper.Keeping = keeper.ONLY_PROCESS,
         node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
+        expected_ms: int | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
         process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
-        how often each was replaced. Raises `ConfigError`.
+        how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
+        store. Raises `ConfigError`.
         """
+        expected_ms = world.now_ms() if expected_ms is None else expected_ms
+        self._clock_watch = ClockWatch(expected_ms, world.elapsed_s())
         config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
@@ -288,7 +293,9 @@ class Service:
         config, store, world = self._config, self._kept_store, self._world
         return {
             "maintenance": partial(maintenance.run, store),
-            "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
+            "retention": partial(
+                retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
+            ),
             "settler": partial(settler.run, store, world, self.relay.due),
             "indexer": partial(indexer.run, store, world),
             **({"outbox": self.outbox.run} if self._node is None else {}),

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
+import pytest
+
+from svc.actors.retention import Progress, sweep_if_believed
 from svc.actors.settler import settle_all
 from svc.domain.billing import Usage
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.store.invariants import violations
 from svc.store.tables import SETTLEMENTS
+from svc.store.transactions.erasure import erase_visitor
 from svc.store.transactions.holdings import holding
+from svc.store.transactions.retention import confirm_clock
 from svc.store.transactions.settlement import statement
 from svc.store.views import balance
 from svc.world import LONGEST_LEAD_MS
@@ -97,3 +104,67 @@ async def test_a_day_that_was_settled_early_gets_no_more_lines(live: Live):
     assert sum(settled.values()) == before - after
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
+
+
+class Retention:
+    """Retention of a live service, one look a call."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.watch = ClockWatch(live.clock.now_ms, live.clock.elapsed_s)
+        self.progress = Progress()
+
+    async def look(self) -> bool:
+        """Whether it holds back."""
+        await sweep_if_believed(self.live.found.store, self.live.world, 365, self.watch, self.progress)
+        return self.progress.is_held
+
+
+async def test_a_clock_that_ran_ahead_for_minutes_deletes_nothing(live: Live):
+    """17.3: events and idempotency keys are there when the clock is right again."""
+    _, secret = live.issue(environment="production")
+    _, reader = live.issue("secret", environment="production")
+    key = {"idempotency-key": "order-1"}
+    first = (await visit(live, secret, headers=key)).json()
+    retention = Retention(live)
+    live.clock.advance(seconds=60)
+    assert not await retention.look()
+    live.clock.now_ms += 40 * DAY_MS
+    for _ in range(50):
+        live.clock.advance(seconds=60)
+        assert await retention.look()
+    live.clock.now_ms -= 40 * DAY_MS
+    assert not await retention.look()
+    shown = await live.client.get(f"/api/v1/events/{first['request_id']}", headers={"x-api-key": reader})
+    assert shown.status_code == 200
+    again = (await visit(live, secret, headers=key)).json()
+    assert (again["duplicate"], again["request_id"]) == (True, first["request_id"])
+
+
+@pytest.mark.parametrize("by", ["an hour", "the operator"])
+async def test_a_clock_that_stays_ahead_is_believed(live: Live, by: str):
+    """17.3: after an hour on the monotonic clock, or when the operator says so."""
+    _, secret = live.issue(environment="production")
+    await visit(live, secret)
+    retention = Retention(live)
+    live.clock.now_ms += 40 * DAY_MS
+    assert await retention.look()
+    assert len(live.events()) == 1
+    if by == "an hour":
+        live.clock.advance(hours=1)
+    else:
+        live.found.store.write_now([partial(confirm_clock, now_ms=live.clock.now_ms)])
+    assert not await retention.look()
+    assert live.events() == []
+
+
+async def test_an_erasure_that_was_asked_for_goes_on_while_the_clock_is_not_believed(live: Live):
+    """17.3 is about what a clock says, and not about what somebody asks for."""
+    _, secret = live.issue(environment="production")
+    visitor_id = (await visit(live, secret)).json()["visitor_id"]
+    retention = Retention(live)
+    live.clock.now_ms += 40 * DAY_MS
+    erasure = partial(erase_visitor, number=live.organization.number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
+    live.found.store.write_now([erasure])
+    assert await retention.look()
+    assert live.events() == []

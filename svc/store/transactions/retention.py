@@ -33,6 +33,7 @@ from svc.store.tables import (
     IDEMPOTENCY,
     KEYS,
     LAST_LOOKS,
+    META,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
     RETENTION_PASSES,
@@ -87,6 +88,9 @@ BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | Las
 """Tables of which the keys are the organization and then what says the age: rows that are over are one range."""
 
 
+CLOCK_CONFIRMED = "clock_confirmed"
+
+
 def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
     """The second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period. Rows
     below it have expired.
@@ -95,6 +99,16 @@ def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
         return first_id(now_ms - table.keep.ms)
     _, period, *_ = table.key.parts.values()
     return max(now_ms // period.period_ms - 1, 0)
+
+
+def clock_confirmation(snapshot: Snapshot) -> int:
+    """When an operator last said that the clock is right, Unix ms by that clock; 0 = never."""
+    return snapshot.get(META, CLOCK_CONFIRMED) or 0
+
+
+def confirm_clock(transaction: Transaction, now_ms: int) -> None:
+    """Note that an operator says that the clock is right."""
+    transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:

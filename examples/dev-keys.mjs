@@ -6,13 +6,14 @@ import { readFileSync } from "node:fs";
 
 const FILE = process.env.SVC_DEV_KEYS ?? new URL("../data/dev-keys.json", import.meta.url);
 
-export const url = process.env.SVC_URL ?? "http://127.0.0.1:8080";
+export const url = process.env.SVC_URL ?? kept("url");
 export const publicKey = process.env.SVC_PUBLIC_KEY ?? kept("public");
 
-function kept(kind) {
+function kept(name) {
+  let found = {};
   try {
-    return JSON.parse(readFileSync(FILE, "utf8"))[kind];
-  } catch {
-    throw new Error(`No key: start the service with "make run" in the checkout first, or set SVC_URL and SVC_PUBLIC_KEY.`);
-  }
+    found = JSON.parse(readFileSync(FILE, "utf8"));
+  } catch {}
+  if (found[name]) return found[name];
+  throw new Error(`No key: start the service with "make run" in the checkout first, or set SVC_URL and SVC_PUBLIC_KEY.`);
 }

@@ -76,7 +76,7 @@ def test_no_command_needs_the_driver_of_postgresql_where_the_store_is_a_director
     for command in (("org", "list"), ("serve",)):
         refused = ran(*command, **database)
         assert refused.returncode == 1
-        assert "pip install 'svc-visitor-id[postgresql]'" in refused.stderr
+        assert "pip install 'psycopg[binary]'" in refused.stderr, "no package by the name of ours is on an index"
         assert len(refused.stderr.splitlines()) == 1
 
 
@@ -99,8 +99,9 @@ def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
         assert again["visitor_confidence"] == 100
         listen = next(line for line in shown.splitlines() if line.startswith("Receive its webhooks: "))
         words = shlex.split(listen.partition(": ")[2])
-        service = ["--service", f"http://127.0.0.1:{port}", "--data", str(data)]
-        assert words == ["svc", "webhook", "listen", "--forward-to", "http://localhost:3000/hook", *service]
+        options = ["--data", str(data)]
+        assert words == ["svc", "webhook", "listen", "--forward-to", "http://localhost:3000/hook", *options]
+        assert f"To fetch free ones: svc data install free --data '{data}'" in shown
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
@@ -120,6 +121,7 @@ def test_a_second_dev_start_recognizes_the_sample_and_keeps_its_keys(tmp_path: P
         process.communicate(timeout=20)
         assert ("a new visitor" in shown) == (place == 0)
         assert ("100 % sure" in shown) == (place == 1)
+        assert ("on its first visit" in shown) == (place == 0)
         assert f"http://127.0.0.1:{port}/docs" in shown
         assert "0.0.0.0" not in shown
         printed.append(re.findall(r"\bsvc_[psm]k_\w+", shown)[:3])

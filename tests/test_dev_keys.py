@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli.data_directory import opened_directory
-from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
 from svc.cli.keys import revoke_key
 from svc.cli.organizations import create_organization
 from svc.cli.output import CommandError
@@ -19,6 +19,7 @@ from svc.domain.credentials import ApiKey, digest
 from svc.store import views
 from svc.world import World
 
+URL = "http://127.0.0.1:8081"
 ORIGIN = "http://192.168.1.20:3000"
 
 
@@ -27,10 +28,11 @@ class Directory:
 
     def __init__(self, path: Path, found, world: World) -> None:
         self.path, self.found, self.world = path, found, world
-        self.number = create_organization(found, world, "development", credit=0).number
+        self.organization = create_organization(found, world, "development", credit=0)
+        self.number = self.organization.number
 
-    def start(self, *origins: str, region: str = "us") -> DevelopmentKeys:
-        return development_keys(self.path, self.found, self.world, self.number, region, origins)
+    def start(self, *origins: str, region: str = "us", url: str = URL) -> DevelopmentKeys:
+        return development_keys(self.path, self.found, self.world, self.organization, region, url, origins)
 
     def issued(self) -> list[ApiKey]:
         with self.found.store.read() as snapshot:
@@ -54,6 +56,8 @@ def test_keys_persist_between_starts_in_a_file_readable_by_its_owner_only(direct
     first = directory.start()
     file = directory.path / FILE
     assert json.loads(file.read_text()) == {
+        "url": URL,
+        "organization_id": directory.organization.id,
         "public": first.public,
         "secret": first.secret,
         "management": first.management,
@@ -66,6 +70,13 @@ def test_keys_persist_between_starts_in_a_file_readable_by_its_owner_only(direct
         ("public", "active"),
         ("secret", "active"),
     ]
+
+
+def test_programs_find_a_service_that_has_another_port_now(directory: Directory):
+    first = directory.start()
+    moved = directory.start(url="http://127.0.0.1:9000")
+    assert (moved.url, moved.public) == ("http://127.0.0.1:9000", first.public)
+    assert read_keys(directory.path) == moved
 
 
 def test_a_revoked_key_is_created_again_and_the_others_stay(directory: Directory):

@@ -319,16 +319,12 @@ def test_the_quick_start_runs_as_written(tmp_path: Path):
         read_until(receiver, "SVC_WEBHOOK_CA_FILE")
         with shell.serving(dev) as service:
             shown = read_until(service, "Ctrl-C")
-            printed = dict(re.findall(r"^  (public|secret|management) +(svc_\S+)$", shown, re.MULTILINE))
-            organization = re.search(r"organization (org_\w+),", shown)
-            assert organization
-            assert "svc_pk_us_development_" in block("quickstart.md", "sh", "PUBLIC=")
-            shell.environment |= {name.upper(): key for name, key in printed.items()} | {
-                "AT": f"http://127.0.0.1:{shell.port}/api/v1",
-                "ORG": organization[1],
-            }
+            (reads,) = blocks("quickstart.md", "sh reads")
+            used = shell.run(f"{reads}\necho $AT $ORG $PUBLIC $SECRET $MANAGEMENT").split()
+            assert len([value for value in used[1:] if value in shown]) == 4, "as it printed"
+            assert used[0] == f"http://127.0.0.1:{shell.port}/api/v1"
             for step in blocks("quickstart.md", "sh run"):
-                shell.run(step)
+                shell.run(f"{reads}\n{step}")
             arrived = read_until(receiver, "identification.completed")
             assert "not checked" in arrived
     answer, again, event = shell.read("answer.json"), shell.read("again.json"), shell.read("event.json")

@@ -1,4 +1,4 @@
-"""docs/glossary.md decides: no text for people has a term that the glossary names as a former one."""
+"""docs/internals/glossary.md decides: no text for people has a term that the glossary names as a former one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ _WEB_COMMENT = re.compile(r"/\*.*?\*/|^\s*//.*?$", re.MULTILINE | re.DOTALL)
 @cache
 def former() -> dict[str, str]:
     """Former term -> the term in its place."""
-    rows = re.findall(r"^\| *([^|]+?) *\|[^|]+\| *([^|]+?) *\|$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    page = (DOCS / "internals" / "glossary.md").read_text()
+    rows = re.findall(r"^\| *([^|]+?) *\|[^|]+\| *([^|]+?) *\|$", page, re.MULTILINE)
     return {
         old.strip().removeprefix("to "): new
         for new, olds in rows

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools.node_client import PACKAGES
-from tools.web import find_node
+from tools.web import WEB, find_node
 
 ROOT = Path(__file__).parents[1]
 LICENSE = (ROOT / "LICENSE").read_bytes()
@@ -40,6 +40,37 @@ def test_the_wheel_of_the_library_carries_the_licence(tmp_path: Path):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
         assert archive.read(name) == LICENSE
+
+
+def install(folder: Path, *packages: Path) -> set[str]:
+    """What npm installs of these files, without any registry."""
+    node = find_node()
+    assert node is not None
+    folder.mkdir()
+    (folder / "package.json").write_text('{"name": "app", "private": true}')
+    command = [*node.npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--offline", *map(str, packages)]
+    done = subprocess.run(command, cwd=folder, env=node.environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lock = json.loads((folder / "package-lock.json").read_text())["packages"]
+    return {name.removeprefix("node_modules/") for name in lock if name}
+
+
+@pytest.mark.slow(5)
+def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
+    """Whoever registers the name of the SDK must not come into a page: a peer that npm installs by itself would. With
+    both files in one command, as documented, both are there.
+    """
+    node = find_node()
+    if node is None:
+        pytest.skip("there is no npm")
+    for folder in (WEB / "sdk", WEB / "react", WEB / "node_modules" / "react"):
+        command = [*node.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", str(tmp_path)]
+        subprocess.run(command, cwd=folder, env=node.environment, check=True, capture_output=True)
+    (react,) = tmp_path.glob("react-*.tgz")
+    (wrapper,) = tmp_path.glob("svc-visitor-id-react-*.tgz")
+    assert install(tmp_path / "alone", react, wrapper) == {"react", "svc-visitor-id-react"}
+    both = sorted(tmp_path.glob("svc-visitor-id-*.tgz"))
+    assert install(tmp_path / "both", react, *both) == {"react", "svc-visitor-id", "svc-visitor-id-react"}
 
 
 @pytest.mark.slow(5)

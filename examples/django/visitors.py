@@ -11,24 +11,23 @@ from pathlib import Path
 
 from django.core.cache import cache
 
-SERVICE_URL = os.environ.get("SVC_URL", "http://127.0.0.1:8080")
 ENVIRONMENT = os.environ.get("SVC_ENVIRONMENT", "development")
 LONGEST_AGE = timedelta(minutes=5)
 
 
-def key(kind):
-    """From SVC_PUBLIC_KEY or SVC_SECRET_KEY, else as `make run` in the checkout has kept it."""
-    if found := os.environ.get(f"SVC_{kind.upper()}_KEY"):
+def setting(variable, kept_as):
+    """From the environment, else as `make run` in the checkout has kept it."""
+    if found := os.environ.get(variable):
         return found
     file = Path(os.environ.get("SVC_DEV_KEYS", Path(__file__).parents[2] / "data" / "dev-keys.json"))
-    if not file.exists():
-        raise SystemExit(
-            'No key: start the service with "make run" in the checkout first, or set SVC_PUBLIC_KEY, SVC_SECRET_KEY.'
-        )
-    return json.loads(file.read_text())[kind]
+    found = json.loads(file.read_text()).get(kept_as) if file.exists() else None
+    if not found:
+        raise SystemExit(f'No key: start the service with "make run" in the checkout first, or set {variable}.')
+    return found
 
 
-PUBLIC_KEY, SECRET_KEY = key("public"), key("secret")
+SERVICE_URL = setting("SVC_URL", "url")
+PUBLIC_KEY, SECRET_KEY = setting("SVC_PUBLIC_KEY", "public"), setting("SVC_SECRET_KEY", "secret")
 
 
 def new_tag(request, action):

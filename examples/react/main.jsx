@@ -3,8 +3,9 @@ import { createRoot } from "react-dom/client";
 import { SvcProvider, useVisitor } from "svc-visitor-id-react";
 
 function Checkout() {
-  // `immediate: false` identifies on the action. The provider has collected the report by then.
-  const { identify, forget, isLoading, error } = useVisitor({ tag: "checkout", immediate: false });
+  // `immediate: false` identifies on the action. The provider has collected the report by then. A page with a server of
+  // its own passes a `tag`, too: a random value that the server compares with that of the event.
+  const { identify, forget, isLoading, error } = useVisitor({ immediate: false });
   const [ordered, setOrdered] = useState(null);
 
   async function order(event) {

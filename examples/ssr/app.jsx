@@ -2,7 +2,7 @@ import { SvcProvider, useVisitor } from "svc-visitor-id-react";
 
 function Greeting() {
   // On the server this renders the state "loading" and nothing else: effects run in the browser alone.
-  const { data, error, isLoading } = useVisitor({ tag: "greeting" });
+  const { data, error, isLoading } = useVisitor();
   if (isLoading) return <p>Hello!</p>;
   if (error) return <p role="alert">Hello, whoever you are ({error.code}).</p>;
   return <p role="status">{data.visitor_is_new ? "Hello!" : "Welcome back!"} <code>{data.request_id}</code></p>;

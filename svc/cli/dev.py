@@ -18,10 +18,11 @@ import trio
 import svc
 from svc.cli.console import console_url, link_for
 from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
-from svc.cli.dev_service import NAME, SERVICE
+from svc.cli.dev_service import NAME
 from svc.cli.examples import examples
 from svc.cli.listen_address import reachable
 from svc.cli.loopback_certificate import loopback_certificate
+from svc.cli.network_in_use import network_in_use
 from svc.cli.organizations import create_organization
 from svc.cli.output import directory_option, settings
 from svc.cli.samples import identify_sample
@@ -63,8 +64,8 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
 
     Makes the data directory, an organization and development keys, identifies a sample report and then the same device
     after a browser update, and serves until Ctrl-C. The page /try identifies the browser that opens it. The keys are
-    kept in dev-keys.json in the data directory: they are the same at the next start. `svc webhook listen --forward-to
-    URL` forwards its webhooks to an application on this machine.
+    kept in dev-keys.json in the data directory, with the address of the service, and are the same at the next start.
+    `svc webhook listen --forward-to URL` forwards its webhooks to an application on this machine.
     """
     config = msgspec.structs.replace(settings(), log_format="console", workers=1)
     if config.store is not None:
@@ -85,15 +86,16 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
     ):
         keep_settings(found, config)
         organization = _organization(found, world)
-        _, elsewhere = reachable(bind)
+        here, elsewhere = reachable(bind)
         own = () if elsewhere is None else (f"http://{elsewhere}",)
-        issued = development_keys(directory, found, world, organization.number, config.region, (*own, *origins))
+        added = (*own, *origins)
+        issued = development_keys(directory, found, world, organization, config.region, f"http://{here}", added)
         config = msgspec.structs.replace(config, try_key=issued.public, **_local_webhooks(config, directory, world))
         service = Service(config, world, found, directory)
         if metrics_bind is None:
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)
-        introduce = partial(_introduce, bind, directory, organization, issued, token)
+        introduce = partial(_introduce, elsewhere, directory, issued, token)
         trio.run(run_until_signalled, service, sockets_for(bind, metrics_bind), introduce)
 
 
@@ -117,13 +119,12 @@ def _organization(found: Opened, world: World) -> Organization:
 
 
 async def _introduce(
-    bind: str, directory: Path, organization: Organization, issued: DevelopmentKeys, token: str, metrics: list[str]
+    elsewhere: str | None, directory: Path, issued: DevelopmentKeys, token: str, metrics: list[str]
 ) -> None:
     """What a person sees first: where to look, two identifications, the keys, and a line to paste."""
-    here, elsewhere = reachable(bind)
-    url = f"http://{here}"
+    url = issued.url
     samples = [
-        await trio.to_thread.run_sync(identify_sample, here, issued.secret, sample)
+        await trio.to_thread.run_sync(identify_sample, url.removeprefix("http://"), issued.secret, sample)
         for sample in ("first_visit", "after_an_update")
     ]
     click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
@@ -132,14 +133,17 @@ async def _introduce(
     click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
     click.echo(f"  {url}/docs/  the documentation, and at {url}/docs/api the reference with a panel to send requests\n")
     _show_samples(*samples)
-    click.echo(f"Keys of the development organization {organization.id}, kept in {directory / FILE}:")
+    click.echo(f"Keys of the development organization {issued.organization_id}, kept in {directory / FILE}:")
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")
-    click.echo(f"Receive its webhooks: {_listen(url, directory)}\n")
+    click.echo(f"Receive its webhooks: {_listen(directory)}\n")
     click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
     if elsewhere is not None:
         click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
+    if not network_in_use(settings(), directory).files:
+        install = shlex.join([_program(), "data", "install", "free", "--data", str(directory)])
+        click.echo(f"No network databases: events have no country and no network. To fetch free ones: {install}")
     for address in metrics:
         click.echo(f"Metrics: http://{address}/metrics")
     click.echo(f"Data: {directory}. Stop with Ctrl-C.")
@@ -148,8 +152,9 @@ async def _introduce(
 def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
     """Two reports of one laptop: the second one after its browser was updated and a monitor was plugged in."""
     click.echo("Two sample reports of one laptop were sent:")
-    click.echo(f"  on its first visit                            {_in_words(first)}")
-    click.echo(f"  after a browser update, with a new monitor    {_in_words(second)}\n")
+    visit = "on its first visit" if first["visitor_is_new"] else "it was here before, at an earlier start"
+    click.echo(f"  {visit:<43} {_in_words(first)}")
+    click.echo(f"  {'after a browser update, with a new monitor':<43} {_in_words(second)}\n")
     click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
 
 
@@ -165,11 +170,9 @@ def _indented(response: dict[str, Any]) -> str:
     return "\n".join("  " + line for line in json.dumps(shown, indent=2).splitlines())
 
 
-def _listen(url: str, directory: Path) -> str:
+def _listen(directory: Path) -> str:
     """The line that forwards webhooks from another terminal in this folder."""
     words = [_program(), "webhook", "listen", "--forward-to", "http://localhost:3000/hook"]
-    if url != SERVICE:
-        words += ["--service", url]
     if directory != Path("data"):
         words += ["--data", str(directory)]
     return shlex.join(words)

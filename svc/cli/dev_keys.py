@@ -15,6 +15,7 @@ from svc.cli.changes import Change, commit
 from svc.cli.keys import issue_key, key_of_secret, read_origins, revoke_key
 from svc.cli.output import CommandError
 from svc.domain.credentials import ApiKey
+from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.store import durable_files, views
 from svc.store.directory import Opened
@@ -33,21 +34,31 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 class DevelopmentKeys(msgspec.Struct, frozen=True):
-    """The secrets of the development keys; an empty one is not known."""
+    """The development keys, and where to use them; what is empty is not known."""
 
+    url: str = ""
+    """Of the service, as of its last start, without a slash at the end."""
+    organization_id: str = ""
     public: str = ""
     secret: str = ""
     management: str = ""
 
 
 def development_keys(
-    directory: Path, found: Opened, world: World, organization: int, region: str, origins: tuple[str, ...] = ()
+    directory: Path,
+    found: Opened,
+    world: World,
+    owner: Organization,
+    region: str,
+    url: str,
+    origins: tuple[str, ...] = (),
 ) -> DevelopmentKeys:
-    """The development keys in the file; a key that the store does not accept any more is issued again and the file
-    written.
+    """The development keys in the file; a key that the store does not accept any more is issued again. The file is
+    written where anything in it changes: programs find the service at `url` by it.
 
     `origins` are added to those of the public key. Raises `CommandError` for one that is no origin.
     """
+    organization = owner.number
     added = read_origins(origins)
     kept = read_keys(directory)
     secrets: dict[str, str] = {}
@@ -59,7 +70,7 @@ def development_keys(
                 found, world, organization=organization, region=region, kind=kind, name=NAME.format(kind), **fields
             )
         secrets[kind] = known
-    development = DevelopmentKeys(**secrets)
+    development = DevelopmentKeys(url=url, organization_id=owner.id, **secrets)
     if development != kept:
         content = msgspec.json.format(msgspec.json.encode(development), indent=2)
         durable_files.replace(directory / FILE, content + b"\n")

@@ -23,23 +23,24 @@ SERVICE = "http://127.0.0.1:8080"
 """Where `svc dev` listens by default."""
 dev_data_option = directory_option("The data directory of `svc dev`.", default=Path("data"), show_default=True)
 service_option = click.option(
-    "--service", default=SERVICE, show_default=True, metavar="URL", help="Where `svc dev` listens."
+    "--service", metavar="URL", help="Where `svc dev` listens, instead of where it wrote that it does."
 )
 
 
 class DevService:
     """A running `svc dev`: its address, its keys and its organization.
 
-    `url` is where it listens. Raises `CommandError` where that is no HTTP URL, or where the directory has no
-    development keys, and `DirectoryError` where it has no store.
+    `url` is where it listens; `None` = where its file of keys says. Raises `CommandError` where that is no HTTP URL, or
+    where the directory has no development keys, and `DirectoryError` where it has no store.
     """
 
-    def __init__(self, directory: Path, url: str) -> None:
+    def __init__(self, directory: Path, url: str | None) -> None:
+        self.keys: DevelopmentKeys = read_keys(directory)
+        url = url or self.keys.url or SERVICE
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise CommandError(f"{url} is not where `svc dev` listens: write --service {SERVICE}")
         self.url, self.address = url, parts.netloc
-        self.keys: DevelopmentKeys = read_keys(directory)
         if not self.keys.management:
             raise CommandError(
                 f"{directory / FILE} has no development keys: start `svc dev --data {directory}`, or name its directory"

@@ -20,11 +20,13 @@ from svc.cli.times import TimestampType
 from svc.domain.addresses import parse_ip
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.signals import CATALOGUE
-from svc.store.events import EventMatch, event_page, places, read
+from svc.store.events import MOST_KEYS, EventMatch, event_page, places, read
 from svc.store.reading import ReadOnlyStore
+from svc.store.visitor_views import Activity, activity, counted_from_ms
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -173,6 +175,22 @@ def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> li
         if page.resume is None or len(found) >= limit:
             return found[:limit]
         listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+
+
+def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
+    """The events of a visitor in the last 30 days, in all environments; part by part, each in a snapshot."""
+    since_ms = counted_from_ms(record, now_ms - RETENTION_MS)
+    found = Activity()
+    for environment in ENVIRONMENTS:
+        listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
+        while True:
+            with store.read() as snapshot:
+                older, after = activity(snapshot, number, environment, listing, MOST_KEYS)
+            found = found.plus(older)
+            if after is None:
+                break
+            listing = listing._replace(after=after)
+    return found
 
 
 class Stretch(NamedTuple):

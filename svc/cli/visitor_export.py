@@ -22,9 +22,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
-    """The document in pieces: `{organization_id, visitor_id, exported_at, visitor: {table: [row]}, events:
-    [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as `svc
-    inspect` shows them. Raises `CommandError` where nothing is kept of such a visitor.
+    """The document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
+    events: [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as
+    `svc inspect` shows them. Raises `CommandError` where nothing is kept of such a visitor.
     """
     found = VisitorRows(store, number, visitor_id) if is_visitor_id(visitor_id) else None
     if found is None or not found.exists:
@@ -33,6 +33,7 @@ def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visi
         "organization_id": organization_id,
         "visitor_id": visitor_id,
         "exported_at": timestamp(World.real().now_ms()),
+        "event_count": len(found.request_ids),
         "visitor": _by_table(found.of_visitor()),
     }
     return _pieces(head, found)

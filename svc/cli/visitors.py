@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -13,6 +14,7 @@ from svc.cli.changes import Change, apply, commit
 from svc.cli.data_directory import account, opened
 from svc.cli.event_source import (
     Wanted,
+    activity_of,
     address_option,
     environment_option,
     newest_first,
@@ -25,21 +27,22 @@ from svc.cli.examples import examples
 from svc.cli.export import export_visitor
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
-from svc.domain.bodies import named
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import Filters
+from svc.domain.matching import Visitor
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
-from svc.store.visitor_views import find_visitor, visitors, visitors_with
+from svc.store.visitor_views import Activity, find_visitor, visitors, visitors_with
 from svc.world import World
 
 EVENTS_OF_A_VISITOR = 200
 """Its newest ones, of which tags and addresses are shown."""
+_Found = list[tuple[str, Visitor | None, dict[str, int]]]
 _OF_TAGS = ("tag", "first_seen", "last_seen", "events")
 _OF_ADDRESSES = ("ip_address", "country_code", "asn", "anonymity_network", "first_seen", "last_seen", "events")
 
@@ -72,6 +75,7 @@ def show(
         number = number_of(store, organization_id)
         with store.read() as snapshot:
             record = find_visitor(snapshot, number, visitor_id)
+        counted = activity_of(store, number, visitor_id, record, now_ms) if is_visitor_id(visitor_id) else Activity()
         found = newest_first(store, number, wanted, EVENTS_OF_A_VISITOR) if is_visitor_id(visitor_id) else []
     if record is None and not found:
         raise CommandError(
@@ -81,7 +85,8 @@ def show(
     described = {
         "visitor_id": visitor_id,
         "identifiable": record is not None,
-        **({} if record is None else seen(record)),
+        **seen(record, counted),
+        "event_count": counted.events,
     }
     tags, addresses = msgspec.to_builtins(tag_rows(found)), msgspec.to_builtins(address_rows(found))
     if as_json:
@@ -118,26 +123,28 @@ def list_visitors(
 ) -> None:
     """Visitors of an organization, the most recently created first, also while the service runs.
 
-    With --tag or --ip, visitors seen with it in the environment; times and events then count only those. An address
-    is searched in its newest 500 events.
+    Events are those of the last 30 days, in all environments. With --tag or --ip, visitors seen with it in the
+    environment, among its newest 500 events; a column of its own counts those.
     """
     if tag is not None and ip_address is not None:
         raise click.UsageError("--tag or --ip, not both")
+    now_ms = World.real().now_ms()
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with store.read() as snapshot:
             if tag is None and ip_address is None:
-                rows = [
-                    {"visitor_id": record.visitor_id, **seen(record)}
-                    for _, record in visitors(snapshot, number, None, limit + 1)
-                ]
+                found: _Found = [(each.visitor_id, each, {}) for _, each in visitors(snapshot, number, None, limit + 1)]
             else:
                 filters = Filters(tag=tag, ip_address=ip_address)
-                rows = [
-                    named(found, "visitor_id", "first_seen", "last_seen", "events")
-                    for found in visitors_with(snapshot, number, environment, filters, None, limit + 1)
+                found = [
+                    (each.visitor_id, find_visitor(snapshot, number, each.visitor_id), {"matching_events": each.events})
+                    for each in visitors_with(snapshot, number, environment, filters, None, limit + 1)
                 ]
-    more, rows = len(rows) > limit, rows[:limit]
+        rows: list[dict[str, Any]] = []
+        for visitor_id, record, matching in found[:limit]:
+            counted = activity_of(store, number, visitor_id, record, now_ms)
+            rows.append({"visitor_id": visitor_id, **seen(record, counted), "events": counted.events, **matching})
+    more = len(found) > limit
     if as_json:
         output.show({"visitors": rows, "more": more}, as_json=True)
         return

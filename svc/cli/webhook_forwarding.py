@@ -63,7 +63,7 @@ class Forwarded(NamedTuple):
     signature: SignatureVerdict
 
 
-def forward(target: str, directory: Path, service_url: str, *, as_json: bool) -> None:
+def forward(target: str, directory: Path, service_url: str | None, *, as_json: bool) -> None:
     """Forward the deliveries of the service's organization to `target` until Ctrl-C or SIGTERM. Raises `CommandError`
     where that is no URL, the service does not run, or another session forwards already.
     """

@@ -33,7 +33,7 @@ _REFUSED_BODY = {"sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
 @service_option
 @dev_data_option
 @json_option
-def trigger(event_type: EventType, service: str, directory: Path, as_json: bool) -> None:
+def trigger(event_type: EventType, service: str | None, directory: Path, as_json: bool) -> None:
     """Make a running `svc dev` send an event of TYPE to its webhook endpoints.
 
     \b

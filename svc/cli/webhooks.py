@@ -83,7 +83,7 @@ webhook.add_command(trigger)
 def listen(  # noqa: PLR0913, PLR0917  one parameter per option
     context: click.Context,
     target: str | None,
-    service: str,
+    service: str | None,
     directory: Path,
     bind: str,
     secrets: tuple[str, ...],

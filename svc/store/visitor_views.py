@@ -5,13 +5,14 @@ and after an event. They change nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
 from svc.domain.ids import is_visitor_id
-from svc.domain.listing import Filters, Position
+from svc.domain.listing import Filters, Listing, Position
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
@@ -21,6 +22,10 @@ from svc.store.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 
 MOST_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
+MOST_COUNTED = 2000
+"""Events that `activity` counts at once."""
+CLOCK_MARGIN_MS = 24 * 3600 * 1000
+"""An event may have arrived before its visitor was first seen, where the clock was set back meanwhile: so much."""
 
 
 class Sighting(NamedTuple):
@@ -89,6 +94,45 @@ def visitors_with(
         Sighting(visitor_id, seen[visitor_id][-1], seen[visitor_id][0], len(seen[visitor_id]))
         for visitor_id in found[:limit]
     ]
+
+
+class Activity(NamedTuple):
+    """Events of a visitor: how many, and when the oldest and the newest arrived; `None` where there are none."""
+
+    events: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+    def plus(self, other: Activity) -> Activity:
+        """Together with other events of the visitor."""
+        times = [each for each in (self.first_ms, self.last_ms, other.first_ms, other.last_ms) if each is not None]
+        return Activity(self.events + other.events, min(times, default=None), max(times, default=None))
+
+
+def sum_of(parts: Iterable[Activity]) -> Activity:
+    """Of all environments."""
+    return reduce(Activity.plus, parts, Activity())
+
+
+def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
+    """Since when events of a visitor can have arrived, of those that arrived since `since_ms`; no record: any time."""
+    return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
+
+
+def activity(
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
+) -> tuple[Activity, Position | None]:
+    """The events that the listing asks for, counted by the index, and where to go on; `None` = these are all. It looks
+    at about `most_keys`, and reads no event: one of another visitor whose id has the same 64 bits is counted, too.
+    """
+    scope = Scope(number, ENVIRONMENTS.index(environment))
+    beyond = listing.after or Position(listing.to_ms, bytes(16))
+    search = Search(snapshot, scope, wanted(listing.filters), (listing.from_ms, bytes(16)), beyond, most_keys)
+    found = list(islice(search, MOST_COUNTED))
+    if not found:
+        return Activity(), search.ended_at
+    counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
+    return counted, found[-1] if len(found) == MOST_COUNTED else search.ended_at
 
 
 class Neighbours(NamedTuple):

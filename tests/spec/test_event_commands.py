@@ -408,7 +408,12 @@ def test_visitors_are_listed_also_by_tag_or_address(run: Run, shop: Shop):
     for option in (("--tag", "cart"), ("--ip", "203.0.114.7")):
         (found,) = run("visitor", "list", shop.organization, *option, "--json").json["visitors"]
         assert found["visitor_id"] == shop.answers[0]["visitor_id"]
-        assert found["events"] == {"--tag": 2, "--ip": 1}[option[0]]
+        assert found["matching_events"] == {"--tag": 2, "--ip": 1}[option[0]]
+        assert {name: found[name] for name in every[-1]} == every[-1], "as without a filter"
+        shown = run("visitor", "show", shop.organization, found["visitor_id"], "--json").json
+        exported = run("visitor", "export", shop.organization, found["visitor_id"]).json
+        assert found["events"] == shown["event_count"] == exported["event_count"] == len(exported["events"]) == 3
+        assert found["last_seen"] == shown["last_seen"]
     assert shop.answers[0]["visitor_id"] in run("visitor", "list", shop.organization).out
     assert run("visitor", "list", shop.organization, "--tag", "none").out == "no visitors\n"
     run("visitor", "list", shop.organization, "--tag", "a", "--ip", "192.0.2.1").assert_usage()

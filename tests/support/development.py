@@ -43,7 +43,8 @@ class Dev(NamedTuple):
     url: str
 
     def options(self) -> tuple[object, ...]:
-        return ("--service", self.url, "--data", self.data)
+        """Of commands beside it: where it listens is in its file of keys."""
+        return ("--data", self.data)
 
     @property
     def keys(self) -> dict[str, str]:

@@ -156,7 +156,7 @@ function TestIt() {
 function snippet(): string {
   return `<script type="module">
   import { load } from "${location.origin}/sdk/v1/svc.esm.js";
-  load({ apiKey: "${key}" }).identify({ tag: "signup" }).then(({ request_id }) => {
+  load({ apiKey: "${key}" }).identify().then(({ request_id }) => {
     console.log(request_id); // send it to your server
   });
 </script>`;

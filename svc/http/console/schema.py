@@ -24,6 +24,7 @@ from svc.http.schema import (
     ListEventsQuery,
 )
 from svc.store.events import EventMatch
+from svc.store.visitor_views import Activity
 
 InEnvironment = Annotated[Environment, about("Environment whose events are meant.", "production")]
 
@@ -82,12 +83,12 @@ class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     """One visitor of a list."""
 
     visitor_id: VisitorId
-    first_seen: Annotated[Timestamp, about("When it was first seen; with a filter: with that.")]
-    last_seen: Annotated[Timestamp, about("When it was last seen; with a filter: with that.")]
-    events: Annotated[
-        int,
-        about("Visits, at most 65,535; with a tag or an address its events among the newest 500 with that.", 12),
-    ]
+    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
+    last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
+    events: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    matching_events: (
+        Annotated[int, about("With a tag or an address: its events among the newest 500 with that.", 3)] | UnsetType
+    ) = UNSET
 
 
 class VisitorsBody(msgspec.Struct, frozen=True):
@@ -140,8 +141,9 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
 
     visitor_id: VisitorId
     first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
-    last_seen: Annotated[Timestamp, about("The last visit that was sure to be its own.")]
-    visits: Annotated[int, about("Visits in all environments, at most 65,535; frequent ones may go uncounted.", 12)]
+    last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
+    event_count: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    environment_event_count: Annotated[int, about("Those of them in the environment.", 12)]
     identifiable: Annotated[
         bool, about("`false` for one that cannot be recognized: what is here is what its one event says.", True)
     ]
@@ -163,13 +165,19 @@ def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
     return [body_of(AddressRow, used[0], **_span(used)) for used in _grouped(found, "ip_address").values()]
 
 
-def seen(record: Visitor) -> dict[str, Any]:
-    """When and how often a visitor was seen: `first_seen`, `last_seen` and `visits`."""
-    return {
-        "first_seen": timestamp(record.first_seen_s * 1000),
-        "last_seen": timestamp(record.last_seen_s * 1000),
-        "visits": record.visits,
-    }
+def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
+    """`first_seen` and `last_seen` of a visitor, by its record (`None` = it cannot be recognized) and its events in all
+    environments; of one without either, nothing.
+    """
+    first_ms = activity.first_ms if record is None else record.first_seen_s * 1000
+    last_ms = activity.last_ms
+    if last_ms is None and record is not None:
+        last_ms = record.last_seen_s * 1000
+    return (
+        {}
+        if first_ms is None or last_ms is None
+        else {"first_seen": timestamp(first_ms), "last_seen": timestamp(last_ms)}
+    )
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
+import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.addresses import parse_ip
-from svc.domain.bodies import named, present, sent
+from svc.domain.bodies import present, sent
 from svc.domain.event_row import event_row
 from svc.domain.ids import is_visitor_id
 from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
@@ -22,9 +23,9 @@ from svc.domain.matching import Visitor
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, touch_caller
+from svc.http.console.activity import activity_of
 from svc.http.console.schema import (
     VisitBody,
     VisitorBody,
@@ -44,6 +45,7 @@ from svc.store import events, views, visitor_views
 from svc.store.codec import CorruptionError
 from svc.store.events import EventMatch
 from svc.store.snapshot import Snapshot
+from svc.store.visitor_views import sum_of
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
@@ -52,6 +54,18 @@ VISITORS_AT_ONCE = 4
 """Of those that may have events in an environment: each is a search, of milliseconds among millions of events."""
 VISITORS_A_PAGE = 1000
 """That are looked at for one page: an environment with few of them gets a short page and a cursor."""
+
+
+class Found(NamedTuple):
+    """A visitor of a list."""
+
+    visitor_id: str
+    record: Visitor | None
+    """`None` for one that cannot be recognized."""
+    matching_events: int | UnsetType = UNSET
+    """Events with the tag or the address that was asked for."""
+
+
 _NO_VISITOR = "The organization has no such visitor, or it was erased."
 
 
@@ -78,10 +92,10 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
     else:
         shown, rest = await _seen_in(services, call, number, query.environment, after, query.limit)
         cursor = UNSET if rest is None else write_cursor(key, "visitors", number, bound + rest)
-        return Outcome(VisitorsBody(tuple(shown), cursor))
+        return Outcome(VisitorsBody(await _rows(services, call, number, shown), cursor))
     shown = found[: query.limit]
     cursor = write_cursor(key, "visitors", number, bound + shown[-1][0]) if len(found) > query.limit else UNSET
-    return Outcome(VisitorsBody(tuple(visitor for _, visitor in shown), cursor))
+    return Outcome(VisitorsBody(await _rows(services, call, number, [each for _, each in shown]), cursor))
 
 
 def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
@@ -102,22 +116,35 @@ def _bound(environment: Environment | None, filters: Filters | None) -> bytes:
     return blake2b(asked, digest_size=16).digest()
 
 
-async def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, VisitorRow]]:
+async def _rows(services: Services, call: Call, number: int, page: Sequence[Found]) -> tuple[VisitorRow, ...]:
+    """A row for each visitor; none for one that was erased meanwhile."""
+    rows: list[VisitorRow] = []
+    for visitor_id, record, matching in page:
+        counted = await activity_of(services, call, number, visitor_id, record)
+        total = sum_of(counted.values())
+        times = seen(record, total)
+        if times:
+            rows.append(VisitorRow(visitor_id=visitor_id, events=total.events, matching_events=matching, **times))
+        await trio.lowlevel.checkpoint()
+    return tuple(rows)
+
+
+async def _created(services: Services, number: int, after: bytes, limit: int) -> list[tuple[bytes, Found]]:
     """(where the next page begins, visitor), the most recently created first."""
     before = int.from_bytes(after) if after else None
     found = await services.store.query(partial(visitor_views.visitors, number=number, after=before, limit=limit))
-    return [(visitor.to_bytes(4), _visitor_row(record)) for visitor, record in found]
+    return [(visitor.to_bytes(4), Found(record.visitor_id, record)) for visitor, record in found]
 
 
 async def _seen_in(
     services: Services, call: Call, number: int, environment: Environment, after: bytes, limit: int
-) -> tuple[list[VisitorRow], bytes | None]:
+) -> tuple[list[Found], bytes | None]:
     """Visitors with events in the environment, the most recently created first, and where the next page begins; `None`
     = this is the last one.
     """
     find = partial(_some_seen, number=number, environment=environment, since_ms=call.at_ms - RETENTION_MS)
 
-    async def read(before: int | None, count: int) -> list[tuple[int | None, VisitorRow | None]]:
+    async def read(before: int | None, count: int) -> list[tuple[int | None, Found | None]]:
         return await services.store.query(partial(find, before=before, count=count))
 
     before = int.from_bytes(after) if after else None
@@ -127,31 +154,22 @@ async def _seen_in(
 
 def _some_seen(
     snapshot: Snapshot, *, number: int, environment: Environment, since_ms: int, before: int | None, count: int
-) -> list[tuple[int | None, VisitorRow | None]]:
-    """(number, row of a visitor with events in the environment) of some visitors; the last of `count` is
+) -> list[tuple[int | None, Found | None]]:
+    """(number, a visitor with events in the environment) of some visitors; the last of `count` is
     not looked at.
     """
     has_events = partial(visitor_views.has_events_in, snapshot, number, environment)
     return [
-        (visitor, _visitor_row(record) if place < count and has_events(record, since_ms) else None)
+        (visitor, Found(record.visitor_id, record) if place < count and has_events(record, since_ms) else None)
         for place, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
     ]
 
 
-def _visitor_row(record: Visitor) -> VisitorRow:
-    return VisitorRow(
-        visitor_id=record.visitor_id,
-        first_seen=timestamp(record.first_seen_s * 1000),
-        last_seen=timestamp(record.last_seen_s * 1000),
-        events=record.visits,
-    )
-
-
 async def _seen_with(
     services: Services, number: int, environment: Environment, filters: Filters, after: bytes, limit: int
-) -> list[tuple[bytes, VisitorRow]]:
+) -> list[tuple[bytes, Found]]:
     """(where the next page begins, visitor), in the order of ids."""
-    read = partial(
+    find = partial(
         visitor_views.visitors_with,
         number=number,
         environment=environment,
@@ -159,11 +177,14 @@ async def _seen_with(
         after=after.decode() or None,
         limit=limit,
     )
-    found = await services.store.query(read)
-    return [
-        (sighting.visitor_id.encode(), VisitorRow(**named(sighting, *VisitorRow.__struct_fields__)))
-        for sighting in found
-    ]
+
+    def read(snapshot: Snapshot) -> list[Found]:
+        return [
+            Found(each.visitor_id, visitor_views.find_visitor(snapshot, number, each.visitor_id), each.events)
+            for each in find(snapshot)
+        ]
+
+    return [(each.visitor_id.encode(), each) for each in await services.store.query(read)]
 
 
 async def read_visitor(services: Services, call: Call) -> Outcome:
@@ -186,28 +207,24 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))
+    counted = await activity_of(services, call, number, visitor_id, record)
+    total = sum_of(counted.values())
+    times = seen(record, total)
+    if not times:
+        return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     return Outcome(
         VisitorBody(
             visitor_id=visitor_id,
-            **_summary(record, found),
+            identifiable=record is not None,
+            event_count=total.events,
+            environment_event_count=counted[environment].events,
+            **times,
             tags=tuple(tag_rows(found)[:TAGS_SHOWN]),
             addresses=tuple(address_rows(found)),
             events=tuple(visits),
             next_cursor=_behind(services, number, environment, listing, found),
         )
     )
-
-
-def _summary(record: Visitor | None, found: Sequence[EventMatch]) -> dict[str, Any]:
-    """When and how often it was seen. Of a visitor that cannot be recognized there are only its events."""
-    if record is not None:
-        return {**seen(record), "identifiable": True}
-    return {
-        "first_seen": timestamp(found[-1].event.occurred_at_ms),
-        "last_seen": timestamp(found[0].event.occurred_at_ms),
-        "visits": len(found),
-        "identifiable": False,
-    }
 
 
 async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
@@ -246,8 +263,8 @@ ROUTES: tuple[Route, ...] = (
         summary="List visitors",
         description=(
             "All visitors of the organization, the most recently created first. With `environment`, those with events "
-            "in it in the last 30 days; a page may then be short or empty and have a `next_cursor`, and what a row "
-            "says is of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it in "
+            "in it in the last 30 days; a page may then be short or empty and have a `next_cursor`. What a row says is "
+            "of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it in "
             "the environment (`production` when left out) among its 500 newest events, in the order of their ids."
         ),
         handler=list_visitors,

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from svc import DISTRIBUTION
 from svc.domain.errors import OperatorError
 from svc.domain.setting_types import url_problem
 from svc.domain.text_files import NotTextError, decode_text
@@ -66,9 +65,7 @@ def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
         import psycopg  # noqa: PLC0415  only for a store that is in a database: commands start faster without
         from psycopg import pq  # noqa: PLC0415  as above
     except ImportError as error:
-        raise StoreUrlError(
-            f"a store in PostgreSQL needs a driver: pip install '{DISTRIBUTION}[postgresql]'"
-        ) from error
+        raise StoreUrlError("a store in PostgreSQL needs a driver: pip install 'psycopg[binary]'") from error
 
     if (problem := url_problem(text)) is not None:
         raise StoreUrlError(problem)

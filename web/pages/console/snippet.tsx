@@ -4,7 +4,7 @@ import { Copy } from "./ui.js";
 
 export const snippet = (key: string): string => `<script type="module">
   import { load } from "${new URL("sdk/v1/svc.esm.js", document.baseURI).href}";
-  load({ apiKey: "${key}" }).identify({ tag: "signup" }).then(({ request_id }) => {
+  load({ apiKey: "${key}" }).identify().then(({ request_id }) => {
     console.log(request_id); // send it to your server
   });
 </script>`;

@@ -1,4 +1,4 @@
-/** Visitor: visits and what changed between them, addresses, accounts, and erasure. */
+/** Visitor: events and what changed between them, addresses, tags, and erasure. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { client, place } from "./eventlist.js";
@@ -32,25 +32,22 @@ export function Visitor() {
 function Shown({ visitor }: { visitor: VisitorDetail }) {
   const { environment } = useConsole();
   const link = useLink();
-  // The record of a visitor is not written at every visit: its events may know better.
-  const visits = Math.max(visitor.visits, visitor.events.length);
-  const newest = visitor.events[0]?.occurred_at ?? "";
-  const last = newest > visitor.last_seen ? newest : visitor.last_seen;
+  const elsewhere = visitor.event_count - visitor.environment_event_count;
   return (
     <>
       <p class="summary">
-        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visits, "visit")}{visitor.next_cursor && " or more"}</span>
-        <span>first <Time at={visitor.first_seen} />, last <Time at={last} /></span>
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} in 30 days{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
+        <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
       {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
-      <Card title={`Visits in ${environment}`}>
+      <Card title={`Events in ${environment}`}>
         {visitor.events.length === 0
           ? <p class="empty">None in {environment} in the last 30 days. Choose another environment above.</p>
           : <ol class="timeline">{visitor.events.map((event) => <Visit key={event.request_id} event={event} />)}</ol>}
-        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>All visits of the last 30 days</a></p>}
+        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>All {visitor.environment_event_count} events of the last 30 days</a></p>}
       </Card>
-      <Card title="Accounts used">
-        <Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} empty={<p>No visit carried a tag. Send the account's own id as <code>tag</code> to see who shares an account.</p>} />
+      <Card title="Tags">
+        <Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} empty={<p>No event has a tag.</p>} />
       </Card>
       <Card title="Addresses">
         <Table name="Addresses" columns={ADDRESSES} rows={visitor.addresses} keyOf={(row) => row.ip_address} />

@@ -12,6 +12,7 @@ const COLUMNS: Column<VisitorRow>[] = [
   { head: "Last seen", cell: (row) => <Time at={row.last_seen} /> },
   { head: "Events", cell: (row) => row.events, number: true },
 ];
+const matching = (head: string): Column<VisitorRow> => ({ head, cell: (row) => row.matching_events ?? "", number: true });
 
 export function Visitors() {
   const { api, environment, place: { query: { tag, ip_address } } } = useConsole();
@@ -23,10 +24,10 @@ export function Visitors() {
   return (
     <>
       <FilterBar names={["tag", "ip_address"]} single />
-      {tag && <p>Everyone who used the tag <strong class="tag">{tag}</strong>. Several visitors with one tag share an account, or one person has several devices.</p>}
+      {tag && <p>Visitors that were seen with the tag <strong class="tag">{tag}</strong>.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Visitors" columns={COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment} in the last 30 days. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
+          <Table name="Visitors" columns={tag || ip_address ? [...COLUMNS, matching(tag ? "With this tag" : "At this address")] : COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment} in the last 30 days. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>

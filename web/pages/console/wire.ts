@@ -65,13 +65,14 @@ interface Seen {
   events: number;
 }
 
-export type VisitorRow = Seen & { visitor_id: string };
+export type VisitorRow = Seen & { visitor_id: string; matching_events?: number };
 
 export interface VisitorDetail extends Page {
   visitor_id: string;
   first_seen: string;
   last_seen: string;
-  visits: number;
+  event_count: number;
+  environment_event_count: number;
   identifiable: boolean;
   tags: (Seen & { tag: string })[];
   addresses: (Seen & Pick<Client, "ip_address" | "country_code" | "asn" | "asn_name" | "anonymity_network">)[];

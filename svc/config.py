@@ -210,6 +210,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     write_timeout_s: Annotated[Seconds, about("Time limit for the client to read each part of a response.")] = 5
     keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60
     drain_limit_s: Annotated[Seconds, about("Time limit for running requests to finish after SIGTERM.")] = 8
+    worker_hang_s: Annotated[
+        Seconds, about("Time without a sign of life after which a worker is replaced, unless the disk stalls.")
+    ] = 30
     takeover_wait_s: Annotated[
         float,
         Meta(ge=0),

@@ -31,6 +31,7 @@ from svc.actors.mailbox import MailboxStatistics
 from svc.actors.outbox import Outbox, OutboxStatistics
 from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
+from svc.actors.store_watch import StoreWatch
 from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.history import LOOKALIKES
@@ -55,7 +56,7 @@ from svc.node_metrics import NODE_METRICS, NodeSources, node_samples
 from svc.seat import Seat
 from svc.siblings.counts import Counts
 from svc.store.store import Store, StoreSpace
-from svc.store_metrics import STORE_METRICS, commit_samples, holding_samples, space_samples
+from svc.store_metrics import STORE_METRICS, commit_samples, holding_samples, space_samples, watch_samples
 from svc.world import World
 
 log = structlog.get_logger()
@@ -213,6 +214,7 @@ class Sources(NamedTuple):
     """(file, kind, date of its data) of what is in use."""
     quotas: Quotas
     retention: Progress
+    watch: StoreWatch
     restarts: Counter[str]
     worker_restarts: Callable[[], Sequence[int]]
     loop: EventLoopLag
@@ -339,6 +341,7 @@ class Metrics:
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
         yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield from watch_samples(sources.watch)
         yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 
 

@@ -24,6 +24,7 @@ from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
 from svc.actors.shares import EVERY_SHARE, Shares
+from svc.actors.store_watch import Pulse, StoreWatch
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
@@ -64,6 +65,7 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.node_metrics import NodeSources
+from svc.pulse import PulseBoard
 from svc.relay import Relay
 from svc.seat import Seat
 from svc.siblings.bus import Alone, Siblings
@@ -119,16 +121,16 @@ class Service:
         node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
         expected_ms: int | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
         process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
         how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
-        store. Raises `ConfigError`.
+        store; `pulse` is that of all workers. Raises `ConfigError`.
         """
-        expected_ms = world.now_ms() if expected_ms is None else expected_ms
-        self._clock_watch = ClockWatch(expected_ms, world.elapsed_s())
+        self._clock_watch = ClockWatch(expected_ms or world.now_ms(), world.elapsed_s())
         config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
@@ -149,9 +151,12 @@ class Service:
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
         connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
+        self._pulse, self._index = pulse or PulseBoard(1), seat.index
+        self.watch = StoreWatch(opened.store, world, self._pulse, seat.index)
         self.services = Services(
             world=world,
             store=opened.store,
+            watch=self.watch,
             admission=self.pipeline.admission,
             policy=AuthPolicy(opened.pepper, config.region, config.networks(), connection),
             deferred_key=deferred.signing_key(opened.pepper),
@@ -218,6 +223,7 @@ class Service:
             worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
             node=None if self._node is None else self._node.sources,
+            watch=self.watch,
             is_keeper=_yes if self._node is None else lambda: self._siblings.is_keeper,
         )
 
@@ -268,6 +274,7 @@ class Service:
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
+        self._pulse.mark_keeper(self._index, self._world.elapsed_s())
         try:
             async with trio.open_nursery() as nursery:
                 for name, run in self._kept().items():
@@ -282,6 +289,7 @@ class Service:
         """The actors of every worker whose failure must not stop identification, by name."""
         return {
             **({} if self._node is None else {"outbox": self.outbox.run}),
+            "store watch": self.watch.run,
             "relay": self.relay.run,
             "counts": self.metrics.run,
             "full flag": partial(maintenance.clear_full_flag, self._store),

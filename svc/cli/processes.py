@@ -37,6 +37,7 @@ from svc.siblings.bus import reach
 from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
 from svc.store.directory import last_write_ms
+from svc.store.lmdb.holders import state_of
 from svc.store.store import Store
 from svc.store.transactions.retention import clock_confirmation
 from svc.world import World
@@ -147,7 +148,8 @@ def _serve_with(
     read_tls(config)
     network = network_watch(config, directory)
     shared = SharedMemory(workers, World.real().entropy)
-    parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
+    drain_s = config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S
+    parent = Parent(workers, drain_s, sockets.close, hang_s=config.worker_hang_s, state_of=state_of)
     _tune_garbage_collection()
     seat = parent.run()
     if isinstance(seat, int):
@@ -185,10 +187,11 @@ def _work(seat: Seat, inherited: _Inherited, directory: Path, config: Config, re
             keeping=Keeping(keeping.acquire),
             worker_restarts=parent.board.restarts,
             expected_ms=start.expected_ms(world),
+            pulse=parent.board,
         )
 
         async def mark(_: list[str]) -> None:
-            parent.board.mark_serving(seat.index)
+            parent.board.mark_serving(seat.index, world.elapsed_s())
 
         tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
         trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)

@@ -22,6 +22,7 @@ from svc.http.exchange import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 from svc.http.tls import Certificate
+from svc.service_manager import notify
 from svc.world import World
 
 log = structlog.get_logger()
@@ -61,7 +62,9 @@ async def can_serve(
             nursery.start_soon(end_at_signal)
             nursery.start_soon(partial(serve, app, listeners, EdgeLimits(), refuse=refuse, shutdown=shutdown))
             said_s = -SAY_S
+            notify("READY=1")  # it answers: a start that takes too long would be ended
             while why is not None:
+                notify("WATCHDOG=1")
                 if trio.current_time() - said_s >= SAY_S:
                     log.error("cannot serve yet, every request gets 503", because=why)
                     said_s = trio.current_time()

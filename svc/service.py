@@ -17,6 +17,7 @@ import msgspec
 import trio
 
 from svc.actors import indexer, keeper, maintenance, retention, settler
+from svc.actors.corruption import CorruptRows
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
 from svc.actors.network_watch import NetworkWatch
@@ -135,7 +136,8 @@ class Service:
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
-        self._progress = retention.Progress(world.now_ms())
+        self._corrupt = CorruptRows()
+        self._progress = retention.Progress(world.now_ms(), self._corrupt)
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
@@ -144,19 +146,27 @@ class Service:
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
         shares = EVERY_SHARE if node is None else node.shares
-        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper), shares)
-        self.refusals = RefusalLog(self._kept_store, world, self._due)
+        transport, key = transport or self._receivers, secrets_key(opened.pepper)
+        self.outbox = Outbox(opened.store, world, transport, key, shares, self._corrupt)
+        self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self._siblings = siblings = siblings or Alone()
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
-        connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
         self._pulse, self._index = pulse or PulseBoard(1), seat.index
         self.watch = StoreWatch(opened.store, world, self._pulse, seat.index)
-        self.services = Services(
-            world=world,
+        self.services = self._services(config, opened, buckets, resolver)
+        self.metrics = Metrics(self._sources(), seat, counts)
+        self._shares_metrics = seat.workers > 1
+
+    def _services(self, config: Config, opened: Opened, buckets: Buckets, resolver: Resolver) -> Services:
+        """What endpoints use."""
+        connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
+        return Services(
+            world=self._world,
             store=opened.store,
             watch=self.watch,
+            corrupt=self._corrupt,
             admission=self.pipeline.admission,
             policy=AuthPolicy(opened.pepper, config.region, config.networks(), connection),
             deferred_key=deferred.signing_key(opened.pepper),
@@ -169,11 +179,9 @@ class Service:
             quotas=config.quotas(),
             live=self.live,
             end_viewers=self.relay.ended,
-            try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
-            is_store_answering=_yes if node is None else node.is_answered,
+            try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
+            is_store_answering=_yes if self._node is None else self._node.is_answered,
         )
-        self.metrics = Metrics(self._sources(), seat, counts)
-        self._shares_metrics = seat.workers > 1
 
     def _due(self, queues: Iterable[EndpointKey]) -> None:
         self.relay.due(queues)
@@ -193,6 +201,7 @@ class Service:
             publish=self.relay.identified,
             buckets=buckets,
             numbers_at_once=numbers_at_once,
+            corrupt=self._corrupt,
         )
 
     def _webhooks(self, pepper: bytes, resolver: Resolver) -> Webhooks:
@@ -224,6 +233,7 @@ class Service:
             loop=self._loop_watch,
             node=None if self._node is None else self._node.sources,
             watch=self.watch,
+            corrupt=self._corrupt,
             is_keeper=_yes if self._node is None else lambda: self._siblings.is_keeper,
         )
 
@@ -241,13 +251,13 @@ class Service:
         `metrics` are the listeners of the metrics, of several workers the keeper answers; without them the event-loop
         lag is not measured either.
         """
-        stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts)
+        stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts, self._corrupt)
         if self._node is not None:
             stand_by = trio.sleep_forever  # the outbox runs
         async with trio.open_nursery() as nursery:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
-                nursery.start_soon(supervise, name, run, self._restarts)
+                nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
             nursery.start_soon(keeper.run, self._keeping, stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
@@ -279,7 +289,7 @@ class Service:
             async with trio.open_nursery() as nursery:
                 for name, run in self._kept().items():
                     self._restarts[name] += 0
-                    nursery.start_soon(supervise, name, run, self._restarts)
+                    nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
                 if metrics is not None and self._shares_metrics:
                     nursery.start_soon(self._serve_metrics, metrics)
         finally:
@@ -304,8 +314,8 @@ class Service:
             "retention": partial(
                 retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
             ),
-            "settler": partial(settler.run, store, world, self.relay.due),
-            "indexer": partial(indexer.run, store, world),
+            "settler": partial(settler.run, store, world, self.relay.due, self._corrupt),
+            "indexer": partial(indexer.run, store, world, self._corrupt),
             **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.store_watch import StoreWatch
 from svc.metric_samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
@@ -36,6 +37,7 @@ READER_LAG = Metric(
 ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
 COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
 LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed or cut.")
+CORRUPT = Metric("svc_corrupt_rows", "counter", "Rows that could not be read, by what was being done.", ("operation",))
 WORKER_SILENT = Metric(
     "svc_worker_silent_seconds", "gauge", "How long the event loop of a worker has not run.", ("worker",)
 )
@@ -52,6 +54,11 @@ def commit_samples(store: StoreStatistics) -> Samples:
     yield COMMIT_SECONDS, one(store.commits_s)
     yield WAIT_SECONDS, one(store.waits_s)
     yield BATCH_SIZE, one(store.groups)
+
+
+def corrupt_samples(corrupt: CorruptRows) -> Samples:
+    """The samples of what this process could not read."""
+    yield CORRUPT, by(corrupt.found)
 
 
 def watch_samples(watch: StoreWatch) -> Samples:

@@ -30,9 +30,10 @@ LAYERS = {
     "svc.census": {"svc.store", "svc.domain"},
     "svc.store_metrics": {"svc.metric_samples", "svc.actors", "svc.store"},
     "svc.node_metrics": {"svc.metric_samples", "svc.store"},
+    "svc.webhook_metrics": {"svc.metric_samples", "svc.census", "svc.actors", "svc.store", "svc.domain"},
     "svc.metrics": {
         "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.seat", "svc.siblings",
-        "svc.metric_samples", "svc.census", "svc.store_metrics", "svc.node_metrics",
+        "svc.metric_samples", "svc.census", "svc.store_metrics", "svc.node_metrics", "svc.webhook_metrics",
     },
     "svc.service": {
         "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",

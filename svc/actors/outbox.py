@@ -20,24 +20,25 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from math import inf
-from typing import NamedTuple
 from uuid import UUID
 
-import msgspec
 import structlog
 import trio
 
+from svc.actors.attempts import EndedAttempt, InFlight, OutboxStatistics
+from svc.actors.corruption import CorruptRows
 from svc.actors.mailbox import Mailbox
 from svc.actors.patience import LeasedJob, read, wait_for_store, write
 from svc.actors.shares import EVERY_SHARE, Shares
 from svc.actors.steady_clock import SteadyClock
-from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
+from svc.domain.histogram import REQUEST_S, Histogram
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.store import Store
@@ -73,37 +74,7 @@ DRAIN_S = 10.0
 """For what is in flight to end when the service ends: as long as an attempt may take."""
 
 
-class OutboxStatistics(msgspec.Struct, frozen=True):
-    """What the outbox does now, and its counts since the start."""
-
-    in_flight: int
-    queues: int
-    """Endpoints with work, or of which something was learned."""
-    attempts: dict[AttemptStatus, int]
-    """Since the start, by what they came to."""
-    errors: dict[AttemptError, int]
-    """Attempts that failed, by why."""
-    attempts_s: HistogramStatistics
-    """How long attempts took."""
-
-
-class _InFlight(msgspec.Struct, eq=False):
-    """An attempt in flight."""
-
-    scope: trio.CancelScope
-    lease: LeaseEpoch | None
-    is_lost: bool = False
-    """Its share is another's: its outcome must not be written down here."""
-
-
-_Queue = EndpointQueue[_InFlight]
-
-
-class _EndedAttempt(NamedTuple):
-    """An attempt that has ended, to be written down."""
-
-    record: AttemptRecord
-    lease: LeaseEpoch | None
+_Queue = EndpointQueue[InFlight]
 
 
 class Outbox:
@@ -112,15 +83,21 @@ class Outbox:
     """
 
     def __init__(
-        self, store: Store, world: World, transport: Transport, secrets_key: bytes, shares: Shares = EVERY_SHARE
+        self,
+        store: Store,
+        world: World,
+        transport: Transport,
+        secrets_key: bytes,
+        shares: Shares = EVERY_SHARE,
+        corrupt: CorruptRows | None = None,
     ) -> None:
         self._store = store
         self._world = world
         self._transport = transport
         self._secrets_key = secrets_key
         self._shares = shares
-        self._queues: DeliveryScheduler[_InFlight] = DeliveryScheduler()
-        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
+        self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -129,6 +106,10 @@ class Outbox:
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
         self._clock = SteadyClock(world)
+        self._corrupt = corrupt or CorruptRows()
+        self._unreadable: set[EndpointKey] = set()
+        """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
+        not be written down, and it would be made again and again."""
         self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
         self._poll_at_s = -inf
         self._found_late = False
@@ -183,7 +164,7 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
-        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
@@ -214,7 +195,7 @@ class Outbox:
             waiting, some_late = await read(self._store, poll)
             late = late or some_late
             for queue, due_ms in waiting.queues:
-                if self._shares.sends(queue):
+                if self._shares.sends(queue) and queue not in self._unreadable:
                     self._queues.offer(queue, due_ms)
             if not waiting.has_more:
                 break
@@ -256,7 +237,7 @@ class Outbox:
         # What is in flight now and ends meanwhile may look as if it were still due.
         asked = [AskedQueue(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
         try:
-            found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+            found = await self._next(asked, now_ms)
         except UnavailableError as error:
             for queue, _ in taken:
                 self._queues.again(queue)  # what was read later may be another's by then
@@ -265,6 +246,20 @@ class Outbox:
         for (queue, lease), one in zip(taken, found, strict=True):
             self._begin(queue, lease, one, now_ms, nursery)
         return True
+
+    async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
+        """What each queue has to send; nothing of one with a corrupt row."""
+        try:
+            return await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        except CorruptionError as error:
+            if len(asked) > 1:
+                return [one for each in asked for one in await self._next([each], now_ms)]
+            self._set_aside(asked[0].queue, error)
+            return [NoWork(None)]
+
+    def _set_aside(self, queue: EndpointKey, error: CorruptionError) -> None:
+        self._corrupt.note("webhooks", queue.organization, error)
+        self._unreadable.add(queue)
 
     def _begin(
         self,
@@ -286,7 +281,7 @@ class Outbox:
             queue.backlogged = True
             self._queues.wait(queue, queue.probe_at_ms)
         else:
-            flight = _InFlight(trio.CancelScope(), lease)
+            flight = InFlight(trio.CancelScope(), lease)
             self._queues.start(queue, found.key, flight)
             nursery.start_soon(self._attempt, found, flight)
 
@@ -317,7 +312,7 @@ class Outbox:
             busy = {share_of(queue.key) for queue in self._queues.all() if queue.in_flight}
             self._shares.give_back(share for share in self._shares.leaving if share not in busy)
 
-    async def _attempt(self, claim: ClaimedDelivery, flight: _InFlight) -> None:
+    async def _attempt(self, claim: ClaimedDelivery, flight: InFlight) -> None:
         """One POST and its outcome, handed to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
         late_ms = self._clock.now_ms() - claim.delivery.due_ms
@@ -342,7 +337,7 @@ class Outbox:
             retry_after_s=attempted.retry_after_s,
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
-        await self._ended_attempts.put(_EndedAttempt(record, flight.lease))
+        await self._ended_attempts.put(EndedAttempt(record, flight.lease))
 
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
@@ -370,7 +365,9 @@ class Outbox:
                 self._shares.drop,
             )
             for (record, _), outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, LeaseLostError):
+                if isinstance(outcome, CorruptionError):
+                    self._set_aside(record.queue, outcome)
+                if isinstance(outcome, LeaseLostError | CorruptionError):
                     self._abandon(record.queue, record.key)
                 else:
                     self._ended(record, outcome)
@@ -382,7 +379,7 @@ class Outbox:
         if self._draining and not self._queues.in_flight:
             self._drained.set()
 
-    async def _gathered(self) -> list[_EndedAttempt]:
+    async def _gathered(self) -> list[EndedAttempt]:
         """Half of what is in flight, so that one half is written down while the other is sent; less where more would
         take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
         """

@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 import structlog
 import trio
 
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.snapshot import Snapshot, Transaction
@@ -49,11 +50,11 @@ async def wait_for_store(error: UnavailableError) -> None:
 
 async def write(
     store: Store, jobs: Sequence[LeasedJob[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
-) -> list[T | LeaseLostError]:
+) -> list[T | LeaseLostError | CorruptionError]:
     """Commit, however long there is no space. A job whose lease is lost comes to `LeaseLostError`, and `drop` gets the
-    leases that are lost. Raises what a job raised.
+    leases that are lost; one that met a corrupt row comes to `CorruptionError`. Raises what another job raised.
     """
-    written: dict[int, T | LeaseLostError] = {}
+    written: dict[int, T | LeaseLostError | CorruptionError] = {}
     while left := {index: job for index, job in enumerate(jobs) if index not in written}:
         outcomes: Sequence[T | Exception]
         try:
@@ -72,6 +73,8 @@ async def write(
                     written[index] = outcome
             elif isinstance(outcome, StoreFullError | UnavailableError):
                 rejected = outcome
+            elif isinstance(outcome, CorruptionError):
+                written[index] = outcome
             elif isinstance(outcome, Exception):
                 raise outcome
             else:

@@ -16,10 +16,12 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.patience import read
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
@@ -41,7 +43,8 @@ class RefusalLog:
     added to.
     """
 
-    def __init__(self, store: Store, world: World, nudge: Nudge) -> None:
+    def __init__(self, store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
+        self._corrupt = corrupt or CorruptRows()
         self._store = store
         self._world = world
         self._nudge = nudge
@@ -87,7 +90,7 @@ class RefusalLog:
         over: dict[Name, None] = {}
         while self._due and self._due[0][0] <= now_ms:
             over[heapq.heappop(self._due)[1]] = None
-        notes = {name: request for name, request in gathered.items() if await self._has_subscribers(request)}
+        notes = {name: request for name, request in gathered.items() if await self._is_wanted(request)}
         names = [*notes, *(name for name in over if name not in notes)]
         jobs = [
             partial(note_refusal, request=notes[name])
@@ -106,6 +109,8 @@ class RefusalLog:
         for name, outcome in zip(names, outcomes, strict=True):
             if isinstance(outcome, StoreFullError | UnavailableError):
                 self._keep(name, notes.get(name), now_ms if name in over else None)
+            elif isinstance(outcome, CorruptionError):
+                self._corrupt.note("refusals", name[0], outcome)
             elif isinstance(outcome, Exception):
                 raise outcome
             else:
@@ -117,6 +122,14 @@ class RefusalLog:
             self.note(request)
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
+
+    async def _is_wanted(self, request: RefusedRequest) -> bool:
+        """Whether anybody subscribes; not where that cannot be read."""
+        try:
+            return await self._has_subscribers(request)
+        except CorruptionError as error:
+            self._corrupt.note("refusals", request.organization, error)
+            return False
 
     async def _has_subscribers(self, request: RefusedRequest) -> bool:
         environment, event_type = webhook_environment(request.environment), "identification.refused"

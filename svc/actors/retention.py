@@ -17,13 +17,15 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
-from svc.store.transactions.removal import continue_removal, pending_removals
+from svc.store.transactions.removal import continue_removal, is_removal_pending
 from svc.store.transactions.retention import (
     CleanupTask,
     clock_confirmation,
@@ -34,6 +36,7 @@ from svc.store.transactions.retention import (
     passes,
     stale_blocks,
 )
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -62,7 +65,8 @@ class Progress:
     one.
     """
 
-    def __init__(self, began_at_ms: int = 0) -> None:
+    def __init__(self, began_at_ms: int = 0, corrupt: CorruptRows | None = None) -> None:
+        self.corrupt = corrupt or CorruptRows()
         self.deleted: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.swept_at_ms = began_at_ms
@@ -120,10 +124,14 @@ def _note_hold(progress: Progress, now_ms: int, *, held: bool) -> None:
 
 async def finish_interrupted(store: Store, progress: Progress) -> None:
     """Finish erasures and removals that were interrupted. Failures are logged and counted, never raised."""
-    for number, raw_id in await store.query(pending_erasures):
-        await _erase(store, progress, number, raw_id)
-    for number in await store.query(pending_removals):
-        await _remove(store, progress, number)
+    for number in await store.query(organizations):
+        try:
+            for raw_id in await store.query(partial(pending_erasures, number=number)):
+                await _erase(store, progress, number, raw_id)
+            if await store.query(partial(is_removal_pending, number=number)):
+                await _remove(store, progress, number)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
 
 
 async def sweep(
@@ -135,21 +143,31 @@ async def sweep(
     """
     progress = progress or Progress()
     await finish_interrupted(store, progress)
-    for number, made in (await store.query(last_passes)).items():
-        wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
-        if made is not None and wanted:
-            for task in passes(number, now_ms, visitor_days, made):
-                await _do(store, progress, number, task)
-        tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
-        if wanted:
-            find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
-            tasks += filter(None, [await store.query(find)])
-        for task in tasks:
-            await _do(store, progress, number, task)
-        if wanted:
-            note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
-            await _write(store, progress, number, "pass", note)
+    for number in await store.query(organizations):
+        try:
+            await _sweep_one(store, number, now_ms, visitor_days, progress, with_passes=with_passes)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
         await trio.lowlevel.checkpoint()
+
+
+async def _sweep_one(
+    store: Store, number: int, now_ms: int, visitor_days: int, progress: Progress, *, with_passes: bool | None
+) -> None:
+    made = await store.query(partial(last_passes, number=number))
+    wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
+    if made is not None and wanted:
+        for task in passes(number, now_ms, visitor_days, made):
+            await _do(store, progress, number, task)
+    tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
+    if wanted:
+        find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
+        tasks += filter(None, [await store.query(find)])
+    for task in tasks:
+        await _do(store, progress, number, task)
+    if wanted:
+        note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
+        await _write(store, progress, number, "pass", note)
 
 
 async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -> None:
@@ -189,6 +207,10 @@ async def _write(store: Store, progress: Progress, number: int, task: str, job: 
         (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
     except (StoreFullError, UnavailableError) as error:
         log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
+        progress.failed[task] += 1
+        return None
+    if isinstance(outcome, CorruptionError):
+        progress.corrupt.note(f"retention of {task}", number, outcome)
         progress.failed[task] += 1
         return None
     if isinstance(outcome, Exception):

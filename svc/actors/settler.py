@@ -13,8 +13,10 @@ from functools import partial
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.visitor_index import Nudge
 from svc.domain.billing import Usage
+from svc.store.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import (
@@ -23,7 +25,7 @@ from svc.store.transactions.settlement import (
     close_day,
     due_day,
     is_open,
-    overdue,
+    is_overdue,
     read_usage,
     settle,
 )
@@ -37,13 +39,15 @@ NAME = "settler"
 """Who changed a billing status, on the record of the change."""
 
 
-async def run(store: Store, world: World, nudge: Nudge, interval_s: float = INTERVAL_S) -> None:
+async def run(
+    store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None, interval_s: float = INTERVAL_S
+) -> None:
     """Settle every `interval_s` seconds until cancelled; `nudge` gets the queues that a commit added to. A full store
     is logged and tried again; any other exception is raised after `interval_s`.
     """
     while True:
         try:
-            await settle_all(store, world, nudge)
+            await settle_all(store, world, nudge, corrupt)
         except StoreFullError as error:
             log.warning("settlement stopped: store full", reason=str(error))
         except Exception:
@@ -52,30 +56,41 @@ async def run(store: Store, world: World, nudge: Nudge, interval_s: float = INTE
         await trio.sleep(interval_s)
 
 
-async def settle_all(store: Store, world: World, nudge: Nudge) -> None:
-    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). Raises
-    `StoreFullError`.
+async def settle_all(store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
+    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). One with a
+    corrupt row is noted in `corrupt` and left for the next look. Raises `StoreFullError`.
     """
+    corrupt = corrupt or CorruptRows()
     now_ms = world.now_ms()
-    late = await store.query(partial(overdue, now_ms=now_ms))
-    numbers = await store.query(organizations)
-    for number in late:
-        author = Author(world.request_id(now_ms), now_ms, NAME)
-        queues = await store.write_one(partial(block_overdue, number=number, author=author), number)
-        if queues is not None:
-            log.info("blocked an organization: its payment is overdue", organization=number)
-            nudge(queues)
-    for number in numbers:
-        while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
-            if await store.query(partial(is_open, number=number, day=due.day)):
-                await store.write_one(partial(close_day, number=number, day=due.day), number)
-            usage = await _read(store, number, due)
-            job = partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)
-            queues = await store.write_one(job, number)
-            if queues is not None:
-                log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
-                nudge(queues)
+    for number in await store.query(organizations):
+        try:
+            await _block_overdue(store, world, nudge, number, now_ms)
+            await _settle(store, nudge, number, now_ms)
+        except CorruptionError as error:
+            corrupt.note("settlement", number, error)
         await trio.lowlevel.checkpoint()
+
+
+async def _block_overdue(store: Store, world: World, nudge: Nudge, number: int, now_ms: int) -> None:
+    if not await store.query(partial(is_overdue, number=number, now_ms=now_ms)):
+        return
+    author = Author(world.request_id(now_ms), now_ms, NAME)
+    queues = await store.write_one(partial(block_overdue, number=number, author=author), number)
+    if queues is not None:
+        log.info("blocked an organization: its payment is overdue", organization=number)
+        nudge(queues)
+
+
+async def _settle(store: Store, nudge: Nudge, number: int, now_ms: int) -> None:
+    while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
+        if await store.query(partial(is_open, number=number, day=due.day)):
+            await store.write_one(partial(close_day, number=number, day=due.day), number)
+        usage = await _read(store, number, due)
+        job = partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)
+        queues = await store.write_one(job, number)
+        if queues is not None:
+            log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
+            nudge(queues)
 
 
 async def _read(store: Store, number: int, due: DueDay) -> Usage:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
@@ -47,6 +48,8 @@ class Services(NamedTuple):
     world: World
     watch: StoreWatch
     """Whether the store commits, and its file is there."""
+    corrupt: CorruptRows
+    """What could not be read."""
     store: Store
     admission: Mailbox[Identify]
     policy: AuthPolicy

@@ -23,6 +23,7 @@ from svc.domain.webhooks.records import (
     WebhookEvent,
 )
 from svc.domain.webhooks.schedule import LONGEST_WAIT_MS
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     ATTEMPT_COUNTS,
@@ -181,7 +182,15 @@ def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> Wait
 def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int) -> tuple[WaitingQueues, bool]:
     """As `queues_with_work`, and whether one that should be answered has been due since before `late_ms`."""
     waiting = queues_with_work(snapshot, after, limit)
-    return waiting, any(due_ms < late_ms and is_responding(snapshot, queue) for queue, due_ms in waiting.queues)
+    return waiting, any(due_ms < late_ms and _is_expected(snapshot, queue) for queue, due_ms in waiting.queues)
+
+
+def _is_expected(snapshot: Snapshot, queue: EndpointKey) -> bool:
+    """`is_responding`; not where that cannot be read."""
+    try:
+        return is_responding(snapshot, queue)
+    except CorruptionError:
+        return False
 
 
 def queues_ahead(

@@ -102,7 +102,7 @@ async def test_a_full_store_delays_settlement_and_loses_nothing(
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:
                 patched.setattr(world.store, "write", full)
-                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, 10.0)
+                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, None, 10.0)
                 await trio.sleep(35)
             assert settled(world) == {}
             await trio.sleep(10)

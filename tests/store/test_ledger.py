@@ -80,8 +80,8 @@ class Books:
     def past_due(self) -> int | None:
         return self.world.read(lambda snapshot: snapshot.get(PAST_DUE, self.number))
 
-    def overdue(self, now_ms: int) -> list[int]:
-        return self.world.read(partial(settlement.overdue, now_ms=now_ms))
+    def is_overdue(self, now_ms: int) -> bool:
+        return self.read(settlement.is_overdue, now_ms=now_ms)
 
     def subscribe(self) -> None:
         self.world.endpoint(self.number, "https://receiver.example/", events=EVENTS)
@@ -188,17 +188,17 @@ def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books:
     books.world.organization()
     books.set_status("active", EPOCH_MS - DAY_MS)
     author = partial(Author, UUID(bytes=first_id(EPOCH_MS + OVERDUE_MS)), by="settler")
-    assert books.overdue(EPOCH_MS + OVERDUE_MS) == []
+    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS)
     assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)), "it is not past due"
     books.set_status("past_due", EPOCH_MS)
-    assert books.overdue(EPOCH_MS + OVERDUE_MS - 1) == []
+    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS - 1)
     assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS - 1))
     assert books.account().billing_status == "past_due"
-    assert books.overdue(EPOCH_MS + OVERDUE_MS) == [books.number]
+    assert books.is_overdue(EPOCH_MS + OVERDUE_MS)
     assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)) == ()
     assert (books.account().billing_status, books.account().blocked_reason) == ("blocked", "payment_overdue")
     assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + 2 * OVERDUE_MS)) is None
-    assert books.overdue(EPOCH_MS + 2 * OVERDUE_MS) == []
+    assert not books.is_overdue(EPOCH_MS + 2 * OVERDUE_MS)
 
 
 # Days

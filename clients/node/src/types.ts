@@ -202,10 +202,7 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /**
-   * The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
-   * contract.
-   */
+  /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
   /** The deferred report, when one arrived. Its contents are not a public contract. */
   deferred_signals?: Record<string, unknown>;

@@ -180,7 +180,7 @@ class EventDetailBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     document: dict[str, Any] | None
-    """The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
+    """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
     """
     deferred_signals: NotRequired[dict[str, Any]]

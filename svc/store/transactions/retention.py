@@ -35,7 +35,6 @@ from svc.store.tables import (
     LAST_LOOKS,
     META,
     ORGANIZATION_KEYS,
-    ORGANIZATIONS,
     RETENTION_PASSES,
     TABLES,
     VISITOR_COUNTS,
@@ -48,6 +47,7 @@ from svc.store.transactions.erasure import has_events, purge_event, purge_visito
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks import purge_webhook_event
+from svc.store.views import is_removed
 from svc.store.webhook_views import attempt_index_keys
 
 EVENTS_A_STEP = 32
@@ -121,15 +121,11 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
     return tasks
 
 
-def last_passes(snapshot: Snapshot) -> dict[int, RetentionPass | None]:
-    """Organization -> when passes over it were made, of which one that was interrupted is none; `None` for one that is
-    removed, whose rows go in another way. Oldest first.
+def last_passes(snapshot: Snapshot, number: int) -> RetentionPass | None:
+    """When passes over an organization were made, of which one that was interrupted is none; `None` for one that is
+    removed, whose rows go in another way.
     """
-    noted = {number: made for (number,), made in snapshot.scan(RETENTION_PASSES)}
-    return {
-        number: noted.get(number, RetentionPass()) if found.removed_at_ms is None else None
-        for (number,), found in snapshot.scan(ORGANIZATIONS)
-    }
+    return None if is_removed(snapshot, number) else snapshot.get(RETENTION_PASSES, number) or RetentionPass()
 
 
 def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:

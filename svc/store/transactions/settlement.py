@@ -152,9 +152,10 @@ def settle(
     return enqueue(transaction, number, "usage.daily_settled", "live", data, now_ms)
 
 
-def overdue(snapshot: Snapshot, now_ms: int) -> list[int]:
-    """Numbers of the organizations that have been past due for 7 days (decisions 5.3)."""
-    return [number for (number,), since_ms in snapshot.scan(PAST_DUE) if now_ms - since_ms >= OVERDUE_MS]
+def is_overdue(snapshot: Snapshot, number: int, now_ms: int) -> bool:
+    """Whether an organization has been past due for 7 days (decisions 5.3)."""
+    since_ms = snapshot.get(PAST_DUE, number)
+    return since_ms is not None and now_ms - since_ms >= OVERDUE_MS
 
 
 def block_overdue(transaction: Transaction, number: int, author: Author) -> tuple[EndpointKey, ...] | None:

@@ -16,8 +16,8 @@ from svc.domain.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
 
 GIB = 1 << 30
-MAX_WORKERS = 64
-"""The store has 126 reader slots, and each worker takes one or two."""
+MAX_WORKERS = 60
+"""The store has 126 reader slots, and each worker takes two at most."""
 
 Workers = Annotated[int, Meta(ge=1, le=MAX_WORKERS)] | Literal["auto"]
 

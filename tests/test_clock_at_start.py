@@ -6,7 +6,9 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from svc.world import wall_clock_ms
 from tests.support.ports import free_port
+from tests.support.postgresql import Cluster
 from tests.support.process import ENVIRONMENT, run, run_json, start
 from tests.test_workers import get
 
@@ -89,3 +92,48 @@ def test_a_clock_that_is_an_hour_behind_serves_at_once(data: Path):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
         assert (first, process.returncode) == ("serving", 0)
+
+
+@pytest.mark.slow(6)
+def test_a_node_waits_for_a_database_that_starts_after_it(cluster: Cluster, database: str, tmp_path: Path):
+    """Behind a port on which nobody listens yet."""
+    url = str(cluster.url(database))
+    run("org", "create", "shop", "--data", str(tmp_path / "data"), SVC_STORE=url)
+    port, relay_port = free_port(), free_port()
+    away = url.replace(str(cluster.port), str(relay_port))
+    settings = {**ENVIRONMENT, "SVC_STORE": away}
+    command = ("serve", "--data", tmp_path / "data", "--bind", f"127.0.0.1:{port}")
+    with start(*command, stderr=subprocess.PIPE, env=settings) as process:
+        try:
+            said = lines(process)
+            assert "does not respond" in until(said, WAITING)["because"]
+            status, body = get(port, "/readyz")
+            assert (status, json.loads(body)["checks"]["store"]) == (503, "unreachable")
+            with relayed(relay_port, cluster.port):
+                until(said, "serving")
+                assert get(port, "/readyz")[0] == 200
+                process.send_signal(signal.SIGTERM)
+                for _ in said:
+                    pass
+                assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()
+
+
+@contextmanager
+def relayed(port: int, to: int) -> Iterator[None]:
+    """What connects to a port reaches another one."""
+    code = (
+        "import sys, trio\n"
+        "async def pump(a, b):\n"
+        "    async for data in a: await b.send_all(data)\n"
+        "async def relay(one):\n"
+        "    async with await trio.open_tcp_stream('127.0.0.1', int(sys.argv[2])) as other, trio.open_nursery() as n:\n"
+        "        n.start_soon(pump, one, other); await pump(other, one); n.cancel_scope.cancel()\n"
+        "trio.run(trio.serve_tcp, relay, int(sys.argv[1]))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(port), str(to)], stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.kill()

@@ -16,8 +16,8 @@ from svc.domain.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
 
 GIB = 1 << 30
-MAX_WORKERS = 64
-"""The store has 126 reader slots, and each worker takes one or two."""
+MAX_WORKERS = 60
+"""The store has 126 reader slots, and each worker takes two at most."""
 
 Workers = Annotated[int, Meta(ge=1, le=MAX_WORKERS)] | Literal["auto"]
 
@@ -210,6 +210,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     write_timeout_s: Annotated[Seconds, about("Time limit for the client to read each part of a response.")] = 5
     keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60
     drain_limit_s: Annotated[Seconds, about("Time limit for running requests to finish after SIGTERM.")] = 8
+    worker_hang_s: Annotated[
+        Seconds, about("Time without a sign of life after which a worker is replaced, unless the disk stalls.")
+    ] = 30
     takeover_wait_s: Annotated[
         float,
         Meta(ge=0),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from itertools import accumulate
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -24,20 +24,21 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 import svc
+from svc.actors.corruption import CorruptRows
 from svc.actors.counters import IdentificationStatistics
 from svc.actors.credit_watch import CreditWatch
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub, LiveStatistics
 from svc.actors.mailbox import MailboxStatistics
-from svc.actors.outbox import Outbox, OutboxStatistics
+from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
+from svc.actors.store_watch import StoreWatch
 from svc.census import Census, largest_holdings, take_census
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.history import LOOKALIKES
 from svc.domain.quotas import Quotas
 from svc.domain.timestamps import utc
-from svc.domain.webhooks.records import EndpointStatus
 from svc.http.edge import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.metric_samples import (
@@ -56,7 +57,16 @@ from svc.node_metrics import NODE_METRICS, NodeSources, node_samples
 from svc.seat import Seat
 from svc.siblings.counts import Counts
 from svc.store.store import Store, StoreSpace
-from svc.store_metrics import STORE_METRICS, commit_samples, credit_samples, holding_samples, space_samples
+from svc.store_metrics import (
+    STORE_METRICS,
+    commit_samples,
+    corrupt_samples,
+    credit_samples,
+    holding_samples,
+    space_samples,
+    watch_samples,
+)
+from svc.webhook_metrics import WEBHOOK_METRICS, attempt_samples, webhook_samples
 from svc.world import World
 
 log = structlog.get_logger()
@@ -145,25 +155,6 @@ NETWORK_AGE_SECONDS = Metric(
     ("file", "kind"),
 )
 
-OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries that wait for their next attempt.")
-OLDEST_DUE_SECONDS = Metric(
-    "svc_webhook_oldest_due_seconds",
-    "gauge",
-    "How long the oldest due delivery has waited, by endpoint status; 0 = none is due.",
-    ("status",),
-)
-ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
-ATTEMPTS_IN_FLIGHT = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
-ENDPOINT_QUEUES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
-ATTEMPTS = Metric(
-    "svc_webhook_attempts",
-    "counter",
-    "Attempts: `delivered`, `retrying` (another follows), `failed` (none follows).",
-    ("result",),
-)
-ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
-ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
-
 RETENTION_DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
 RETENTION_FAILURES = Metric("svc_retention_failures", "counter", "Steps of retention that changed nothing.", ("task",))
 RETENTION_LAST_SUCCESS = Metric(
@@ -171,6 +162,7 @@ RETENTION_LAST_SUCCESS = Metric(
     "gauge",
     "When retention had last looked at everything; before that, when the service was started.",
 )
+RETENTION_HELD = Metric("svc_retention_held", "gauge", "1 while nothing is deleted, since the clock has jumped ahead.")
 WORKER_RESTARTS = Metric("svc_worker_restarts", "counter", "Workers that died and were replaced.", ("worker",))
 ACTOR_RESTARTS = Metric("svc_actor_restarts", "counter", "Restarts of actors beside the pipeline.", ("actor",))
 EVENT_LOOP_LAG_SECONDS = Metric("svc_event_loop_lag_seconds", "histogram", "How late a sleep of 100 ms ended.")
@@ -181,6 +173,7 @@ BUILD = Metric("svc_build_info", "gauge", "Always 1.", ("version",))
 
 METRICS: tuple[Metric, ...] = (
     *(value for value in list(globals().values()) if isinstance(value, Metric)),
+    *WEBHOOK_METRICS,
     *STORE_METRICS,
     *NODE_METRICS,
 )
@@ -188,7 +181,6 @@ METRICS: tuple[Metric, ...] = (
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 
-ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 NETWORK_STATES = ("ok", "missing", "stale")
 PUBLISH_INTERVAL_S = 0.25
 """How often a worker publishes its counts: what another shows of them is so old at most, and what the death of a worker
@@ -214,6 +206,8 @@ class Sources(NamedTuple):
     quotas: Quotas
     retention: Progress
     credit: CreditWatch
+    watch: StoreWatch
+    corrupt: CorruptRows
     restarts: Counter[str]
     worker_restarts: Callable[[], Sequence[int]]
     loop: EventLoopLag
@@ -315,8 +309,9 @@ class Metrics:
         yield from _mailboxes(sources.pipeline.statistics())
         yield from _identifications(sources.pipeline.counters.statistics())
         yield from commit_samples(sources.store.statistics())
-        yield from _attempts(sources.outbox.statistics())
+        yield from attempt_samples(sources.outbox.statistics())
         yield from _retention(sources.retention.statistics())
+        yield from corrupt_samples(sources.corrupt)
         yield ACTOR_RESTARTS, by(sources.restarts)
         yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
 
@@ -338,9 +333,11 @@ class Metrics:
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
-        yield from _webhooks(sources.outbox.statistics(), space, stored.census, now_ms)
+        yield from webhook_samples(sources.outbox.statistics(), space, stored.census, now_ms)
         yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
+        yield from watch_samples(sources.watch)
+        yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 
 
 def table_of(samples: Samples) -> SampleTable:
@@ -409,21 +406,6 @@ def _identifications(counters: IdentificationStatistics) -> Samples:
     yield LEVELS, by(counters.levels)
     yield SIGNALS, by(counters.signals)
     yield LOOKUPS, counters.networks.items()
-
-
-def _webhooks(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Samples:
-    yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
-    since_ms = {status: census.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
-    yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
-    yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
-    yield ENDPOINT_QUEUES, one(outbox.queues)
-
-
-def _attempts(outbox: OutboxStatistics) -> Samples:
-    yield ATTEMPTS, by(outbox.attempts)
-    yield ATTEMPT_ERRORS, by(outbox.errors)
-    yield ATTEMPT_SECONDS, one(outbox.attempts_s)
 
 
 def _retention(retention: RetentionStatistics) -> Samples:

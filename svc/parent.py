@@ -10,7 +10,6 @@ the memory that the workers share. Everything else belongs to the workers, so th
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import select
 import signal
@@ -20,13 +19,19 @@ from typing import Any
 import msgspec
 import structlog
 
+from svc.pulse import PulseBoard
 from svc.seat import Seat
+from svc.service_manager import notify
 from svc.world import elapsed_s
 
 log = structlog.get_logger()
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
+LOOK_S = 1.0
+"""Between two looks at the pulse of the workers."""
+WAITS_FOR_DISK = "D"
+"""State of a process in an uninterruptible wait."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 _HANDLED = {*_ENDING, signal.SIGHUP, signal.SIGCHLD}
 
@@ -45,30 +50,6 @@ def failures_after(failures: int, served_s: float) -> int:
     return max(0, failures - int(served_s)) + 1
 
 
-class Board:
-    """Memory that the parent and its workers share: since when each worker serves, and how often it was replaced."""
-
-    def __init__(self, workers: int) -> None:
-        memory = memoryview(mmap.mmap(-1, 16 * workers))
-        self._serving_since = memory[: 8 * workers].cast("d")
-        self._restarts = memory[8 * workers :].cast("Q")
-
-    def mark_serving(self, index: int) -> None:
-        """Note that the worker of this index serves from now on; called by the worker itself."""
-        self._serving_since[index] = elapsed_s()
-
-    def restarts(self) -> list[int]:
-        """How often each worker was replaced, since the start of the parent."""
-        return list(self._restarts)
-
-    def note_death(self, index: int, *, replaced: bool) -> float:
-        """Note that a worker died; for the parent. Returns for how many seconds it had served."""
-        since = self._serving_since[index]
-        self._serving_since[index] = 0.0
-        self._restarts[index] += replaced
-        return elapsed_s() - since if since else 0.0
-
-
 class _Worker(msgspec.Struct):
     index: int
     pid: int | None = None
@@ -81,14 +62,27 @@ class Parent:
     """Runs `workers` processes until SIGTERM or SIGINT, and then waits until they have drained.
 
     `drain_s` is how long that may take; a worker that still runs then is killed. `on_stop` is called first, in the
-    parent, to close what it holds open for the workers.
+    parent, to close what it holds open for the workers. A worker whose loop has not run for `hang_s` is killed and
+    replaced, unless `state_of` says of its pid that it waits for the disk: the next one would wait, too.
     """
 
-    def __init__(self, workers: int, drain_s: float, on_stop: Callable[[], None] = lambda: None) -> None:
-        self.board = Board(workers)
+    def __init__(
+        self,
+        workers: int,
+        drain_s: float,
+        on_stop: Callable[[], None] = lambda: None,
+        *,
+        hang_s: float = math.inf,
+        state_of: Callable[[int], str] = lambda _: "",
+    ) -> None:
+        self.board = PulseBoard(workers)
         self._workers = [_Worker(index) for index in range(workers)]
         self._drain_s = drain_s
         self._on_stop = on_stop
+        self._hang_s, self._state_of = hang_s, state_of
+        self._waiting_for_disk: set[int] = set()
+        """Pids of workers that hang and were not killed."""
+        self._is_ready = False
         self._kill_at_s: float | None = None
         self._clean = True
         self.lifeline, self._held = os.pipe()
@@ -109,6 +103,7 @@ class Parent:
             for number in self._wait_for_signals():
                 self._handle(signal.Signals(number))
             self._reap()
+            self._look_at_pulse()
             if self._is_stopping and all(worker.pid is None for worker in self._workers):
                 return 0 if self._clean else 1
             if self._kill_at_s is not None and elapsed_s() >= self._kill_at_s:
@@ -118,6 +113,26 @@ class Parent:
     @property
     def _is_stopping(self) -> bool:
         return self._kill_at_s is not None
+
+    def _look_at_pulse(self) -> None:
+        """Tell the service manager that the service lives, and replace workers that hang (decisions 17.4)."""
+        if self._is_stopping:
+            return
+        if not self._is_ready and self.board.are_all_serving():
+            self._is_ready = True
+            notify("READY=1")
+        notify("WATCHDOG=1")
+        for worker in self._workers:
+            silent_s = self.board.silent_s(worker.index, elapsed_s())
+            if worker.pid is None or silent_s <= self._hang_s:
+                continue
+            if self._state_of(worker.pid) == WAITS_FOR_DISK:
+                if worker.pid not in self._waiting_for_disk:
+                    self._waiting_for_disk.add(worker.pid)
+                    log.critical("worker hangs: the disk does not respond", worker=worker.index, pid=worker.pid)
+                continue
+            log.error("worker hangs, replacing", worker=worker.index, pid=worker.pid, silent_s=round(silent_s, 1))
+            os.kill(worker.pid, signal.SIGKILL)
 
     def _listen_to_signals(self) -> None:
         """Each arrives as a byte in a pipe: other threads may get it, such as the one that writes the log."""
@@ -145,7 +160,7 @@ class Parent:
         """The numbers of the signals that have come, waiting for one until there is something else to do."""
         due = [worker.start_at_s for worker in self._workers if worker.pid is None]
         next_s = min(due, default=math.inf) if self._kill_at_s is None else self._kill_at_s
-        timeout = None if next_s == math.inf else max(0.0, next_s - elapsed_s())
+        timeout = min(LOOK_S, max(0.0, next_s - elapsed_s()))
         ready, _, _ = select.select([self._signalled], [], [], timeout)
         return os.read(self._signalled, 4096) if ready else b""
 
@@ -155,6 +170,7 @@ class Parent:
         elif number in _ENDING and self._is_stopping:
             self._kill()  # who asks twice does not want to wait
         elif number in _ENDING:
+            notify("STOPPING=1")
             self._kill_at_s = elapsed_s() + self._drain_s
             self._on_stop()
             self._send(signal.SIGTERM)
@@ -184,7 +200,7 @@ class Parent:
     def _reap_worker(self, worker: _Worker, code: int) -> None:
         pid, worker.pid = worker.pid, None
         cause: dict[str, Any] = {"status": code} if code >= 0 else {"signal": signal.strsignal(-code)}
-        served_s = self.board.note_death(worker.index, replaced=not self._is_stopping)
+        served_s = self.board.note_death(worker.index, elapsed_s(), replaced=not self._is_stopping)
         if self._is_stopping:
             if code:
                 self._clean = False

@@ -17,6 +17,7 @@ import msgspec
 import trio
 
 from svc.actors import indexer, keeper, maintenance, retention, settler
+from svc.actors.corruption import CorruptRows
 from svc.actors.credit_watch import CreditWatch
 from svc.actors.event_loop_lag import EventLoopLag
 from svc.actors.live import LiveHub
@@ -25,6 +26,7 @@ from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
 from svc.actors.shares import EVERY_SHARE, Shares
+from svc.actors.store_watch import Pulse, StoreWatch
 from svc.actors.supervisor import supervise
 from svc.config import Config, ConfigError
 from svc.domain import deferred
@@ -37,6 +39,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
 from svc.domain.text_files import MARK
@@ -64,6 +67,7 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
 from svc.node_metrics import NodeSources
+from svc.pulse import PulseBoard
 from svc.relay import Relay
 from svc.seat import Seat
 from svc.siblings.bus import Alone, Siblings
@@ -118,18 +122,23 @@ class Service:
         keeping: keeper.Keeping = keeper.ONLY_PROCESS,
         node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
+        expected_ms: int | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
         process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
-        how often each was replaced. Raises `ConfigError`.
+        how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
+        store; `pulse` is that of all workers. Raises `ConfigError`.
         """
+        self._clock_watch = ClockWatch(expected_ms or world.now_ms(), world.elapsed_s())
         config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
-        self._progress = retention.Progress(world.now_ms())
+        self._corrupt = CorruptRows()
+        self._progress = retention.Progress(world.now_ms(), self._corrupt)
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
@@ -138,17 +147,28 @@ class Service:
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
         shares = EVERY_SHARE if node is None else node.shares
-        self.outbox = Outbox(opened.store, world, transport or self._receivers, secrets_key(opened.pepper), shares)
-        self._credit = CreditWatch(self._kept_store, world)
-        self.refusals = RefusalLog(self._kept_store, world, self._due)
+        transport, key = transport or self._receivers, secrets_key(opened.pepper)
+        self.outbox = Outbox(opened.store, world, transport, key, shares, self._corrupt)
+        self._credit = CreditWatch(self._kept_store, world, self._corrupt)
+        self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
         self._siblings = siblings = siblings or Alone()
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
+        self._pulse, self._index = pulse or PulseBoard(1), seat.index
+        self.watch = StoreWatch(opened.store, world, self._pulse, seat.index)
+        self.services = self._services(config, opened, buckets, resolver)
+        self.metrics = Metrics(self._sources(), seat, counts)
+        self._shares_metrics = seat.workers > 1
+
+    def _services(self, config: Config, opened: Opened, buckets: Buckets, resolver: Resolver) -> Services:
+        """What endpoints use."""
         connection = ConnectionHeaders(config.connection_os_header, config.connection_tls_header)
-        self.services = Services(
-            world=world,
+        return Services(
+            world=self._world,
             store=opened.store,
+            watch=self.watch,
+            corrupt=self._corrupt,
             admission=self.pipeline.admission,
             policy=AuthPolicy(opened.pepper, config.region, config.networks(), connection),
             deferred_key=deferred.signing_key(opened.pepper),
@@ -161,11 +181,9 @@ class Service:
             quotas=config.quotas(),
             live=self.live,
             end_viewers=self.relay.ended,
-            try_key=try_page.checked_key(opened, config.try_key, world.now_ms()),
-            is_store_answering=_yes if node is None else node.is_answered,
+            try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
+            is_store_answering=_yes if self._node is None else self._node.is_answered,
         )
-        self.metrics = Metrics(self._sources(), seat, counts)
-        self._shares_metrics = seat.workers > 1
 
     def _due(self, queues: Iterable[EndpointKey]) -> None:
         self.relay.due(queues)
@@ -185,6 +203,7 @@ class Service:
             publish=self.relay.identified,
             buckets=buckets,
             numbers_at_once=numbers_at_once,
+            corrupt=self._corrupt,
         )
 
     def _webhooks(self, pepper: bytes, resolver: Resolver) -> Webhooks:
@@ -216,6 +235,8 @@ class Service:
             worker_restarts=self._worker_restarts,
             loop=self._loop_watch,
             node=None if self._node is None else self._node.sources,
+            watch=self.watch,
+            corrupt=self._corrupt,
             is_keeper=_yes if self._node is None else lambda: self._siblings.is_keeper,
         )
 
@@ -233,13 +254,13 @@ class Service:
         `metrics` are the listeners of the metrics, of several workers the keeper answers; without them the event-loop
         lag is not measured either.
         """
-        stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts)
+        stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts, self._corrupt)
         if self._node is not None:
             stand_by = trio.sleep_forever  # the outbox runs
         async with trio.open_nursery() as nursery:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
-                nursery.start_soon(supervise, name, run, self._restarts)
+                nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
             nursery.start_soon(keeper.run, self._keeping, stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
@@ -266,11 +287,12 @@ class Service:
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
+        self._pulse.mark_keeper(self._index, self._world.elapsed_s())
         try:
             async with trio.open_nursery() as nursery:
                 for name, run in self._kept().items():
                     self._restarts[name] += 0
-                    nursery.start_soon(supervise, name, run, self._restarts)
+                    nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
                 if metrics is not None and self._shares_metrics:
                     nursery.start_soon(self._serve_metrics, metrics)
         finally:
@@ -280,6 +302,7 @@ class Service:
         """The actors of every worker whose failure must not stop identification, by name."""
         return {
             **({} if self._node is None else {"outbox": self.outbox.run}),
+            "store watch": self.watch.run,
             "relay": self.relay.run,
             "counts": self.metrics.run,
             "full flag": partial(maintenance.clear_full_flag, self._store),
@@ -291,10 +314,12 @@ class Service:
         config, store, world = self._config, self._kept_store, self._world
         return {
             "maintenance": partial(maintenance.run, store),
-            "retention": partial(retention.run, store, world, config.visitor_retention_days, self._progress),
-            "settler": partial(settler.run, store, world),
+            "retention": partial(
+                retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
+            ),
+            "settler": partial(settler.run, store, world, self.relay.due, self._corrupt),
             "credit watch": self._credit.run,
-            "indexer": partial(indexer.run, store, world),
+            "indexer": partial(indexer.run, store, world, self._corrupt),
             **({"outbox": self.outbox.run} if self._node is None else {}),
             "refusal log": self.refusals.run,
         }

@@ -20,8 +20,12 @@ from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.sockets import inherited_sockets, open_sockets
 from svc.http.tls import Certificate, CertificateError, read_certificate
 from svc.service import Listeners, Service
+from svc.service_manager import notify
 
 log = structlog.get_logger()
+
+ALIVE_S = 1.0
+"""Between two messages to the service manager that this process lives."""
 
 
 class ListeningSockets(NamedTuple):
@@ -95,13 +99,19 @@ async def run_until_signalled(
             await watching.start(_watch_signals, shutdown, on_hangup)
             if lifeline is not None:
                 watching.start_soon(_watch_parent, lifeline, shutdown)
+            else:
+                watching.start_soon(_notify_alive)
             edge: Edge = await nursery.start(partial(service.run, listeners, shutdown, metrics=metrics))
             metrics_at = host_port(addresses(metrics or []))
             log.info("serving", addresses=host_port(edge.addresses), metrics=metrics_at)
             if once_serving is not None:
                 await once_serving(metrics_at)
+            if lifeline is None:
+                notify("READY=1")
             await shutdown.wait()
             watching.cancel_scope.cancel()
+            if lifeline is None:
+                notify("STOPPING=1")
         log.info("draining")
     done = service.services.store.statistics()
     log.info("stopped", commits=done.commits, jobs=done.jobs, repeated=done.repeated)
@@ -128,6 +138,13 @@ async def _watch_signals(
                 return
             if on_hangup is not None:
                 on_hangup()
+
+
+async def _notify_alive() -> None:
+    """The loop runs: as long as it does, the service manager does not replace this process."""
+    while True:
+        notify("WATCHDOG=1")
+        await trio.sleep(ALIVE_S)
 
 
 async def _watch_parent(lifeline: int, shutdown: trio.Event) -> None:

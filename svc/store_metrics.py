@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from svc.actors.corruption import CorruptRows
+from svc.actors.store_watch import StoreWatch
 from svc.domain.billing import CreditState
 from svc.metric_samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
@@ -40,6 +42,12 @@ CREDIT = Metric(
     ("state",),
 )
 ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
+COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
+LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed or cut.")
+CORRUPT = Metric("svc_corrupt_rows", "counter", "Rows that could not be read, by what was being done.", ("operation",))
+WORKER_SILENT = Metric(
+    "svc_worker_silent_seconds", "gauge", "How long the event loop of a worker has not run.", ("worker",)
+)
 
 STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 """All of these, in this order."""
@@ -53,6 +61,18 @@ def commit_samples(store: StoreStatistics) -> Samples:
     yield COMMIT_SECONDS, one(store.commits_s)
     yield WAIT_SECONDS, one(store.waits_s)
     yield BATCH_SIZE, one(store.groups)
+
+
+def corrupt_samples(corrupt: CorruptRows) -> Samples:
+    """The samples of what this process could not read."""
+    yield CORRUPT, by(corrupt.found)
+
+
+def watch_samples(watch: StoreWatch) -> Samples:
+    """The samples of what hangs: a commit, the file, the loop of a worker."""
+    yield COMMIT_AGE, one(watch.oldest_commit_s())
+    yield LOST, one(int(watch.state() == "lost"))
+    yield WORKER_SILENT, by({str(worker): silent_s for worker, silent_s in enumerate(watch.silences_s())})
 
 
 def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:

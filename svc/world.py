@@ -62,12 +62,18 @@ class RunSync(Protocol):
         ...
 
 
+LONGEST_LEAD_MS = 3_600_000
+"""How far an id may be ahead of the clock (decisions 17.1): what is kept by the time of its id is kept that much longer
+after a clock that ran ahead.
+"""
+
+
 class RequestIds:
     """UUIDv7 (RFC 9562): 48 bits of Unix milliseconds, then a counter, then entropy.
 
-    Ids of one process never go backwards, also within a millisecond and when the clock does: the 12 bits after the
+    Ids of one process do not go backwards, also within a millisecond and when the clock does: the 12 bits after the
     version count up from a random start below 2,048 (method 1 of RFC 9562, 6.2), and when they are used up the
-    embedded time moves on by a millisecond.
+    embedded time moves on by a millisecond. A clock that is set back by more than `LONGEST_LEAD_MS` is followed.
     """
 
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
@@ -76,9 +82,11 @@ class RequestIds:
         self._counter = 0
 
     def __call__(self, now_ms: int) -> UUID:
-        """The next id. `now_ms` is Unix milliseconds; where it went back, the id keeps the latest time."""
+        """The next id. `now_ms` is Unix milliseconds; where it went back by an hour at most, the id keeps the latest
+        time.
+        """
         noise = int.from_bytes(self._entropy(10))
-        if now_ms > self._last_ms:
+        if now_ms > self._last_ms or now_ms < self._last_ms - LONGEST_LEAD_MS:
             self._last_ms = now_ms
             self._counter = noise >> 69
         else:
@@ -101,9 +109,10 @@ def elapsed_s() -> float:
 class World:
     """What the service may ask of the machine it runs on.
 
-    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `request_id(now_ms)` is the next
-    UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a thread.
-    `is_own_address(address)` says whether an address is one of this machine's now.
+    `now_ms()` is Unix time in milliseconds, read once per request and handed on. `elapsed_s()` is the monotonic clock,
+    in seconds: only differences mean anything, and waiting is measured by it (decisions 17.1). `request_id(now_ms)` is
+    the next UUIDv7. `entropy(n)` is `n` bytes nobody can guess. `run_sync(function)` runs a blocking function on a
+    thread. `is_own_address(address)` says whether an address is one of this machine's now.
     """
 
     def __init__(
@@ -112,8 +121,10 @@ class World:
         entropy: Callable[[int], bytes],
         run_sync: RunSync,
         is_own_address: Callable[[IPv4Address | IPv6Address], bool] = lambda _: False,
+        elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.now_ms = now_ms
+        self.elapsed_s = elapsed_s
         self.entropy = entropy
         self.request_id = RequestIds(entropy)
         self.run_sync = run_sync

@@ -24,7 +24,7 @@ from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
 from tests.support.receivers import THANKS, Responder, receiver
 
-NEVER_LOOKING = "import svc.actors.outbox; svc.actors.outbox.POLL_INTERVAL_MS = 10**9; import svc.cli; svc.cli.main()"
+NEVER_LOOKING = "import svc.actors.outbox; svc.actors.outbox.POLL_INTERVAL_S = 10**9; import svc.cli; svc.cli.main()"
 PROGRAM = [sys.executable, "-c", NEVER_LOOKING]
 LIMIT_S = 60
 

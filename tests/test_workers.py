@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.http.sockets import inherited_sockets
-from svc.parent import FIRST_PAUSE_S, LONGEST_PAUSE_S, Board, failures_after, pause_s
+from svc.parent import FIRST_PAUSE_S, LONGEST_PAUSE_S, failures_after, pause_s
+from svc.pulse import PulseBoard
 from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files
@@ -337,8 +338,29 @@ def test_restart_delays_grow_while_workers_die_at_once_and_stay_within_limits(li
 
 
 def test_the_board_reports_how_long_a_worker_served():
-    board = Board(2)
-    assert board.note_death(1, replaced=True) == 0.0
-    board.mark_serving(0)
-    assert 0 <= board.note_death(0, replaced=False) < 60
+    board = PulseBoard(2)
+    assert board.note_death(1, 5.0, replaced=True) == 0.0
+    board.mark_serving(0, 7.0)
+    assert board.note_death(0, 10.5, replaced=False) == 3.5
     assert board.restarts() == [0, 1]
+
+
+def test_the_board_reports_the_silence_of_workers_and_the_oldest_commit():
+    board = PulseBoard(3)
+    assert not board.are_all_serving()
+    for index in range(3):
+        board.mark_serving(index, 10.0 + index)
+    assert board.are_all_serving()
+    board.beat(0, 20.0, None)
+    board.beat(1, 15.0, 14.0)
+    board.beat(2, 20.0, 19.0)
+    assert board.silences_s(21.0) == [1.0, 6.0, 1.0]
+    assert board.oldest_commit_s(21.0) == 7.0
+    assert board.keeper_silent_s(21.0) == 0.0, "there is none"
+    board.mark_keeper(1, 20.0)
+    assert board.keeper_silent_s(21.0) == 6.0
+    board.mark_keeper(2, 20.0)
+    assert board.keeper_silent_s(21.0) == 1.0
+    board.note_death(1, 21.0, replaced=True)
+    assert board.silences_s(21.0) == [1.0, 0.0, 1.0]
+    assert board.oldest_commit_s(21.0) == 2.0

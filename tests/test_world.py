@@ -12,12 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.ids import is_visitor_id
-from svc.world import LETTERS_AND_DIGITS, RequestIds, Undisturbed, World, twenty_characters, visitor_id
+from svc.world import LETTERS_AND_DIGITS, LONGEST_LEAD_MS, RequestIds, Undisturbed, World, twenty_characters, visitor_id
 from tests.support.worlds import EPOCH_MS, seeded_entropy
 
 
 @given(st.lists(st.integers(0, 2**47), min_size=1, max_size=200), st.integers())
-def test_request_ids_are_monotonic_whatever_the_clock_does(moments: list[int], seed: int):
+def test_no_request_id_is_more_than_an_hour_ahead_of_the_clock_and_all_differ(moments: list[int], seed: int):
+    """Decisions 17.1."""
+    make = RequestIds(seeded_entropy(seed))
+    ids = [make(moment) for moment in moments]
+    assert all(0 <= (one.int >> 80) - moment <= LONGEST_LEAD_MS for one, moment in zip(ids, moments, strict=True))
+    assert len(set(ids)) == len(ids)
+
+
+@given(st.lists(st.integers(2**40, 2**40 + LONGEST_LEAD_MS), min_size=1, max_size=200), st.integers())
+def test_request_ids_are_monotonic_while_the_clock_is_set_by_less_than_an_hour(moments: list[int], seed: int):
     make = RequestIds(seeded_entropy(seed))
     ids = [make(moment) for moment in moments]
     assert all(earlier < later for earlier, later in pairwise(ids))

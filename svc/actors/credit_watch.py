@@ -1,7 +1,7 @@
 """The credit watch: says when credit of an organization is used up, or covers less than seven days (decisions 16.4).
 
-Owns what it found at its last look. Each few minutes it reads how far the credit of each organization goes, some of
-them at a time, and logs what has changed since; metrics show how many there are. It refuses nothing: that is the
+Owns what it found at its last look. Each few minutes it reads how far the credit of each organization goes, one
+after the other, and logs what has changed since; metrics show how many there are. It refuses nothing: that is the
 identification's own transaction.
 """
 
@@ -13,9 +13,12 @@ from functools import partial
 import structlog
 import trio
 
-from svc.domain.billing import CreditState
-from svc.store.credit_views import ORGANIZATIONS_A_STEP, Outlook, outlooks
+from svc.actors.corruption import CorruptRows
+from svc.domain.billing import Credit, CreditState
+from svc.store.codec import CorruptionError
+from svc.store.credit_views import outlook
 from svc.store.store import Store
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -26,9 +29,10 @@ INTERVAL_S = 300.0
 class CreditWatch:
     """What is known of the credit of all organizations of a store."""
 
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, corrupt: CorruptRows) -> None:
         self._store = store
         self._world = world
+        self._corrupt = corrupt
         self._states: dict[int, CreditState] = {}
         """Organization number -> its state at the last look, where that is not `enough`."""
 
@@ -43,27 +47,25 @@ class CreditWatch:
             await trio.sleep(interval_s)
 
     async def look(self) -> None:
-        """Look at every organization once."""
+        """Look at every organization once; one with a corrupt row is noted, and left for the next look."""
         found: dict[int, CreditState] = {}
-        after, now_ms = 0, self._world.now_ms()
-        while True:
-            some = await self._store.query(partial(outlooks, after=after, now_ms=now_ms))
-            for each in some:
-                if each.credit is not None and each.credit.state != "enough":
-                    found[each.number] = each.credit.state
-                    self._tell(each)
-            if len(some) < ORGANIZATIONS_A_STEP:
-                break
-            after = some[-1].number
+        now_ms = self._world.now_ms()
+        for number in await self._store.query(organizations):
+            try:
+                seen = await self._store.query(partial(outlook, number=number, now_ms=now_ms))
+            except CorruptionError as error:
+                self._corrupt.note("credit", number, error)
+                continue
+            if seen.credit is not None and seen.credit.state != "enough":
+                found[number] = seen.credit.state
+                self._tell(number, seen.organization_id, seen.credit)
             await trio.lowlevel.checkpoint()
         self._states = found
 
-    def _tell(self, outlook: Outlook) -> None:
-        credit = outlook.credit
-        if credit is None or self._states.get(outlook.number) == credit.state:
+    def _tell(self, number: int, organization_id: str, credit: Credit) -> None:
+        if self._states.get(number) == credit.state:
             return
         if credit.state == "used_up":
-            log.warning("credit used up: production traffic is refused (402)", organization=outlook.organization_id)
+            log.warning("credit used up: production traffic is refused (402)", organization=organization_id)
         elif credit.days is not None:
-            days = round(credit.days, 1)
-            log.warning("credit covers less than 7 days", organization=outlook.organization_id, days=days)
+            log.warning("credit covers less than 7 days", organization=organization_id, days=round(credit.days, 1))

@@ -12,10 +12,13 @@ from functools import partial
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.event_index import Scope
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.indexing import poll, step
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -26,30 +29,51 @@ SETTLED_MS = 1000
 """Events arrive in order but for this: a segment is made of those before, so that it is written once."""
 
 
-async def run(store: Store, world: World) -> None:
+async def run(store: Store, world: World, corrupt: CorruptRows | None = None) -> None:
     """Index until cancelled. A store that takes no writes is logged and tried again."""
     rest_s = SHORTEST_REST_S
     while True:
         await trio.sleep(rest_s)
         try:
-            steps = await index(store, world.now_ms() - SETTLED_MS)
+            steps = await index(store, world.now_ms() - SETTLED_MS, corrupt)
         except (StoreFullError, UnavailableError) as error:
             log.warning("indexing stopped: the store takes no writes", reason=str(error))
             steps = 0
         rest_s = SHORTEST_REST_S if steps else min(2 * rest_s, LONGEST_REST_S)
 
 
-async def index(store: Store, before_ms: int) -> int:
+async def index(store: Store, before_ms: int, corrupt: CorruptRows | None = None) -> int:
     """Do what there is to do for events that arrived before then; how many segments were written. Raises
-    `StoreFullError` and `UnavailableError`, and what a step raises.
+    `StoreFullError` and `UnavailableError`, and what a step raises; a corrupt row is noted, and what cannot be indexed
+    for it is passed over.
     """
+    corrupt = corrupt or CorruptRows()
+    try:
+        return await _index(store, before_ms, corrupt, None)
+    except CorruptionError:
+        pass  # one organization's: the others are looked at by themselves
+    steps = 0
+    for number in await store.query(organizations):
+        try:
+            steps += await _index(store, before_ms, corrupt, number)
+        except CorruptionError as error:
+            corrupt.note("indexing", number, error)
+    return steps
+
+
+async def _index(store: Store, before_ms: int, corrupt: CorruptRows, of: int | None) -> int:
     steps = 0
     after: Scope | None = None
     while True:
-        found, after = await store.query(partial(poll, after=after, before_ms=before_ms))
+        found, after = await store.query(partial(poll, after=after, before_ms=before_ms, of=of))
         while found is not None:
             job = partial(step, scope=found, before_ms=before_ms)
-            if not await store.write_one(job, found.number, may_use_reserve=True):
+            try:
+                went_on = await store.write_one(job, found.number, may_use_reserve=True)
+            except CorruptionError as error:
+                corrupt.note("indexing", found.number, error)
+                break
+            if not went_on:
                 break
             steps += 1
         if after is None:

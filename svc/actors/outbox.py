@@ -10,43 +10,53 @@ flight is abandoned: another process makes those attempts again. One that others
 flight there is written down.
 
 Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
-such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_MS`.
+such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_S`,
+by the clock of the loop. A read that fails is made again: it ends nothing that is in flight.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from math import inf
 from uuid import UUID
 
-import msgspec
 import structlog
 import trio
 
+from svc.actors.attempts import EndedAttempt, InFlight, OutboxStatistics
+from svc.actors.corruption import CorruptRows
 from svc.actors.mailbox import Mailbox
+from svc.actors.patience import LeasedJob, read, wait_for_store, write
 from svc.actors.shares import EVERY_SHARE, Shares
-from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
+from svc.actors.steady_clock import SteadyClock
+from svc.domain.histogram import REQUEST_S, Histogram
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.lease import LeaseEpoch, LeaseLostError
-from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
-from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, log_attempt, sweep_removed
-from svc.store.webhook_views import AskedQueue, ClaimedDelivery, NoWork, first_removed, next_deliveries, poll_queues
+from svc.store.store import Store
+from svc.store.transactions.webhooks import AttemptOutcome, AttemptRecord, bring_forward, log_attempt, sweep_removed
+from svc.store.webhook_views import (
+    AskedQueue,
+    ClaimedDelivery,
+    NoWork,
+    first_removed,
+    next_deliveries,
+    poll_queues,
+    queues_ahead,
+)
 from svc.world import World
 
 log = structlog.get_logger()
 
-T = TypeVar("T")
-
-POLL_INTERVAL_MS = 15_000
+POLL_INTERVAL_S = 15.0
 """Between two looks for what other processes have committed."""
 QUEUES_PER_POLL = 256
 """Queues looked at without a pause: about a millisecond."""
@@ -54,57 +64,17 @@ STARTS_PER_PASS = 8
 """Attempts begun without a pause: about a millisecond."""
 BATCH = 64
 """Attempts written down in one commit."""
-LATE_MS = 60_000
+LATE_S = 60.0
 """A delivery that could have been sent so long ago is late."""
 GATHER_S = 0.01
 """How long at most attempts that have ended wait for others, to be written down with them."""
-RETRY_FULL_S = 1.0
-"""Between two tries to write while the store is full. Nothing is sent meanwhile but what has a slot."""
 SWEEP_ROWS = 1_000
 """Rows of removed endpoints deleted in one commit."""
 DRAIN_S = 10.0
 """For what is in flight to end when the service ends: as long as an attempt may take."""
 
 
-class OutboxStatistics(msgspec.Struct, frozen=True):
-    """What the outbox does now, and its counts since the start."""
-
-    in_flight: int
-    queues: int
-    """Endpoints with work, or of which something was learned."""
-    attempts: dict[AttemptStatus, int]
-    """Since the start, by what they came to."""
-    errors: dict[AttemptError, int]
-    """Attempts that failed, by why."""
-    attempts_s: HistogramStatistics
-    """How long attempts took."""
-
-
-class _InFlight(msgspec.Struct, eq=False):
-    """An attempt in flight."""
-
-    scope: trio.CancelScope
-    lease: LeaseEpoch | None
-    is_lost: bool = False
-    """Its share is another's: its outcome must not be written down here."""
-
-
-_Queue = EndpointQueue[_InFlight]
-
-
-class _EndedAttempt(NamedTuple):
-    """An attempt that has ended, to be written down."""
-
-    record: AttemptRecord
-    lease: LeaseEpoch | None
-
-
-class _Job(NamedTuple, Generic[T]):
-    """What is to be committed, for an organization and under a lease."""
-
-    run: Callable[[Transaction], T]
-    organization: int
-    lease: LeaseEpoch | None
+_Queue = EndpointQueue[InFlight]
 
 
 class Outbox:
@@ -113,15 +83,21 @@ class Outbox:
     """
 
     def __init__(
-        self, store: Store, world: World, transport: Transport, secrets_key: bytes, shares: Shares = EVERY_SHARE
+        self,
+        store: Store,
+        world: World,
+        transport: Transport,
+        secrets_key: bytes,
+        shares: Shares = EVERY_SHARE,
+        corrupt: CorruptRows | None = None,
     ) -> None:
         self._store = store
         self._world = world
         self._transport = transport
         self._secrets_key = secrets_key
         self._shares = shares
-        self._queues: DeliveryScheduler[_InFlight] = DeliveryScheduler()
-        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
+        self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         self._awake = trio.Event()
         self._swept = trio.Event()
         self._drained = trio.Event()
@@ -129,8 +105,13 @@ class Outbox:
         self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
         self._errors: Counter[AttemptError] = Counter()
         self._attempts_s = Histogram(REQUEST_S)
-        self._polled_at_ms = world.now_ms()  # the first poll has a minute too
-        self._poll_at_ms = 0
+        self._clock = SteadyClock(world)
+        self._corrupt = corrupt or CorruptRows()
+        self._unreadable: set[EndpointKey] = set()
+        """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
+        not be written down, and it would be made again and again."""
+        self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
+        self._poll_at_s = -inf
         self._found_late = False
 
     def nudge(self, queues: Iterable[EndpointKey]) -> None:
@@ -151,7 +132,7 @@ class Outbox:
 
     def poll(self) -> None:
         """Look now at what another process may have committed, in every queue."""
-        self._poll_at_ms = 0
+        self._poll_at_s = -inf
         self._swept.set()
         self._awake.set()
 
@@ -163,12 +144,12 @@ class Outbox:
                 await self._drained.wait()
 
     def is_behind(self) -> bool:
-        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_MS` late, or that poll itself
+        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll itself
         was so long ago. Before the first one, whether the outbox was made so long ago.
 
         Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
         """
-        return self._found_late or self._world.now_ms() - self._polled_at_ms > LATE_MS
+        return self._found_late or self._world.elapsed_s() - self._polled_at_s > LATE_S
 
     def statistics(self) -> OutboxStatistics:
         """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
@@ -183,55 +164,67 @@ class Outbox:
     async def run(self) -> None:
         """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
-        self._ended_attempts = Mailbox[_EndedAttempt](BATCH)
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_shares)
-            self._poll_at_ms = 0
+            await self._bring_forward()
+            self._poll_at_s = -inf
             while True:
                 self._awake = trio.Event()
-                now_ms = self._world.now_ms()
-                if now_ms >= self._poll_at_ms:
-                    self._poll_at_ms = now_ms + POLL_INTERVAL_MS
+                if self._world.elapsed_s() >= self._poll_at_s:
+                    self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
                     await self._poll()
                 await self._send_due(nursery)
-                await self._rest(self._poll_at_ms)
+                await self._rest()
 
     async def stand_by(self) -> None:
         """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
         while True:
-            try:
-                await self._poll()
-            except UnavailableError as error:  # `is_behind` says so soon
-                log.warning("deliveries not looked at: the store is not available", reason=str(error))
-            await trio.sleep(POLL_INTERVAL_MS / 1000)
+            await self._poll()
+            await trio.sleep(POLL_INTERVAL_S)
 
     async def _poll(self) -> None:
         """Find every queue that has deliveries, without reading more of a queue than its first row."""
         after, late = EndpointKey(0, 0), False
-        late_ms = self._world.now_ms() - LATE_MS
+        late_ms = self._world.now_ms() - round(LATE_S * 1000)
+        began_s = self._world.elapsed_s()
         while True:
             poll = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_POLL)
-            waiting, some_late = await self._store.query(poll)
+            waiting, some_late = await read(self._store, poll)
             late = late or some_late
             for queue, due_ms in waiting.queues:
-                if self._shares.sends(queue):
+                if self._shares.sends(queue) and queue not in self._unreadable:
                     self._queues.offer(queue, due_ms)
             if not waiting.has_more:
                 break
             after = waiting.queues[-1][0]
             await trio.lowlevel.checkpoint()
-        self._polled_at_ms, self._found_late = late_ms + LATE_MS, late
+        self._polled_at_s, self._found_late = began_s, late
 
     async def _send_due(self, nursery: trio.Nursery) -> None:
         """Begin every attempt for which there is a slot."""
         while not self._draining and await self._begin_some(nursery):
             await trio.lowlevel.checkpoint()
 
+    async def _bring_forward(self) -> None:
+        """What a clock that ran ahead has stored as due is due after one step from now (decisions 17.1)."""
+        after: EndpointKey | None = EndpointKey(0, 0)
+        while after is not None:
+            now_ms = self._clock.now_ms()
+            found, after = await read(
+                self._store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_PER_POLL)
+            )
+            for queue in filter(self._shares.sends, found):
+                bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
+                job = LeasedJob(bring, queue.organization, self._shares.lease(queue))
+                while await write(self._store, [job], self._shares.drop) == [SWEEP_ROWS]:
+                    pass
+
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
-        now_ms = self._world.now_ms()
+        now_ms = self._clock.now_ms()
         taken: list[tuple[_Queue, LeaseEpoch | None]] = []
         while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
             if self._shares.sends(queue.key):
@@ -243,10 +236,30 @@ class Outbox:
             return False
         # What is in flight now and ends meanwhile may look as if it were still due.
         asked = [AskedQueue(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
-        found = await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        try:
+            found = await self._next(asked, now_ms)
+        except UnavailableError as error:
+            for queue, _ in taken:
+                self._queues.again(queue)  # what was read later may be another's by then
+            await wait_for_store(error)
+            return True
         for (queue, lease), one in zip(taken, found, strict=True):
             self._begin(queue, lease, one, now_ms, nursery)
         return True
+
+    async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
+        """What each queue has to send; nothing of one with a corrupt row."""
+        try:
+            return await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        except CorruptionError as error:
+            if len(asked) > 1:
+                return [one for each in asked for one in await self._next([each], now_ms)]
+            self._set_aside(asked[0].queue, error)
+            return [NoWork(None)]
+
+    def _set_aside(self, queue: EndpointKey, error: CorruptionError) -> None:
+        self._corrupt.note("webhooks", queue.organization, error)
+        self._unreadable.add(queue)
 
     def _begin(
         self,
@@ -268,15 +281,15 @@ class Outbox:
             queue.backlogged = True
             self._queues.wait(queue, queue.probe_at_ms)
         else:
-            flight = _InFlight(trio.CancelScope(), lease)
+            flight = InFlight(trio.CancelScope(), lease)
             self._queues.start(queue, found.key, flight)
             nursery.start_soon(self._attempt, found, flight)
 
-    async def _rest(self, poll_at_ms: int) -> None:
-        """Until something is due, a nudge, or the next poll."""
+    async def _rest(self) -> None:
+        """Until something is due, a nudge, or the next poll, which no change of the wall clock puts off."""
         due_ms = None if self._draining else self._queues.wake_at_ms()
-        until_ms = poll_at_ms if due_ms is None else min(due_ms, poll_at_ms)
-        with trio.move_on_after(max(0.0, (until_ms - self._world.now_ms()) / 1000)):
+        rest_s = inf if due_ms is None else (due_ms - self._clock.now_ms()) / 1000
+        with trio.move_on_after(max(0.0, min(rest_s, self._poll_at_s - self._world.elapsed_s()))):
             await self._awake.wait()
 
     async def _follow_shares(self) -> None:
@@ -299,9 +312,10 @@ class Outbox:
             busy = {share_of(queue.key) for queue in self._queues.all() if queue.in_flight}
             self._shares.give_back(share for share in self._shares.leaving if share not in busy)
 
-    async def _attempt(self, claim: ClaimedDelivery, flight: _InFlight) -> None:
+    async def _attempt(self, claim: ClaimedDelivery, flight: InFlight) -> None:
         """One POST and its outcome, handed to `_write_down`."""
         started_ms, began = self._world.now_ms(), trio.current_time()
+        late_ms = self._clock.now_ms() - claim.delivery.due_ms
         attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
@@ -316,13 +330,14 @@ class Outbox:
             attempt=claim.delivery.attempts + 1,
             scheduled_ms=claim.delivery.due_ms,
             started_ms=started_ms,
+            late_ms=late_ms,
             duration_ms=attempted.duration_ms,
             response_code=attempted.response_code,
             error=why_not or attempted.error,
             retry_after_s=attempted.retry_after_s,
         )
         record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
-        await self._ended_attempts.put(_EndedAttempt(record, flight.lease))
+        await self._ended_attempts.put(EndedAttempt(record, flight.lease))
 
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
@@ -341,11 +356,18 @@ class Outbox:
         """Group commits: while one is on the disk, the attempts that end gather for the next."""
         while True:
             batch = await self._gathered()
-            outcomes = await self._write(
-                [_Job(partial(log_attempt, made=record), record.queue.organization, lease) for record, lease in batch]
+            outcomes = await write(
+                self._store,
+                [
+                    LeasedJob(partial(log_attempt, made=record), record.queue.organization, lease)
+                    for record, lease in batch
+                ],
+                self._shares.drop,
             )
             for (record, _), outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, LeaseLostError):
+                if isinstance(outcome, CorruptionError):
+                    self._set_aside(record.queue, outcome)
+                if isinstance(outcome, LeaseLostError | CorruptionError):
                     self._abandon(record.queue, record.key)
                 else:
                     self._ended(record, outcome)
@@ -357,7 +379,7 @@ class Outbox:
         if self._draining and not self._queues.in_flight:
             self._drained.set()
 
-    async def _gathered(self) -> list[_EndedAttempt]:
+    async def _gathered(self) -> list[EndedAttempt]:
         """Half of what is in flight, so that one half is written down while the other is sent; less where more would
         take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
         """
@@ -391,7 +413,7 @@ class Outbox:
 
     def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
         was_failing = queue.failing
-        adjust_concurrency(queue, record.result, self._world.now_ms(), failing=outcome.failing)
+        adjust_concurrency(queue, record.result, self._clock.now_ms(), failing=outcome.failing)
         if was_failing != outcome.failing:
             log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 
@@ -400,48 +422,11 @@ class Outbox:
         first = partial(first_removed, sends=self._shares.sends)
         while True:
             self._swept = trio.Event()
-            while (removed := await self._store.query(first)) is not None and self._shares.sends(removed):
+            while (removed := await read(self._store, first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                await self._write([_Job(sweep, removed.organization, self._shares.lease(removed))])
+                job = LeasedJob(sweep, removed.organization, self._shares.lease(removed))
+                await write(self._store, [job], self._shares.drop)
             await self._swept.wait()
-
-    async def _write(self, jobs: Sequence[_Job[T]]) -> list[T | LeaseLostError]:
-        """Commit, however long there is no space: what was sent must not be forgotten. A job whose lease is lost comes
-        to `LeaseLostError`. Raises what a job raised.
-        """
-        written: dict[int, T | LeaseLostError] = {}
-        while left := {place: job for place, job in enumerate(jobs) if place not in written}:
-            outcomes: Sequence[T | Exception]
-            try:
-                outcomes = await self._store.write(
-                    [job.run for job in left.values()],
-                    organizations=[job.organization for job in left.values()],
-                    leases=[job.lease for job in left.values()],
-                )
-            except (StoreFullError, UnavailableError) as error:
-                outcomes = [error] * len(left)
-            rejected: Exception | None = None
-            for (place, job), outcome in zip(left.items(), outcomes, strict=True):
-                if isinstance(outcome, LeaseLostError):
-                    self._shares.drop(outcome.lost)
-                    if job.lease in outcome.lost:
-                        written[place] = outcome
-                elif isinstance(outcome, StoreFullError | UnavailableError):
-                    rejected = outcome
-                elif isinstance(outcome, Exception):
-                    raise outcome
-                else:
-                    written[place] = outcome
-            if rejected is not None:
-                log.warning(_event_of(rejected), reason=str(rejected), jobs=len(jobs) - len(written))
-                await trio.sleep(RETRY_FULL_S)
-        return [written[place] for place in range(len(jobs))]
-
-
-def _event_of(rejected: Exception) -> str:
-    if isinstance(rejected, StoreFullError):
-        return "store full, write rejected"
-    return "store not available, write rejected"
 
 
 def _ms_since(began: float) -> int:

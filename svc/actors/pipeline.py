@@ -11,6 +11,7 @@ from functools import partial
 import trio
 
 from svc.actors import admission, scorer
+from svc.actors.corruption import CorruptRows
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
@@ -46,6 +47,7 @@ class Pipeline:
         publish: Publish = lambda _number, _id, _event: None,
         buckets: Buckets | None = None,
         numbers_at_once: int = 1,
+        corrupt: CorruptRows | None = None,
     ) -> None:
         """`ranges()` is the address look-up in force, `None` while there is none; `trust` is as of `assess`; `nudge` is
         the outbox's, `publish` the live hub's; `shares` and `quotas` bound what one organization takes, by the clock
@@ -63,7 +65,7 @@ class Pipeline:
             stage_capacity, lambda message: message.assessment.submission.organization, source=self._scorer
         )
         self.counters = IdentificationCounters()
-        index = VisitorIndex(store, nudge, self.counters, quotas, publish, numbers_at_once)
+        index = VisitorIndex(store, nudge, self.counters, quotas, publish, numbers_at_once, corrupt)
         self._actors: tuple[Callable[[], Awaitable[None]], ...] = (
             partial(index.run, self._visitor_index, batch_limit),
             partial(scorer.run, self._scorer, self._visitor_index, ranges, trust),

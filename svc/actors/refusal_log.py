@@ -16,9 +16,12 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
+from svc.actors.patience import read
 from svc.actors.visitor_index import Nudge
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import REFUSALS
@@ -40,7 +43,8 @@ class RefusalLog:
     added to.
     """
 
-    def __init__(self, store: Store, world: World, nudge: Nudge) -> None:
+    def __init__(self, store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
+        self._corrupt = corrupt or CorruptRows()
         self._store = store
         self._world = world
         self._nudge = nudge
@@ -62,10 +66,11 @@ class RefusalLog:
 
     async def run(self) -> None:
         """Write what was noted until cancelled; first reads from the store which minutes are still running. Raises what
-        a transaction raised, but for a full store, which is tried again.
+        a transaction raised, but for a store that is full or away, which is tried again.
         """
-        self._due = await self._store.query(
-            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)]
+        self._due = await read(
+            self._store,
+            lambda snapshot: [(kept.due_ms, (number, name)) for (number, name), kept in snapshot.scan(REFUSALS)],
         )
         heapq.heapify(self._due)
         while True:
@@ -85,7 +90,7 @@ class RefusalLog:
         over: dict[Name, None] = {}
         while self._due and self._due[0][0] <= now_ms:
             over[heapq.heappop(self._due)[1]] = None
-        notes = {name: request for name, request in gathered.items() if await self._has_subscribers(request)}
+        notes = {name: request for name, request in gathered.items() if await self._is_wanted(request)}
         names = [*notes, *(name for name in over if name not in notes)]
         jobs = [
             partial(note_refusal, request=notes[name])
@@ -104,6 +109,8 @@ class RefusalLog:
         for name, outcome in zip(names, outcomes, strict=True):
             if isinstance(outcome, StoreFullError | UnavailableError):
                 self._keep(name, notes.get(name), now_ms if name in over else None)
+            elif isinstance(outcome, CorruptionError):
+                self._corrupt.note("refusals", name[0], outcome)
             elif isinstance(outcome, Exception):
                 raise outcome
             else:
@@ -116,10 +123,18 @@ class RefusalLog:
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
 
+    async def _is_wanted(self, request: RefusedRequest) -> bool:
+        """Whether anybody subscribes; not where that cannot be read."""
+        try:
+            return await self._has_subscribers(request)
+        except CorruptionError as error:
+            self._corrupt.note("refusals", request.organization, error)
+            return False
+
     async def _has_subscribers(self, request: RefusedRequest) -> bool:
         environment, event_type = webhook_environment(request.environment), "identification.refused"
         find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
-        return bool(await self._store.query(find))
+        return bool(await read(self._store, find))
 
     def _notified(self, name: Name, notified: Notified) -> None:
         self._nudge(notified.queues)

@@ -3,7 +3,7 @@
 Owns when it made its last pass, and the count of what it did. Hears nothing; each minute it looks whether anything is
 over. Writes in small transactions and rests after each for nine times as long as it took: so it has a tenth of the
 writer's time at most, and an identification waits for one step at most. What fails is logged and tried again in the
-next sweep.
+next sweep. While the wall clock is not believed nothing is deleted but what somebody asked to erase (decisions 17.3).
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
+from svc.domain.clock_watch import ClockWatch
+from svc.domain.timestamps import timestamp
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
-from svc.store.transactions.removal import continue_removal, pending_removals
+from svc.store.transactions.removal import continue_removal, is_removal_pending
 from svc.store.transactions.retention import (
     CleanupTask,
+    clock_confirmation,
     end_pass,
     expired_by_key,
     is_pass_due,
@@ -31,6 +36,7 @@ from svc.store.transactions.retention import (
     passes,
     stale_blocks,
 )
+from svc.store.views import organizations
 from svc.world import World
 
 log = structlog.get_logger()
@@ -50,6 +56,8 @@ class RetentionStatistics(msgspec.Struct, frozen=True):
     """Steps that changed nothing, by task."""
     swept_at_ms: int
     """When the last look at everything had ended, or before that when retention was started."""
+    is_held: bool
+    """Whether nothing is deleted, since the clock has jumped ahead."""
 
 
 class Progress:
@@ -57,56 +65,109 @@ class Progress:
     one.
     """
 
-    def __init__(self, began_at_ms: int = 0) -> None:
+    def __init__(self, began_at_ms: int = 0, corrupt: CorruptRows | None = None) -> None:
+        self.corrupt = corrupt or CorruptRows()
         self.deleted: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.swept_at_ms = began_at_ms
+        self.is_held = False
 
     def statistics(self) -> RetentionStatistics:
         """A copy of the counts."""
-        return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms)
+        return RetentionStatistics(dict(self.deleted), dict(self.failed), self.swept_at_ms, self.is_held)
 
 
 async def run(
-    store: Store, world: World, visitor_days: int, progress: Progress | None = None, interval_s: float = INTERVAL_S
+    store: Store,
+    world: World,
+    visitor_days: int,
+    watch: ClockWatch,
+    progress: Progress | None = None,
+    interval_s: float = INTERVAL_S,
 ) -> None:
     """Sweep every `interval_s` seconds until cancelled, and count in `progress`. `visitor_days`: days without a visit
-    after which a visitor is deleted. A step that fails is logged and made again by the next sweep.
+    after which a visitor is deleted; `watch` says whether the clock is believed. A step that fails is logged and made
+    again by the next sweep.
     """
     progress = progress or Progress()
     while True:
         await trio.sleep(interval_s)
-        await sweep(store, world.now_ms(), visitor_days, progress)
-        progress.swept_at_ms = world.now_ms()
+        await sweep_if_believed(store, world, visitor_days, watch, progress)
+
+
+async def sweep_if_believed(
+    store: Store, world: World, visitor_days: int, watch: ClockWatch, progress: Progress
+) -> None:
+    """`sweep` now, where the clock is believed; else only finish what was interrupted (decisions 17.3)."""
+    confirmation = await store.query(clock_confirmation)
+    now_ms = world.now_ms()
+    held = watch.is_ahead(now_ms, world.elapsed_s(), confirmation)
+    _note_hold(progress, now_ms, held=held)
+    if held:
+        await finish_interrupted(store, progress)
+    else:
+        await sweep(store, now_ms, visitor_days, progress)
+    progress.swept_at_ms = world.now_ms()
+
+
+def _note_hold(progress: Progress, now_ms: int, *, held: bool) -> None:
+    if held and not progress.is_held:
+        log.warning(
+            "the clock has jumped ahead: nothing is deleted until it has stayed for an hour",
+            now=timestamp(now_ms),
+            next_step="set the clock, or run `svc retention confirm` if it is right",
+        )
+    elif progress.is_held and not held:
+        log.info("the clock is believed again", now=timestamp(now_ms))
+    progress.is_held = held
+
+
+async def finish_interrupted(store: Store, progress: Progress) -> None:
+    """Finish erasures and removals that were interrupted. Failures are logged and counted, never raised."""
+    for number in await store.query(organizations):
+        try:
+            for raw_id in await store.query(partial(pending_erasures, number=number)):
+                await _erase(store, progress, number, raw_id)
+            if await store.query(partial(is_removal_pending, number=number)):
+                await _remove(store, progress, number)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
 
 
 async def sweep(
     store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool | None = None
 ) -> None:
-    """Delete what has expired at `now_ms`, in every organization, and finish interrupted erasures and removals.
+    """Delete what has expired at `now_ms`, in every organization, and finish what was interrupted.
     `with_passes`: also from the tables whose keys do not say the age of a row; without it, in organizations where a
     pass is due. Failures are logged and counted, never raised.
     """
     progress = progress or Progress()
-    for number, raw_id in await store.query(pending_erasures):
-        await _erase(store, progress, number, raw_id)
-    for number in await store.query(pending_removals):
-        await _remove(store, progress, number)
-    for number, made in (await store.query(last_passes)).items():
-        wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
-        if made is not None and wanted:
-            for task in passes(number, now_ms, visitor_days, made):
-                await _do(store, progress, number, task)
-        tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
-        if wanted:
-            find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
-            tasks += filter(None, [await store.query(find)])
-        for task in tasks:
-            await _do(store, progress, number, task)
-        if wanted:
-            note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
-            await _write(store, progress, number, "pass", note)
+    await finish_interrupted(store, progress)
+    for number in await store.query(organizations):
+        try:
+            await _sweep_one(store, number, now_ms, visitor_days, progress, with_passes=with_passes)
+        except CorruptionError as error:
+            progress.corrupt.note("retention", number, error)
         await trio.lowlevel.checkpoint()
+
+
+async def _sweep_one(
+    store: Store, number: int, now_ms: int, visitor_days: int, progress: Progress, *, with_passes: bool | None
+) -> None:
+    made = await store.query(partial(last_passes, number=number))
+    wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
+    if made is not None and wanted:
+        for task in passes(number, now_ms, visitor_days, made):
+            await _do(store, progress, number, task)
+    tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
+    if wanted:
+        find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
+        tasks += filter(None, [await store.query(find)])
+    for task in tasks:
+        await _do(store, progress, number, task)
+    if wanted:
+        note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
+        await _write(store, progress, number, "pass", note)
 
 
 async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -> None:
@@ -146,6 +207,10 @@ async def _write(store: Store, progress: Progress, number: int, task: str, job: 
         (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
     except (StoreFullError, UnavailableError) as error:
         log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
+        progress.failed[task] += 1
+        return None
+    if isinstance(outcome, CorruptionError):
+        progress.corrupt.note(f"retention of {task}", number, outcome)
         progress.failed[task] += 1
         return None
     if isinstance(outcome, Exception):

@@ -1,9 +1,9 @@
-"""The settler: tells once what each day of production traffic came to, and blocks who is past due for too long.
+"""The settler: settles once what each day of production traffic came to, and blocks who is past due for too long.
 
-Owns nothing: what was settled and who is past due is in the store. Hears nothing. It looks at the start, so that a
-service that restarts often settles too, and then once a minute. It does not sleep until the next day is due, since the
-operator's command line, a process of its own, may begin a term at any moment. Reads a ledger in steps on the loop, some
-lines each; writes one small transaction for each fact.
+Owns nothing: what was settled and who is past due is in the store. Hears nothing; says nudges to the outbox. It looks
+at the start, so that a service that restarts often settles too, and then once a minute. It does not sleep until the
+next day is due, since the operator's command line, a process of its own, may begin a term at any moment. Closes a day,
+reads its lines in steps on the loop, some each, and writes one small transaction for each fact.
 """
 
 from __future__ import annotations
@@ -13,10 +13,22 @@ from functools import partial
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
+from svc.actors.visitor_index import Nudge
 from svc.domain.billing import Usage
+from svc.store.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
-from svc.store.transactions.settlement import DueDay, block_overdue, due_day, overdue, read_usage, settle
+from svc.store.transactions.settlement import (
+    DueDay,
+    block_overdue,
+    close_day,
+    due_day,
+    is_open,
+    is_overdue,
+    read_usage,
+    settle,
+)
 from svc.store.views import organizations
 from svc.world import World
 
@@ -27,13 +39,15 @@ NAME = "settler"
 """Who changed a billing status, on the record of the change."""
 
 
-async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> None:
-    """Settle every `interval_s` seconds until cancelled. A full store is logged and tried again; any other exception is
-    raised after `interval_s`.
+async def run(
+    store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None, interval_s: float = INTERVAL_S
+) -> None:
+    """Settle every `interval_s` seconds until cancelled; `nudge` gets the queues that a commit added to. A full store
+    is logged and tried again; any other exception is raised after `interval_s`.
     """
     while True:
         try:
-            await settle_all(store, world)
+            await settle_all(store, world, nudge, corrupt)
         except StoreFullError as error:
             log.warning("settlement stopped: store full", reason=str(error))
         except Exception:
@@ -42,29 +56,47 @@ async def run(store: Store, world: World, interval_s: float = INTERVAL_S) -> Non
         await trio.sleep(interval_s)
 
 
-async def settle_all(store: Store, world: World) -> None:
-    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). Raises
-    `StoreFullError`.
+async def settle_all(store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
+    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). One with a
+    corrupt row is noted in `corrupt` and left for the next look. Raises `StoreFullError`.
     """
+    corrupt = corrupt or CorruptRows()
     now_ms = world.now_ms()
-    late = await store.query(partial(overdue, now_ms=now_ms))
-    numbers = await store.query(organizations)
-    for number in late:
-        author = Author(world.request_id(now_ms), now_ms, NAME)
-        if await store.write_one(partial(block_overdue, number=number, author=author), number):
-            log.info("blocked an organization: its payment is overdue", organization=number)
-    for number in numbers:
-        while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
-            usage = await _read(store, number, due)
-            if await store.write_one(partial(settle, number=number, due=due, usage=usage, now_ms=now_ms), number):
-                log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
+    for number in await store.query(organizations):
+        try:
+            await _block_overdue(store, world, nudge, number, now_ms)
+            await _settle(store, nudge, number, now_ms)
+        except CorruptionError as error:
+            corrupt.note("settlement", number, error)
         await trio.lowlevel.checkpoint()
 
 
+async def _block_overdue(store: Store, world: World, nudge: Nudge, number: int, now_ms: int) -> None:
+    if not await store.query(partial(is_overdue, number=number, now_ms=now_ms)):
+        return
+    author = Author(world.request_id(now_ms), now_ms, NAME)
+    queues = await store.write_one(partial(block_overdue, number=number, author=author), number)
+    if queues is not None:
+        log.info("blocked an organization: its payment is overdue", organization=number)
+        nudge(queues)
+
+
+async def _settle(store: Store, nudge: Nudge, number: int, now_ms: int) -> None:
+    while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
+        if await store.query(partial(is_open, number=number, day=due.day)):
+            await store.write_one(partial(close_day, number=number, day=due.day), number)
+        usage = await _read(store, number, due)
+        job = partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)
+        queues = await store.write_one(job, number)
+        if queues is not None:
+            log.info("day settled", organization=number, day=due.day, identifications=usage.identifications)
+            nudge(queues)
+
+
 async def _read(store: Store, number: int, due: DueDay) -> Usage:
-    usage, resume = Usage(), due.from_id
+    usage, resume = Usage(), None
     while True:
-        step = await store.query(partial(read_usage, number=number, resume=resume, day=due.day))
+        step = await store.query(partial(read_usage, number=number, due=due, resume=resume))
         usage += step.usage
         if step.resume is None:
             return usage

@@ -14,6 +14,8 @@ from typing import cast
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 
 log = structlog.get_logger()
@@ -22,11 +24,19 @@ RESTARTS = 3
 WITHIN_S = 60.0
 PAUSE_S = 1.0
 """Between two attempts while the store is not available."""
+CORRUPT_S = 15.0
+"""After a corrupt row that an actor could not pass over."""
 
 
-async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Counter[str] | None = None) -> None:
+async def supervise(
+    name: str,
+    run: Callable[[], Awaitable[None]],
+    restarts: Counter[str] | None = None,
+    corrupt: CorruptRows | None = None,
+) -> None:
     """Run an actor to its end, restarting it after a failure at most three times a minute; the fourth failure is
     raised. While the store is not available it is restarted every `PAUSE_S` seconds, and that is no failure of its own.
+    Nor is a corrupt row, which would end every process that is started: after one it rests for `CORRUPT_S`.
 
     `restarts` counts the restarts by `name`.
     """
@@ -39,6 +49,10 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
                 log.warning("actor waits for the store", actor=name, reason=str(_first(error)))
                 await trio.sleep(PAUSE_S)
                 continue
+            if (of_row := corruption_in(error)) is not None:
+                (corrupt or CorruptRows()).note(name, None, of_row)
+                await trio.sleep(CORRUPT_S)
+                continue
             now = trio.current_time()
             failures = [at for at in failures if now - at < WITHIN_S] + [now]
             if len(failures) > RESTARTS:
@@ -48,6 +62,15 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], restarts: Cou
                 restarts[name] += 1
         else:
             return
+
+
+def corruption_in(error: BaseException) -> CorruptionError | None:
+    """The corrupt row that is the only cause; `None` where there is another."""
+    if isinstance(error, BaseExceptionGroup):
+        of_rows, others = cast("BaseExceptionGroup[BaseException]", error).split(CorruptionError)
+        first = None if of_rows is None or others is not None else _first(of_rows)
+        return first if isinstance(first, CorruptionError) else None
+    return error if isinstance(error, CorruptionError) else None
 
 
 def is_unavailable(error: BaseException) -> bool:

@@ -22,6 +22,7 @@ from uuid import UUID
 import structlog
 import trio
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
@@ -31,8 +32,9 @@ from svc.domain.records import Event
 from svc.domain.visitor_numbers import NextNumber, VisitorNumbers
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import hints
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
-from svc.store.learned import SHARED, class_row, load_class, load_statistics, scope_of, store_statistics
+from svc.store.learned import SHARED, class_row, delete_corrupt, load_class, load_statistics, scope_of, store_statistics
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.tables import STATISTICS
@@ -77,13 +79,14 @@ class VisitorIndex:
         quotas: Quotas = Quotas(),  # noqa: B008  immutable
         publish: Publish = lambda _number, _id, _event: None,
         numbers_at_once: int = 1,
+        corrupt: CorruptRows | None = None,
     ) -> None:
         self._store = store
         self._nudge = nudge
         self._counters = counters
         self._quotas = quotas
         self._publish = publish
-        self._frequencies = Frequencies(store)
+        self._frequencies = Frequencies(store, corrupt=corrupt)
         self._numbers = VisitorNumbers(numbers_at_once)
 
     async def run(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
@@ -228,14 +231,18 @@ class _Written(NamedTuple):
 class Frequencies:
     """The statistics of organizations in memory, at most `most` classes for long; changes are written behind.
 
+    A row that cannot be read is deleted and learned again: what was learned is worth less than the identifications that
+    would fail for it.
+
     Where several processes learn, each keeps its updates since its last write. When another has written since, the
     updates are applied to what is stored and the result is written: as if one process had learned everything, in the
     order of the writes.
     """
 
-    def __init__(self, store: Store, most: int = CLASSES_HELD) -> None:
+    def __init__(self, store: Store, most: int = CLASSES_HELD, corrupt: CorruptRows | None = None) -> None:
         self._store = store
         self._most = most
+        self._corrupt = corrupt or CorruptRows()
         self._scopes: dict[ScopeKey, _Scope] = {}
         self._held: OrderedDict[ClassKey, None] = OrderedDict()
         """The least recently used first."""
@@ -256,7 +263,12 @@ class Frequencies:
 
     async def _read(self, key: ClassKey) -> None:
         scope = self._scopes.get(key[:2])
-        loaded = await self._store.query(partial(_load, key=key, known=None if scope is None else scope.statistics))
+        load = partial(_load, key=key, known=None if scope is None else scope.statistics)
+        try:
+            loaded = await self._store.query(load)
+        except CorruptionError as error:
+            await self._forget_corrupt(key.organization, error)
+            loaded = await self._store.query(load)
         if scope is None:
             scope = self._scopes[key[:2]] = _Scope(loaded.statistics)
             scope.stored[SHARED] = loaded.stored_shared
@@ -296,6 +308,8 @@ class Frequencies:
             for place, outcome in zip(due, outcomes, strict=True):
                 if isinstance(outcome, NOT_WRITTEN):
                     log.warning("statistics not written", organization=place[0], reason=str(outcome))
+                elif isinstance(outcome, CorruptionError):
+                    await self._forget_corrupt(place[0], outcome)
                 elif isinstance(outcome, Exception):
                     raise outcome
                 else:
@@ -304,6 +318,11 @@ class Frequencies:
         for key in surplus:
             if key in self._held:
                 self._let_go(key)
+
+    async def _forget_corrupt(self, organization: int, error: CorruptionError) -> None:
+        self._corrupt.note("statistics", organization, error)
+        deleted = await self._store.write_one(partial(delete_corrupt, organization=organization), organization)
+        log.warning("statistics learned again from nothing", organization=organization, rows=deleted)
 
     def is_due(self, updates: int) -> bool:
         """Whether `write_behind` has something to do."""

@@ -64,6 +64,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "check": CommandLocation("check", "Check every invariant of a store or a snapshot."),
         "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
         "store": CommandLocation("store", "Compact a store, or move it to another engine."),
+        "retention": CommandLocation("retention", "Confirm the clock that retention goes by."),
         "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),
     },
     "Documentation": {

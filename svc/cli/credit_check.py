@@ -6,9 +6,10 @@ from svc.cli.data_directory import Readable, reading_directory
 from svc.cli.health_checks import Examined, Finding
 from svc.domain.errors import OperatorError
 from svc.store.codec import CorruptionError
-from svc.store.credit_views import ORGANIZATIONS_A_STEP, Outlook, outlooks
+from svc.store.credit_views import Outlook, outlook
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
+from svc.store.views import organizations
 
 NAMED = 3
 """Organizations that are named; the others are counted."""
@@ -28,26 +29,23 @@ def credit(examined: Examined) -> Finding:
 def finding_of(store: Readable, now_ms: int) -> Finding:
     """As `credit`, of the organizations of a store."""
     short: list[str] = []
-    many = after = 0
-    while True:
+    with store.read() as snapshot:
+        numbers = organizations(snapshot)
+    for number in numbers:
         with store.read() as snapshot:
-            found = outlooks(snapshot, after, now_ms)
-        many += len(found)
-        short += [says for each in found if (says := _short_of_credit(each)) is not None]
-        if len(found) < ORGANIZATIONS_A_STEP:
-            break
-        after = found[-1].number
+            says = _short_of_credit(outlook(snapshot, number, now_ms))
+        short += [] if says is None else [says]
     if not short:
-        return Finding("ok", f"{many} organizations, of which none runs out of credit")
+        return Finding("ok", f"{len(numbers)} organizations, of which none runs out of credit")
     more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
     do = "`svc org credit ORG --usd N` adds credit, `svc org credit-limit ORG --usd none` makes it postpaid"
     return Finding("warning", "; ".join(short[:NAMED]) + more, do)
 
 
-def _short_of_credit(outlook: Outlook) -> str | None:
-    known = outlook.credit
+def _short_of_credit(found: Outlook) -> str | None:
+    known = found.credit
     if known is None or known.state == "enough":
         return None
     if known.state == "used_up" or known.days is None:
-        return f"{outlook.organization_id} has used up its credit: its production traffic is refused (402)"
-    return f"the credit of {outlook.organization_id} covers {known.days:.1f} days"
+        return f"{found.organization_id} has used up its credit: its production traffic is refused (402)"
+    return f"the credit of {found.organization_id} covers {known.days:.1f} days"

@@ -40,7 +40,16 @@ from svc.http.sockets import open_sockets
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError
-from svc.store.directory import Opened, find_pepper, has_store, open_directory, pepper_mark, refused_modes, risky_modes
+from svc.store.directory import (
+    Opened,
+    find_pepper,
+    has_store,
+    last_write_ms,
+    open_directory,
+    pepper_mark,
+    refused_modes,
+    risky_modes,
+)
 from svc.store.engine import EngineError
 from svc.store.reading import OlderFileError
 from svc.store.serve_lock import holder_of
@@ -243,10 +252,9 @@ def network_data(examined: Examined) -> Finding:
 def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
     """Whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
-    file = examined.directory / "store" / "data.mdb"
     says = f"{utc(now_ms):%Y-%m-%d %H:%M:%S} UTC"
-    if has_store(examined.directory):
-        behind_s = file.stat().st_mtime - now_ms / 1000
+    if (written_ms := last_write_ms(examined.directory)) is not None:
+        behind_s = (written_ms - now_ms) / 1000
         if behind_s > 5:
             says += f", which is {behind_s:.0f} s before the last write to the store"
             return _problem(says, "set the clock; ids, retention and webhooks depend on it")

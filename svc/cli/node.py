@@ -22,9 +22,11 @@ from svc.cli.initialize import initialize
 from svc.cli.reload import ReadConfig, Reload
 from svc.cli.upgrade import keep_settings
 from svc.config import Config, ConfigError
+from svc.domain.clock_watch import BEHIND_MS
 from svc.domain.errors import OperatorError
 from svc.domain.ratelimit import DividedBuckets, MemoryBuckets
 from svc.domain.useragent import load_patterns
+from svc.http.waiting import can_serve
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
 from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets_for
@@ -32,8 +34,9 @@ from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
 from svc.store.migrations import NewerStoreError
-from svc.store.postgresql.clock import ClockOffset
+from svc.store.postgresql.clock import NEXT_STEP, ClockOffset, offset_now_s
 from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.errors import ConnectionLostError
 from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.nodes import Node
 from svc.store.postgresql.notices import Notices
@@ -70,13 +73,30 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
         )
     load_patterns()
     world = World.real()
+    sockets = sockets_for(config.bind, config.metrics_bind)
+    if not trio.run(can_serve, partial(_obstacle, url, world), sockets.clients, read_tls(config), world):
+        return 0
     try:
         pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
-        sockets = sockets_for(config.bind, config.metrics_bind)
         trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
     except EngineError as error:
         raise DirectoryError(f"{url} cannot be served: {error}") from error
     return 0
+
+
+async def _obstacle(url: StoreUrl, world: World) -> str | None:
+    """Why this node cannot serve yet: the database does not respond, as while it starts, or the clock is far behind its
+    clock (decisions 17.3). What no waiting mends is no obstacle: `_prepare` raises it.
+    """
+    try:
+        offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))
+    except ConnectionLostError as error:
+        return f"{url} does not respond: {error}"
+    except EngineError:
+        return None
+    if offset_s * 1000 < -BEHIND_MS:
+        return f"the clock is {-offset_s:.0f} s behind the database's: {NEXT_STEP}"
+    return None
 
 
 def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, init: bool, as_json: bool) -> bytes:
@@ -114,9 +134,8 @@ async def _serve(
     def jitter() -> float:
         return world.entropy(1)[0] / 255
 
-    node = Node(
-        connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=ClockOffset(world.now_ms)
-    )
+    clock = ClockOffset(world.now_ms)
+    node = Node(connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=clock)
     notices = Notices(connect, jitter, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
@@ -129,6 +148,7 @@ async def _serve(
             siblings=NodeSiblings(notices, index, shares),
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
             keeping=Keeping(lease.is_held, lease.lost),
+            expected_ms=world.now_ms() - int(clock.offset_s * 1000),
             node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
         )
         reload = Reload(service, config, read)

@@ -9,6 +9,7 @@ import gc
 import os
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 import trio
@@ -22,8 +23,12 @@ from svc.cli.logs import set_up_logging
 from svc.cli.reload import ReadConfig, Reload
 from svc.cli.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config
+from svc.domain.clock_watch import seconds_behind
 from svc.domain.errors import OperatorError
+from svc.domain.ids import DAY_MS
+from svc.domain.timestamps import timestamp
 from svc.domain.useragent import load_patterns
+from svc.http.waiting import can_serve
 from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
@@ -31,6 +36,10 @@ from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets
 from svc.siblings.bus import reach
 from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
+from svc.store.directory import last_write_ms
+from svc.store.lmdb.holders import state_of
+from svc.store.store import Store
+from svc.store.transactions.retention import clock_confirmation
 from svc.world import World
 
 log = structlog.get_logger()
@@ -62,6 +71,7 @@ def serve_directory(
     """
     load_patterns()
     world = World.real()
+    start = ClockAtStart(last_write_ms(directory), world.elapsed_s())
     wait_s = config.takeover_wait_s
     with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
@@ -76,31 +86,77 @@ def serve_directory(
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)
-            service = Service(config, world, found, directory, siblings=siblings)
+            service = Service(config, world, found, directory, siblings=siblings, expected_ms=start.expected_ms(world))
+            sockets = sockets_for(config.bind, config.metrics_bind)
+            obstacle = partial(_clock_obstacle, found.store, world, start.last_write_ms)
+            if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
+                return 0
             if workers == 1:
-                sockets = sockets_for(config.bind, config.metrics_bind)
                 _tune_garbage_collection()
                 reload = Reload(service, config, read)
                 trio.run(run_until_signalled, service, sockets, None, partial(read_tls, config), reload)
                 return 0
         del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
-        return _serve_with(workers, directory, config, read)
+        return _serve_with(workers, directory, config, read, sockets, start)
 
 
-def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig) -> int:
+class ClockAtStart(NamedTuple):
+    """What the clock of a service is compared with, from its start on (decisions 17.3)."""
+
+    last_write_ms: int | None
+    """To the store, before this start."""
+    at_s: float
+    """On the monotonic clock, which all processes of a machine share."""
+
+    def expected_ms(self, world: World) -> int | None:
+        """What a right clock shows now at least; `None` where nothing was written before."""
+        if self.last_write_ms is None:
+            return None
+        return self.last_write_ms + int((world.elapsed_s() - self.at_s) * 1000)
+
+
+async def _clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
+    """Why the clock forbids to serve; `None` = it does not, or an operator has said that it is right."""
+    now_ms = world.now_ms()
+    behind_s = seconds_behind(now_ms, last_write_ms)
+    if not behind_s or last_write_ms is None:
+        return None
+    with store.read() as snapshot:
+        confirmed_ms = clock_confirmation(snapshot)
+    if abs(now_ms - confirmed_ms) < DAY_MS:
+        return None
+    return (
+        f"the clock says {timestamp(now_ms)}, {behind_s:.0f} s before the last write to the store: set it, or run "
+        "`svc retention confirm` if it is right"
+    )
+
+
+class _Inherited(NamedTuple):
+    """What a worker has from its parent."""
+
+    parent: Parent
+    shared: SharedMemory
+    sockets: ListeningSockets
+    network: NetworkWatch
+    start: ClockAtStart
+
+
+def _serve_with(
+    workers: int, directory: Path, config: Config, read: ReadConfig, sockets: ListeningSockets, start: ClockAtStart
+) -> int:
     """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
     read_tls(config)
     network = network_watch(config, directory)
-    sockets = sockets_for(config.bind, config.metrics_bind)
     shared = SharedMemory(workers, World.real().entropy)
-    parent = Parent(workers, config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S, sockets.close)
+    drain_s = config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S
+    parent = Parent(workers, drain_s, sockets.close, hang_s=config.worker_hang_s, state_of=state_of)
     _tune_garbage_collection()
     seat = parent.run()
     if isinstance(seat, int):
         return seat
     set_up_logging(config.log_format, seat.index)
     try:
-        _work(seat, parent, shared, sockets, directory, config, read, network)
+        _work(seat, _Inherited(parent, shared, sockets, network, start), directory, config, read)
     except OperatorError as error:
         log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
         return error.exit_status
@@ -109,18 +165,10 @@ def _serve_with(workers: int, directory: Path, config: Config, read: ReadConfig)
     return 0
 
 
-def _work(
-    seat: Seat,
-    parent: Parent,
-    shared: SharedMemory,
-    sockets: ListeningSockets,
-    directory: Path,
-    config: Config,
-    read: ReadConfig,
-    network: NetworkWatch,
-) -> None:
+def _work(seat: Seat, inherited: _Inherited, directory: Path, config: Config, read: ReadConfig) -> None:
     """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
+    parent, shared, sockets, network, start = inherited
     with (
         opened_directory(directory, config, world, create=False) as found,
         files.locked(directory / KEEPER_LOCK) as keeping,
@@ -138,10 +186,12 @@ def _work(
             network=network,
             keeping=Keeping(keeping.acquire),
             worker_restarts=parent.board.restarts,
+            expected_ms=start.expected_ms(world),
+            pulse=parent.board,
         )
 
         async def mark(_: list[str]) -> None:
-            parent.board.mark_serving(seat.index)
+            parent.board.mark_serving(seat.index, world.elapsed_s())
 
         tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
         trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)

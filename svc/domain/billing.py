@@ -44,6 +44,8 @@ class LedgerEntry(msgspec.Struct, frozen=True, array_like=True):
     at_ms: int
     note: str = ""
     """Who did it and why, for credits."""
+    day: int | None = None
+    """UTC day since 1970 that it counts for, where that is not the day of its id (decisions 17.2)."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -84,6 +86,8 @@ class Settlement(msgspec.Struct, frozen=True, array_like=True):
     balance_micros: int
     """At the end of that day."""
     settled_at_ms: int
+    is_closed: bool = False
+    """Whether nothing could be added to the day any more, which versions before 0.3.0 did not see to."""
 
 
 class BillingChange(msgspec.Struct, frozen=True, array_like=True):

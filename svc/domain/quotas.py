@@ -80,11 +80,11 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
         return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
 
     def on(self, at_ms: int) -> Holding:
-        """The record on the UTC day of this moment: on another day than its own, the counts of the day begin at
-        zero.
+        """The record on the UTC day of this moment: on a later day than its own, the counts of the day begin at zero.
+        An earlier moment counts for the record's own day: what was counted once is never forgotten (decisions 17.2).
         """
         day = at_ms // DAY_MS
-        if day == self.day:
+        if day <= self.day:
             return self
         return Holding(
             events=self.events,

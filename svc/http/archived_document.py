@@ -109,7 +109,7 @@ class EventDetailBody(EventBody, frozen=True, kw_only=True):
     document: Annotated[
         msgspec.Raw,  # a `DocumentBody`, or `null`
         about(
-            "The archived submission and what scored it; `null` when it could not be read. Its contents are not a "
+            "The archived submission and what scored it; `null` where none was kept. Its contents are not a "
             "public contract.",
             {"signals": A_REPORT},
             form={"type": ["object", "null"], "additionalProperties": True},

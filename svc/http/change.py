@@ -13,13 +13,15 @@ from typing import TypeVar
 
 import msgspec
 import structlog
+import trio
 
+from svc.actors.store_watch import STALLED_S
 from svc.domain.audit import Actor, AuditRecord, asked
 from svc.domain.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
-from svc.http.handler import Call, Services
+from svc.http.handler import NOT_NOW, Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited
@@ -61,6 +63,8 @@ async def change(
 async def _commit(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
+    if services.watch.state() != "ok":
+        return NOT_NOW
     caller = caller_of(call)
     use, session = touch_is_due(caller.key, call.at_ms), _session_to_note(caller, call.at_ms)
 
@@ -74,7 +78,11 @@ async def _commit(
         return job(transaction)
 
     try:
-        return await services.store.write_one(noted_job, caller.organization.number, may_use_reserve=may_use_reserve)
+        with trio.move_on_after(STALLED_S):  # a commit that has begun is waited for to its end
+            return await services.store.write_one(
+                noted_job, caller.organization.number, may_use_reserve=may_use_reserve
+            )
+        return NOT_NOW  # noqa: TRY300  reached where it was not its turn in time
     except StoreFullError as error:
         log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
         return Refusal("service_unavailable")

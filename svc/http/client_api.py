@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from svc.actors.mailbox import OverloadedError, Reply
 from svc.actors.messages import Admission, Failed, Identify, PipelineResult, RateLimited
+from svc.actors.store_watch import STALLED_S
 from svc.domain import deferred
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
@@ -51,18 +52,26 @@ async def submit(
     services: Services, call: Call, caller: Caller, submission: Submission, *, signed: bool = False
 ) -> Outcome:
     """Send a submission through the pipeline; the response comes once everything that it changes is durable, with the
-    verdict `signed` on request. `503 service_unavailable` at once where admission is full.
+    verdict `signed` on request. `503 service_unavailable` at once where admission is full or the store hangs, and after
+    `STALLED_S` without a reply: what is committed later, a repeat of its idempotency key finds (decisions 17.4).
 
     A development key gets the milliseconds that it took in `Server-Timing`, which browsers' tools show.
     """
     began_at = trio.current_time()
     reply: Reply[PipelineResult] = Reply()
+    if services.watch.state() != "ok":
+        return unavailable()
     try:
         limit = caller.organization.rate_limit_per_s
         services.admission.offer(Identify(submission, limit, visitor_address(caller), reply))
     except OverloadedError:
         return Outcome(Refusal("service_unavailable"))
-    outcome = await _render(services, call, caller, await reply.wait(), submission if signed else None)
+    result = None
+    with trio.move_on_after(STALLED_S):
+        result = await reply.wait()
+    if result is None:
+        return unavailable()
+    outcome = await _render(services, call, caller, result, submission if signed else None)
     if caller.key.environment != "development":
         return outcome
     took_ms = 1000 * (trio.current_time() - began_at)

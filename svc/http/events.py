@@ -231,18 +231,18 @@ def token_refusal(services: Services, call: Call, caller: Caller, token: str, re
 
 
 def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
-    """The archive; a corrupt one is logged for the operator, and hides no event from the customer."""
+    """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
+    document = views.document(snapshot, number, request_id)
+    if document is None:
+        raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
+    weights = views.weights_snapshot(snapshot, document.weights_digest)
+    split_from = visitor_id_of(snapshot, number, document.split_from)
     try:
-        document = views.document(snapshot, number, request_id)
-        assert document is not None, f"request {request_id} has no document"
-        weights = views.weights_snapshot(snapshot, document.weights_digest)
-        split_from = visitor_id_of(snapshot, number, document.split_from)
         return document_body(event, document, inflate(document.signals), weights, split_from)
-    except (CorruptionError, zlib.error) as error:
-        log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
-        return None
+    except zlib.error as error:
+        raise CorruptionError(f"the archived report of request {request_id} cannot be read: {error}") from error
 
 
 def _environment(caller: Caller) -> Environment:

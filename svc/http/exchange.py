@@ -40,6 +40,7 @@ from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.static import is_for_people, nothing_at
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.http.turnstile import KnownKeys
+from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot
 from svc.world import World
@@ -151,6 +152,9 @@ class Exchange:
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
             outcome = unavailable()
+        except CorruptionError as error:
+            self._services.corrupt.note(route.operation_id, None, error)
+            outcome = Outcome(Refusal("internal_error"))
         except Exception:
             log.exception("request failed", request_id=str(context.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))

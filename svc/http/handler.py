@@ -9,9 +9,11 @@ from uuid import UUID
 
 import msgspec
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
+from svc.actors.store_watch import StoreWatch
 from svc.domain.quotas import Quotas
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
@@ -44,6 +46,10 @@ class Services(NamedTuple):
     """The objects that endpoints use; made once, in `svc.service`. `deferred_key` as of `deferred.signing_key`."""
 
     world: World
+    watch: StoreWatch
+    """Whether the store commits, and its file is there."""
+    corrupt: CorruptRows
+    """What could not be read."""
     store: Store
     admission: Mailbox[Identify]
     policy: AuthPolicy
@@ -123,9 +129,11 @@ class Outcome(NamedTuple):
 
 def unavailable() -> Outcome:
     """`503 service_unavailable` while the store cannot be reached."""
-    return Outcome(Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S))
+    return Outcome(NOT_NOW)
 
 
 RETRY_AFTER_S = 1
 """When a client may find the store again."""
+NOT_NOW = Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S)
+"""The store takes no writes now."""
 Handler = Callable[[Services, Call], Awaitable[Outcome]]

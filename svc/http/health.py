@@ -21,7 +21,7 @@ async def readyz(services: Services, _: Call) -> Outcome:
     state = _state_of_store(services)
     checks = ReadinessChecks(
         store=state,
-        webhooks="behind" if services.webhooks.is_behind() else "ok",
+        webhooks=_state_of_webhooks(services),
         network_data=cast("Literal['ok', 'missing', 'stale']", services.network_data()),
     )
     if state != "ok":
@@ -29,10 +29,20 @@ async def readyz(services: Services, _: Call) -> Outcome:
     return Outcome(ReadinessBody("ready", checks))
 
 
-def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable"]:
+def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable", "stalled", "lost"]:
+    """What keeps writes from being stored, the worst first (decisions 17.4)."""
     if not services.is_store_answering():
         return "unreachable"
+    watched = services.watch.state()
+    if watched != "ok":
+        return watched
     return "full" if services.store.is_full else "ok"
+
+
+def _state_of_webhooks(services: Services) -> Literal["ok", "behind", "stopped"]:
+    if services.watch.is_keeper_silent():
+        return "stopped"
+    return "behind" if services.webhooks.is_behind() else "ok"
 
 
 _route = partial(Route, tag="Health", under=("", BASE))

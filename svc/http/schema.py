@@ -217,13 +217,19 @@ class ReadinessChecks(msgspec.Struct, frozen=True):
     """What `readyz` looked at (decisions 9.1)."""
 
     store: Annotated[
-        Literal["ok", "full", "unreachable"],
-        about("`full` when there is no space for writes, `unreachable` while the database does not respond.", "ok"),
+        Literal["ok", "full", "unreachable", "stalled", "lost"],
+        about(
+            "`full` when there is no space for writes, `unreachable` while the database does not respond or the "
+            "service waits to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was "
+            "replaced, removed or cut.",
+            "ok",
+        ),
     ]
     webhooks: Annotated[
-        Literal["ok", "behind"],
+        Literal["ok", "behind", "stopped"],
         about(
-            "`behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness.",
+            "`behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody "
+            "sends; it never fails readiness.",
             "ok",
         ),
     ]

@@ -35,6 +35,8 @@ _SLOT: Final = struct.Struct("<12sIqq")
 """Digest of the name, CRC-32 of all the rest, thousandths, Unix milliseconds."""
 _BODY: Final = struct.Struct("<12sqq")
 _SET_BYTES: Final = WAYS * _SLOT.size
+LOCK_TRIES: Final = 50_000
+"""Some fifty milliseconds: longer than a process that holds a lock waits for a core."""
 FULL_AFTER_MS: Final = 1_000
 """Without use for so long, any bucket is full."""
 
@@ -58,16 +60,29 @@ class SharedBuckets:
         self._table = mmap.mmap(self._file, size)
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
-        """As in `Buckets`; waits for another process that takes from the same set, some microseconds."""
+        """As in `Buckets`; waits for another process that takes from the same set, some microseconds.
+
+        One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
+        that two take at the same time may count once.
+        """
         places = [self._place(name) for name in wanted]
-        sets = sorted({place.number for place in places})
-        for number in sets:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, number)
+        locked = [number for number in sorted({place.number for place in places}) if self._lock(number)]
         try:
             return self._take(places, list(wanted.values()), now_ms)
         finally:
-            for number in sets:
+            for number in locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
+
+    def _lock(self, number: int) -> bool:
+        """Whether the set is locked now, after `LOCK_TRIES` at most."""
+        for _ in range(LOCK_TRIES):
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+            except BlockingIOError:
+                os.sched_yield()
+            else:
+                return True
+        return False
 
     def _place(self, name: BucketName) -> _Place:
         use, organization, bound, address = name

@@ -14,38 +14,31 @@ from svc.domain.counting import HOUR_MS
 from svc.domain.ids import DAY_MS, first_id
 from svc.store.hours import hours
 from svc.store.snapshot import Snapshot
-from svc.store.tables import LEDGER, ORGANIZATIONS
-from svc.store.views import balance
+from svc.store.tables import LEDGER
+from svc.store.views import balance, organization
 
 MOST_LINES = 1000
 """Of the ledger, among which the first charge of an hour is looked for: behind as many free ones the hour counts."""
-ORGANIZATIONS_A_STEP = 16
 
 
 class Outlook(NamedTuple):
     """How far the credit of one organization goes."""
 
-    number: int
     organization_id: str
     credit: Credit | None
     """`None` = nothing can run out: it is postpaid, blocked or removed."""
 
 
-def outlooks(snapshot: Snapshot, after: int, now_ms: int) -> list[Outlook]:
-    """Of at most `ORGANIZATIONS_A_STEP` organizations with larger numbers; fewer = there are no more."""
-    found = snapshot.scan(ORGANIZATIONS, start=(after + 1,))
-    return [
-        Outlook(number, organization.id, credit_of(snapshot, number, now_ms))
-        for (number,), organization in islice(found, ORGANIZATIONS_A_STEP)
-    ]
+def outlook(snapshot: Snapshot, number: int, now_ms: int) -> Outlook:
+    """Of an organization that there is. Raises `CorruptionError`."""
+    return Outlook(organization(snapshot, number).id, credit_of(snapshot, number, now_ms))
 
 
 def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
     """How far the credit of an organization goes; `None` where nothing can run out."""
-    organization = snapshot.get(ORGANIZATIONS, number)
-    if organization is None or organization.removed_at_ms is not None or organization.billing_status == "blocked":
-        return None
-    if organization.credit_limit_micros is None:
+    account = organization(snapshot, number)
+    limit = account.credit_limit_micros
+    if limit is None or account.removed_at_ms is not None or account.billing_status == "blocked":
         return None
     from_ms = now_ms - WARNED_DAYS * DAY_MS
     counted = [
@@ -54,7 +47,7 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
         if counts.amount_micros
     ]
     first_ms = _first_charge_ms(snapshot, number, max(counted[0][0], from_ms)) if counted else now_ms
-    available = balance(snapshot, number) + organization.credit_limit_micros
+    available = balance(snapshot, number) + limit
     return credit_outlook(available, sum(micros for _, micros in counted), now_ms - first_ms)
 
 

@@ -124,6 +124,16 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     return Opened(store, pepper, directory, database)
 
 
+def last_write_ms(directory: Path) -> int | None:
+    """When the store in a data directory was last written to, Unix ms by the clock of that moment; `None` without a
+    store.
+    """
+    try:
+        return (directory / "store" / "data.mdb").stat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return None
+
+
 def has_store(directory: Path) -> bool:
     """Whether the data directory has a store's file, whatever its state."""
     return (directory / "store" / "data.mdb").exists()

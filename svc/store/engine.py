@@ -180,6 +180,14 @@ class Engine(Protocol):
         """
         ...
 
+    def lost(self) -> str | None:
+        """Why what is written now is stored nowhere: the file was replaced, removed or cut. `None` = it is there."""
+        ...
+
+    def why_stalled(self) -> str:
+        """What is known of a commit that does not end, in one line."""
+        ...
+
     def write(
         self,
         group: Callable[[Writer], T],

@@ -7,14 +7,12 @@ attempts.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from svc.domain.billing import FIRST_STATUSES, BillingStatus, LedgerEntry, Usage, counters
+from svc.domain.billing import FIRST_STATUSES, BillingStatus, Usage, counters
 from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
@@ -47,6 +45,7 @@ from svc.store.tables import (
     KEY_IDS,
     KEYS,
     LEDGER,
+    LEDGER_DAYS,
     OPERATIONS,
     ORGANIZATION_IDS,
     ORGANIZATION_KEYS,
@@ -145,14 +144,17 @@ def _audit(snapshot: Snapshot) -> Iterator[str]:
 
 def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
     credited: set[bytes] = set()
-
-    def lines() -> Iterator[tuple[int, LedgerEntry]]:
-        for (_, raw_id), entry in snapshot.scan(LEDGER, number):
-            if entry.kind == "credit":
-                credited.add(raw_id)
-            yield made_at_ms(raw_id) // DAY_MS, entry
-
-    usages = {day: counters(entry for _, entry in of_day) for day, of_day in groupby(lines(), key=itemgetter(0))}
+    moved: set[tuple[int, bytes]] = set()
+    usages: defaultdict[int, Usage] = defaultdict(Usage)
+    for (_, raw_id), entry in snapshot.scan(LEDGER, number):
+        if entry.kind == "credit":
+            credited.add(raw_id)
+        if entry.day is not None:
+            moved.add((entry.day, raw_id))
+        usages[made_at_ms(raw_id) // DAY_MS if entry.day is None else entry.day] += counters((entry,))
+    listed = {(day, raw_id) for _, day, raw_id in snapshot.scan_keys_reverse(LEDGER_DAYS, (number,), (number + 1,))}
+    for day, raw_id in sorted(moved ^ listed):
+        yield f"line {UUID(bytes=raw_id)} of organization {number} counts for day {day} in one table of two"
     indexed = {raw_id for _, raw_id in snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))}
     total = sum(usage.change_micros for usage in usages.values())
     for raw_id in sorted(credited ^ indexed):
@@ -162,8 +164,10 @@ def _money(snapshot: Snapshot, number: int) -> Iterator[str]:
         yield f"organization {number} has a balance of {balance} micros, its ledger sums to {total}"
     for (_, day), settled in snapshot.scan(SETTLEMENTS, number):
         usage = usages.get(day, Usage())
-        # A clock that was set back may have added lines to a day after it was settled.
-        if settled.amount_micros > usage.charged_micros or settled.free > usage.free:
+        if settled.is_closed and (settled.amount_micros, settled.free) != (usage.charged_micros, usage.free):
+            yield f"day {day} of organization {number} was settled with something else than its ledger says"
+        # Before 0.3.0 a clock that was set back may have added lines to a day after it was settled.
+        elif settled.amount_micros > usage.charged_micros or settled.free > usage.free:
             yield f"day {day} of organization {number} was settled with more than its ledger says"
 
 

@@ -7,9 +7,12 @@ and anybody with a development key can then not wear down what production recogn
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
+from typing import Any
 
 from svc.domain.matching import Statistics
 from svc.domain.model import Environment
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import STATISTICS
 
@@ -63,3 +66,17 @@ def store_statistics(
         transaction.put(STATISTICS, (organization, scope, family), statistics.class_bytes(family))
     for family in given_up:
         transaction.delete(STATISTICS, organization, scope, family)
+
+
+def delete_corrupt(transaction: Transaction, organization: int) -> int:
+    """Delete the rows of an organization that cannot be read; how many there were. What they held is learned again."""
+    stem = STATISTICS.key.prefix(organization)
+    corrupt: list[tuple[Any, ...]] = []
+    for key, value in takewhile(lambda row: row[0].startswith(stem), transaction.unchecked(STATISTICS, stem)):
+        try:
+            STATISTICS.verify_checksum(key, value)
+        except CorruptionError:
+            corrupt.append(STATISTICS.key.unpack(key))
+    for parts in corrupt:
+        transaction.delete(STATISTICS, *parts)
+    return len(corrupt)

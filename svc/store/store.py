@@ -28,7 +28,16 @@ import trio
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
 from svc.store.codec import CorruptionError
-from svc.store.engine import OUTSIDE, CheckDepth, Engine, MissingTableError, OpenEngine, StoreFullError, Writer
+from svc.store.engine import (
+    OUTSIDE,
+    CheckDepth,
+    Engine,
+    MissingTableError,
+    OpenEngine,
+    StoreFullError,
+    UnavailableError,
+    Writer,
+)
 from svc.store.group import Group, Hint, Job, Settled, write_changes
 from svc.store.lease import LeaseEpoch
 from svc.store.lmdb.engine import LmdbEngine
@@ -38,7 +47,7 @@ from svc.store.postgresql.url import StoreUrl
 from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
-from svc.world import RunSync, Undisturbed, wall_clock_ms
+from svc.world import RunSync, Undisturbed, elapsed_s, wall_clock_ms
 
 T = TypeVar("T")
 
@@ -101,8 +110,17 @@ class Store:
     is_shared = False
     """Whether other nodes use it: what `query` gave may have changed before it is used, and a job has to look again."""
 
-    def __init__(self, engine: Engine, run_sync: RunSync, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        run_sync: RunSync,
+        now_ms: Callable[[], int],
+        elapsed_s: Callable[[], float] = elapsed_s,
+    ) -> None:
         """`engine` has the tables of this version open."""
+        self._elapsed_s = elapsed_s
+        self.commit_since_s: float | None = None
+        """Since when a commit is under way, on the monotonic clock; `None` while none is."""
         self.engine = engine
         self._run_sync = run_sync
         self._now_ms = now_ms
@@ -194,7 +212,7 @@ class Store:
         del organizations, hints, leases
         handed_over_at = trio.current_time()
         async with self._writing.held(urgent=urgent):
-            began_at = trio.current_time()
+            began_at, self.commit_since_s = trio.current_time(), self._elapsed_s()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(jobs))
             group = Group(jobs)
@@ -206,6 +224,7 @@ class Store:
                 write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
                 return await self._run_sync(write, undisturbed=pause)
             finally:
+                self.commit_since_s = None
                 self._commits_s.observe(trio.current_time() - began_at)
 
     async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
@@ -226,12 +245,14 @@ class Store:
         self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
     ) -> list[T | Exception]:
         settle = partial(self._settle, group)
+        self._refuse_if_lost()
         try:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
             self._full = True
             self._drop_log()
             raise
+        self._refuse_if_lost()  # again: what was written to a file that is gone must not be acknowledged
         self._full = self._full and may_use_reserve
         self._commits += 1
         self._jobs += len(settled.outcomes)
@@ -245,6 +266,32 @@ class Store:
         if operations.recorded(whole) is not None:
             operations.append_changes(whole, settled.changes, self._now_ms())
         return settled
+
+    def _refuse_if_lost(self) -> None:
+        if (problem := self.lost()) is not None:
+            raise UnavailableError(problem)
+
+    def lost(self) -> str | None:
+        """Why what is written now is stored nowhere: the file was replaced, removed or cut. `None` = it is there."""
+        return self.engine.lost()
+
+    def why_stalled(self) -> str:
+        """What is known of a commit that does not end, in one line."""
+        return self.engine.why_stalled()
+
+    @property
+    def commits(self) -> int:
+        """How many there were since the store was opened."""
+        return self._commits
+
+    async def probe(self) -> None:
+        """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
+        async with self._writing.held(urgent=False):
+            self.commit_since_s = self._elapsed_s()
+            try:
+                await self._run_sync(partial(self.engine.write, _nothing))
+            finally:
+                self.commit_since_s = None
 
     @property
     def is_full(self) -> bool:
@@ -384,3 +431,7 @@ def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
         missing = sorted({table.name for table in TABLES} - names)
         if missing:
             raise CorruptionError(f"the store has lost the table {missing[0]}")
+
+
+def _nothing(_: Writer) -> None:
+    """The job of a probe."""

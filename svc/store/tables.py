@@ -97,6 +97,16 @@ LEDGER = Table("ledger", _OWN_ID, Record(LedgerEntry), FOR_EVER, _NOT_OF_A_PERSO
 """By the request id for identifications; append-only."""
 CREDITS = Table("ledger_credits", _OWN_ID, Opaque(), FOR_EVER, NOT_PERSONAL, stays=True, rules=("money",))
 """Which lines of the ledger are credits: they are few among many."""
+LEDGER_DAYS = Table(
+    "ledger_days",
+    Key(organization=U32, day=DAY, id=UUID_V7),
+    Opaque(),
+    FOR_EVER,
+    NOT_PERSONAL,
+    stays=True,
+    rules=("money",),
+)
+"""Lines of the ledger that count for another day than that of their id, by the day that they count for."""
 SETTLEMENTS = Table(
     "settlements",
     Key(organization=U32, day=DAY),

@@ -14,6 +14,7 @@ from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import DeferredReport, Document, Event, Organization
 from svc.domain.scoring import Weights
 from svc.domain.weights import StoredWeights, resolve
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     BALANCES,
@@ -67,8 +68,8 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
 
 
 def organizations(snapshot: Snapshot) -> list[int]:
-    """The numbers of all organizations, oldest first, removed ones included."""
-    return [number for (number,), _ in snapshot.scan(ORGANIZATIONS)]
+    """The numbers of all organizations, oldest first, removed ones included; also of one whose row cannot be read."""
+    return [ORGANIZATIONS.key.unpack(raw)[0] for raw, _ in snapshot.unchecked(ORGANIZATIONS, b"")]
 
 
 def is_removed(snapshot: Snapshot, number: int) -> bool:
@@ -154,9 +155,14 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
 
 
 def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
-    """A key of any organization and kind, revoked or not, by its id; `None` for any other text."""
+    """A key of any organization and kind, revoked or not, by its id; `None` for any other text. Raises
+    `CorruptionError` also where the index names one that is missing.
+    """
     digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
-    return None if digest is None else snapshot.get(KEYS, digest)
+    key = None if digest is None else snapshot.get(KEYS, digest)
+    if digest is not None and key is None:
+        raise CorruptionError(f"the key {key_id} is missing, and its row of {KEY_IDS.name} is there")
+    return key
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:

@@ -16,6 +16,7 @@ from svc.domain.listing import Filters, Listing, Position
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
+from svc.store.codec import CorruptionError
 from svc.store.event_index import Scope, Search, digest_of, later, scope_of, wanted
 from svc.store.snapshot import Snapshot
 from svc.store.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
@@ -40,10 +41,13 @@ class Sighting(NamedTuple):
 
 def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
     """The record of a visitor of the organization; `None` for any other text, and for a visitor that cannot be
-    recognized, of which there are only events.
+    recognized, of which there are only events. Raises `CorruptionError` also where the index names one that is missing.
     """
     found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
-    return None if found is None else snapshot.get(VISITORS, number, found)
+    record = None if found is None else snapshot.get(VISITORS, number, found)
+    if found is not None and record is None:
+        raise CorruptionError(f"the visitor {visitor_id} is missing, and its row of {VISITOR_IDS.name} is there")
+    return record
 
 
 def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:

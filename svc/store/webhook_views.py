@@ -22,6 +22,8 @@ from svc.domain.webhooks.records import (
     WebhookEnvironment,
     WebhookEvent,
 )
+from svc.domain.webhooks.schedule import LONGEST_WAIT_MS
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.tables import (
     ATTEMPT_COUNTS,
@@ -180,7 +182,28 @@ def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> Wait
 def poll_queues(snapshot: Snapshot, after: EndpointKey, late_ms: int, limit: int) -> tuple[WaitingQueues, bool]:
     """As `queues_with_work`, and whether one that should be answered has been due since before `late_ms`."""
     waiting = queues_with_work(snapshot, after, limit)
-    return waiting, any(due_ms < late_ms and is_responding(snapshot, queue) for queue, due_ms in waiting.queues)
+    return waiting, any(due_ms < late_ms and _is_expected(snapshot, queue) for queue, due_ms in waiting.queues)
+
+
+def _is_expected(snapshot: Snapshot, queue: EndpointKey) -> bool:
+    """`is_responding`; not where that cannot be read."""
+    try:
+        return is_responding(snapshot, queue)
+    except CorruptionError:
+        return False
+
+
+def queues_ahead(
+    snapshot: Snapshot, after: EndpointKey, now_ms: int, limit: int
+) -> tuple[list[EndpointKey], EndpointKey | None]:
+    """Of the next `limit` queues after this one those with a delivery that is due later than any may be, and the last
+    queue that was looked at; `None` = there are no more.
+    """
+    waiting = queues_with_work(snapshot, after, limit)
+    beyond_ms = now_ms + LONGEST_WAIT_MS + 1
+    queues = [queue for queue, _ in waiting.queues]
+    found = [queue for queue in queues if any(True for _ in snapshot.scan(DUE, *queue, start=(*queue, beyond_ms)))]
+    return found, queues[-1] if waiting.has_more else None
 
 
 def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | None = None) -> EndpointKey | None:

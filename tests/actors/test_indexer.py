@@ -73,7 +73,7 @@ async def test_the_indexer_backs_off_and_resumes_after_a_full_store(
     looked: list[float] = []
     index = indexer.index
 
-    async def noted(store: Store, before_ms: int) -> int:
+    async def noted(store: Store, before_ms: int, _: Any = None) -> int:
         looked.append(trio.current_time() - began)
         if len(looked) == 2:
             raise StoreFullError("no space")

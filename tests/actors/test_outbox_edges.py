@@ -12,8 +12,11 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import BATCH, DRAIN_S, LATE_MS, POLL_INTERVAL_MS, QUEUES_PER_POLL, RETRY_FULL_S, SWEEP_ROWS
+from svc.actors.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
+from svc.actors.patience import RETRY_S
+from svc.domain.webhooks.schedule import STEPS_MS
 from svc.domain.webhooks.transport_types import Attempted
+from svc.store.engine import UnavailableError
 from svc.store.store import StoreFullError
 from svc.store.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
 from svc.store.transactions.webhook_endpoints import Queued, queue_redelivery, queue_test
@@ -24,8 +27,7 @@ from tests.support.worlds import EPOCH_MS
 
 URL = "https://receiver.example/"
 OTHER = "https://other.example/"
-LATE_S = LATE_MS / 1000
-LOOK_S = POLL_INTERVAL_MS / 1000
+LOOK_S = POLL_INTERVAL_S
 
 
 async def run_for(world: OutboxWorld, seconds: float) -> None:
@@ -44,9 +46,9 @@ async def test_an_outbox_that_has_not_polled_for_a_minute_is_behind(tmp_path: Pa
         assert world.outbox.is_behind(), "it has never looked"
         await run_for(world, 1)
         assert not world.outbox.is_behind()
-        await trio.sleep(LATE_S - 1)
-        assert not world.outbox.is_behind(), "it looked exactly a minute ago"
-        await trio.sleep(0.001)
+        await trio.sleep(LATE_S - 1.001)
+        assert not world.outbox.is_behind(), "it looked less than a minute ago"
+        await trio.sleep(0.002)
         assert world.outbox.is_behind()
         await run_for(world, LOOK_S * 4 + LATE_S)
         assert not world.outbox.is_behind(), "it went on looking"
@@ -309,7 +311,107 @@ async def test_while_the_store_is_full_the_outbox_retries_each_second_and_starts
         monkeypatch.undo()
         assert len(world.receivers.posts) == 2
         gaps = {round(later - one, 6) for one, later in pairwise(tries)}
-        assert gaps == {RETRY_FULL_S}
+        assert gaps == {RETRY_S}
+
+
+@pytest.mark.parametrize("reads_that_fail", [1, 7])
+async def test_a_read_that_fails_repeats_no_webhook_in_flight(
+    reads_that_fail: int, tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        for index in range(5):
+            url = f"https://r{index}.example/"
+            world.endpoint(number, url)
+            world.receivers.scripts[url] = always(OK, after_s=5)
+        query, failing = world.store.query, [0]
+
+        async def may_fail(read: Any, **how: Any) -> Any:
+            if failing[0]:
+                failing[0] -= 1
+                raise UnavailableError("the database did not respond")
+            return await query(read, **how)
+
+        monkeypatch.setattr(world.store, "query", may_fail)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            failing[0] = reads_that_fail
+            world.outbox.poll()
+            world.send(number)  # found once the store responds again
+            await trio.sleep(30)
+            nursery.cancel_scope.cancel()
+        posts = [(post.url, post.event_id) for post in world.receivers.posts]
+        assert len(posts) == len(set(posts)) == 10
+        assert failing == [0]
+
+
+async def test_a_wall_clock_that_is_set_back_does_not_put_off_the_next_poll(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 17.1: what another process commits is found within one interval."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        now_ms = world.world.now_ms
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            await trio.sleep(1)
+            monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() - 3_600_000)
+            world.enqueue(number)  # without a nudge
+            await trio.sleep(POLL_INTERVAL_S + 1)
+            nursery.cancel_scope.cancel()
+        assert len(world.receivers.posts) == 1
+
+
+async def test_a_retry_waits_its_step_although_the_wall_clock_is_set_back(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 17.1, and the steps after it are no shorter."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(DOWN)
+        now_ms = world.world.now_ms
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(1)
+            monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() - 3_600_000)
+            await trio.sleep(1.1 * sum(STEPS_MS[:3]) / 1000)
+            nursery.cancel_scope.cancel()
+        assert len(world.receivers.posts) == 4
+        waited_ms = [later.at_ms - one.at_ms for one, later in pairwise(world.receivers.posts)]
+        for wait_ms, step_ms in zip(waited_ms, STEPS_MS, strict=False):
+            assert 0.85 * step_ms <= wait_ms <= 1.15 * step_ms
+
+
+async def test_what_a_clock_that_ran_ahead_has_scheduled_waits_one_step_from_the_start(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions 17.1: after a start no stored time is later than one full step from that start."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        endpoint = world.endpoint(number, URL)
+        world.receivers.scripts[URL] = always(DOWN)
+        ahead_ms, now_ms = 400 * 86_400_000, world.world.now_ms
+        monkeypatch.setattr(world.world, "now_ms", lambda: now_ms() + ahead_ms)
+        world.outbox = world.new_outbox()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(7)  # two attempts
+            nursery.cancel_scope.cancel()
+        world.enqueue(number)  # never tried
+        monkeypatch.undo()
+        world.receivers.scripts[URL] = always(OK)
+        world.outbox = world.new_outbox()
+        began_s, seen = trio.current_time(), len(world.receivers.posts)
+        await run_for(world, 1.1 * STEPS_MS[1] / 1000 + 1)
+        assert len(world.receivers.posts) - seen == 2
+        assert world.receivers.posts[seen].at_ms / 1000 - EPOCH_MS / 1000 - began_s < 1, "the new one at once"
+        assert set(world.states(endpoint.queue)) == {"delivered"}
 
 
 async def test_a_failing_job_ends_the_outbox_with_its_error(

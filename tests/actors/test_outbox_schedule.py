@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import POLL_INTERVAL_MS
+from svc.actors.outbox import POLL_INTERVAL_S
 from svc.domain.ids import first_id
 from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.schedule import JITTER, STEPS_MS
@@ -97,7 +97,7 @@ async def test_dead_letters_of_a_day_of_outage_are_recovered_without_a_restart(
             world.receivers.scripts[url] = always(OK)
             tried = len(world.receivers.posts)
             assert recover(world, endpoint) == count
-            await trio.sleep(POLL_INTERVAL_MS / 1000 + 60)
+            await trio.sleep(POLL_INTERVAL_S + 60)
             assert recover(world, endpoint) == 0
             nursery.cancel_scope.cancel()
         assert world.states(endpoint.queue) == ["delivered"] * count

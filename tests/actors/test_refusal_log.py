@@ -14,6 +14,7 @@ from trio.testing import MockClock
 
 from svc.actors.refusal_log import RefusalLog
 from svc.domain.webhooks.refused import RefusedRequest
+from svc.store.engine import UnavailableError
 from svc.store.store import StoreFullError
 from tests.support.outbox import OutboxWorld, outbox_world
 
@@ -113,6 +114,37 @@ async def test_without_a_subscriber_nothing_is_written(tmp_path: Path, autojump_
                 refusals.note(refused(world, number))
                 await trio.sleep(1)
             assert world.store.statistics().commits == commits
+
+
+async def test_a_store_that_is_away_delays_refusal_reports_and_loses_none(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Reads and writes alike."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        store, away = world.store, True
+        query, write = store.query, store.write
+
+        async def may_query(read: Any, **how: Any) -> Any:
+            if away:
+                raise UnavailableError("the database did not respond")
+            return await query(read, **how)
+
+        async def may_write(jobs: Any, **how: Any) -> Any:
+            if away:
+                raise UnavailableError("the database did not respond")
+            return await write(jobs, **how)
+
+        monkeypatch.setattr(store, "query", may_query)
+        monkeypatch.setattr(store, "write", may_write)
+        async with running(world) as refusals:
+            for _ in range(50):
+                refusals.note(refused(world, number))
+                await trio.sleep(0.1)
+            away = False
+            await trio.sleep(120)
+        assert sum(count for *_, count in told(world)) == 50
 
 
 async def test_a_full_store_delays_refusal_reports_and_loses_none(

@@ -32,7 +32,7 @@ async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Pat
         books.visits(EPOCH_MS - 2 * DAY_MS, EPOCH_MS - DAY_MS)
         before = (books.number, FIRST_DAY - 2)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(run, world.store, world.world)
+            nursery.start_soon(run, world.store, world.world, world.outbox.nudge)
             await trio.sleep(1)
             assert list(settled(world)) == [before]
             await trio.sleep(SETTLED_AFTER_MS / 1000 - 2)
@@ -55,16 +55,16 @@ async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, 
         other.visits(EPOCH_MS - 3 * DAY_MS, EPOCH_MS)
         idle.credit(7, EPOCH_MS - DAY_MS)
         await trio.sleep(SETTLED_AFTER_MS / 1000)
-        await settle_all(world.store, world.world)
+        await settle_all(world.store, world.world, world.outbox.nudge)
         now_ms = EPOCH_MS + SETTLED_AFTER_MS
         many, charged = 2 * LINES_A_STEP + 3, 3_000 * (2 * LINES_A_STEP + 3)
         assert settled(world) == {
-            (one.number, FIRST_DAY - 4): Settlement(many, 0, 0, charged, 50 - charged, now_ms),
-            (one.number, FIRST_DAY - 2): Settlement(0, 1, 0, 500, 50 - charged - 500, now_ms),
-            (other.number, FIRST_DAY - 3): Settlement(1, 0, 0, 3_000, -3_000, now_ms),
+            (one.number, FIRST_DAY - 4): Settlement(many, 0, 0, charged, 50 - charged, now_ms, is_closed=True),
+            (one.number, FIRST_DAY - 2): Settlement(0, 1, 0, 500, 50 - charged - 500, now_ms, is_closed=True),
+            (other.number, FIRST_DAY - 3): Settlement(1, 0, 0, 3_000, -3_000, now_ms, is_closed=True),
         }
         before = world.store.statistics().commits
-        await settle_all(world.store, world.world)
+        await settle_all(world.store, world.world, world.outbox.nudge)
         assert world.store.statistics().commits == before, "a look that finds nothing writes nothing"
 
 
@@ -77,14 +77,14 @@ async def test_an_organization_past_due_for_a_week_is_blocked_and_the_subscriber
             books.subscribe()
             books.set_status("active", since_ms - 1)
             books.set_status("past_due", since_ms)
-        await settle_all(world.store, world.world)
+        await settle_all(world.store, world.world, world.outbox.nudge)
         assert (late.account().billing_status, late.account().blocked_reason) == ("blocked", "payment_overdue")
         assert later.account().billing_status == "past_due"
         change = late.changes()[-1]
         assert (change.by, change.at_ms, change.current) == ("settler", EPOCH_MS, "blocked")
         assert [data["current_status"] for data in late.told()][-1] == "blocked"
         await trio.sleep(0.001)
-        await settle_all(world.store, world.world)
+        await settle_all(world.store, world.world, world.outbox.nudge)
         assert later.account().billing_status == "blocked"
         assert len(late.changes()) == 3
 
@@ -102,7 +102,7 @@ async def test_a_full_store_delays_settlement_and_loses_nothing(
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:
                 patched.setattr(world.store, "write", full)
-                nursery.start_soon(run, world.store, world.world, 10.0)
+                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, None, 10.0)
                 await trio.sleep(35)
             assert settled(world) == {}
             await trio.sleep(10)
@@ -122,9 +122,9 @@ async def test_a_failed_transaction_does_not_count_as_a_settlement(
         with monkeypatch.context() as patched:
             patched.setattr(world.store, "write", broken)
             with pytest.raises(RuntimeError, match="nobody foresaw this"):
-                await settle_all(world.store, world.world)
+                await settle_all(world.store, world.world, world.outbox.nudge)
             began = trio.current_time()
             with pytest.raises(RuntimeError, match="nobody foresaw this"):
-                await run(world.store, world.world)
+                await run(world.store, world.world, world.outbox.nudge)
             assert trio.current_time() - began == INTERVAL_S, "restarted at once, its failure would end the process"
         assert settled(world) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import struct
@@ -143,6 +144,30 @@ def test_a_torn_slot_is_a_full_bucket_at_worst(offset: int, torn: bytes):
 
 
 @pytest.mark.slow
+def test_a_process_that_was_stopped_with_a_lock_stops_nobody_else():
+    """It would stop every worker, since each waits in its event loop."""
+    buckets = SharedBuckets(entropy)
+    buckets.take({ORGANIZATION: 5}, 1000)
+    ready, says = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        for number in range(2 * SETS):
+            fcntl.lockf(buckets._file, fcntl.LOCK_EX, 1, number)
+        os.write(says, b".")
+        signal.pause()
+        os._exit(0)
+    try:
+        assert os.read(ready, 1) == b"."
+        os.kill(holder, signal.SIGSTOP)
+        (taken,) = buckets.take({ORGANIZATION: 5}, 1000)
+        assert (taken.admitted, taken.remaining) == (True, 3)
+    finally:
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
+        os.close(ready)
+        os.close(says)
+
+
 def test_a_killed_process_leaves_no_lock_and_no_crash_behind():
     buckets = SharedBuckets(entropy)
     for _ in range(10):

@@ -297,7 +297,7 @@ class Worker:
     async def run(self, listener: WorkerListener, served: Callable[[], None]) -> None:
         """Serve until `shutdown` or `kill`; `served` is called when it does. Raises what the service raises."""
         machine = self._machine
-        world = World(machine.now_ms, machine.chance.randbytes, self._run_sync)
+        world = World(machine.now_ms, machine.chance.randbytes, self._run_sync, elapsed_s=trio.current_time)
         store = Store(machine.store.engine, self._run_sync, machine.now_ms)
         sender = WebhookTransport(
             machine.internet.resolve, TargetPolicy(), _TLS, machine.now_ms, backend=machine.internet

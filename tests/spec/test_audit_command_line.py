@@ -41,10 +41,10 @@ READING = {
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
-    "doctor",
+    "doctor", "retention confirm",
 }  # fmt: skip
-"""Commands that change nothing of an organization: they read, or are about files. `serve` itself changes nothing; what
-it is asked to change is tested apart."""
+"""Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
+nothing; what it is asked to change is tested apart."""
 
 
 class Scene(NamedTuple):

@@ -66,7 +66,7 @@ async def test_today_equals_the_ledger_and_becomes_a_settled_day(live: Live):
     assert (seen["today"], seen["days"], seen["balance_micros"]) == (BUSY, [], 10_000_000 - 6_500)
     live.clock.advance(hours=24, seconds=301)
     assert (await console.seen("/billing"))["today"] == NOTHING
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     await a_day(live)
     seen = await console.seen("/billing")
     assert seen["today"] == BUSY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from svc.domain.records import RETENTION_MS, Document
 from svc.domain.scoring import default_weights
 from svc.domain.timestamps import timestamp
 from svc.domain.weights import WeightsChange
-from svc.store import views
+from svc.store import tables, views
 from svc.store.snapshot import Transaction
 from svc.store.tables import DOCUMENTS
 from svc.store.transactions.weights import save_weights
@@ -563,8 +564,8 @@ async def test_one_event_takes_no_parameters(live: Live):
     assert_invalid(await get(live, secret_key(live), f"/{UNKNOWN}", page=1), "page", "unknown_field", "query")
 
 
-async def test_a_corrupt_archive_does_not_hide_its_event(live: Live):
-    """Interface 2.3: `document` is the archive where it could be read."""
+async def test_a_corrupt_archive_fails_the_request_for_its_event_alone(live: Live):
+    """Decisions 17.5: `500`; the list, which does not read it, has the event."""
     (made,) = await visits(live, 1)
     secret = secret_key(live)
 
@@ -575,6 +576,21 @@ async def test_a_corrupt_archive_does_not_hide_its_event(live: Live):
         transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9] + bytes(9)))
 
     assert live.found.store.write_now([corrupt]) == [None]
-    answer = (await get(live, secret, f"/{made}")).json()
-    assert answer.pop("document") is None
-    assert [answer] == (await get(live, secret)).json()["rows"]
+    assert_error(await get(live, secret, f"/{made}"), 500, "internal_error")
+    assert [row["request_id"] for row in (await get(live, secret)).json()["rows"]] == [made]
+
+
+async def test_an_event_that_a_damaged_index_hides_is_an_error_and_not_unknown(live: Live):
+    """Decisions 17.5: its archived report says that it exists."""
+    (made,) = await visits(live, 1)
+    secret = secret_key(live)
+    key = tables.EVENTS.key.pack(live.organization.number, UUID(made).bytes)
+    engine = live.found.store.engine
+    with closing(engine.read()) as reader:
+        row = reader.get(tables.EVENTS.name, key)
+    assert row is not None
+    engine.write(lambda writer: writer.delete(tables.EVENTS.name, key))
+    assert_error(await get(live, secret, f"/{made}"), 500, "internal_error")
+    live.clock.advance(hours=31 * 24)
+    assert_error(await get(live, secret, f"/{made}"), 404, "event_not_found")
+    engine.write(lambda writer: writer.put_many(tables.EVENTS.name, [(key, row)]))

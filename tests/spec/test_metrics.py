@@ -302,6 +302,7 @@ async def test_restart_counters_start_at_0_for_every_peripheral_actor(live: Live
     found = Scraped((await live.service.metrics.expose()).decode())
     assert found.labels("actor") == {
         "relay",
+        "store watch",
         "counts",
         "full flag",
         "maintenance",

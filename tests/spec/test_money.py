@@ -12,6 +12,7 @@ import structlog
 import trio
 import trio.lowlevel
 
+from svc.actors.corruption import CorruptRows
 from svc.actors.credit_watch import CreditWatch
 from svc.cli.credit_check import finding_of
 from svc.cli.data_directory import opened_directory
@@ -120,7 +121,7 @@ def test_an_organization_of_an_earlier_version_keeps_its_status_and_limit(tmp_pa
 
 
 def watch_of(live: Live) -> CreditWatch:
-    return CreditWatch(live.found.store, live.world)
+    return CreditWatch(live.found.store, live.world, CorruptRows())
 
 
 async def told(watch: CreditWatch) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from bench.retention import Months
 from svc.actors import retention
 from svc.actors.retention import sweep
 from svc.domain.attestation.challenge import period
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.history import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
@@ -324,7 +325,7 @@ def test_the_sweeper_deletes_rows_on_time(tmp_path: Path):
     async def watch() -> None:
         found.store.write_now([prepare])
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(retention.run, found.store, world, 365)
+            nursery.start_soon(retention.run, found.store, world, 365, ClockWatch(world.now_ms(), world.elapsed_s()))
             while len(gone) < 2:
                 await trio.sleep(30)
                 with found.store.read() as snapshot:

@@ -66,7 +66,7 @@ async def test_a_day_is_settled_from_its_ledger(live: Live):
     await visit(live, free)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
     await visit(live, secret)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == {FIRST_DAY: (2, 1, 1, 6_500, 10_000_000 - 6_500)}
     assert told(live, "usage.daily_settled") == [
         {
@@ -88,12 +88,12 @@ async def test_a_day_is_settled_after_five_minutes_and_once(live: Live):
     await visit(live, secret)
     for at_ms, settled in ((EPOCH_MS + 1, 0), (MIDNIGHT_MS, 0), (MIDNIGHT_MS + 299_999, 0), (MIDNIGHT_MS + 300_000, 1)):
         live.clock.now_ms = at_ms
-        await settle_all(live.found.store, live.world)
+        await settle_all(live.found.store, live.world, live.service.relay.due)
         assert len(settlements(live)) == settled
     before = settlements(live)
     for hours in (0, 1, 100):
         live.clock.advance(hours=hours)
-        await settle_all(live.found.store, live.world)
+        await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == before
     assert len(told(live, "usage.daily_settled")) == 1
 
@@ -119,7 +119,7 @@ async def test_days_without_production_traffic_are_not_settled(live: Live):
     live.clock.advance(hours=48)
     await visit(live, secret, TOO_LITTLE)
     live.clock.advance(hours=48)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == {
         FIRST_DAY + 2: (1, 0, 0, 3_000, 9_997_000),
         FIRST_DAY + 6: (0, 1, 0, 500, 9_996_505),
@@ -129,7 +129,7 @@ async def test_days_without_production_traffic_are_not_settled(live: Live):
 async def test_an_organization_without_production_traffic_has_no_settlement(live: Live):
     """Decisions 5.4: its first credit alone is nothing to tell."""
     live.clock.advance(hours=1000)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == {}
 
 
@@ -143,10 +143,10 @@ async def test_an_interrupted_settlement_is_made_once(live: Live):
     with store.read() as snapshot:
         due = due_day(snapshot, number, live.clock.now_ms)
     assert due is not None
-    await settle_all(store, live.world)
+    await settle_all(store, live.world, live.service.relay.due)
     before = settlements(live)
     late = partial(settle, number=number, due=due, usage=Usage(identifiable=99), now_ms=live.clock.now_ms)
-    assert store.write_now([late]) == [False]
+    assert store.write_now([late]) == [None]
     assert settlements(live) == before
     assert len(told(live, "usage.daily_settled")) == 1
 
@@ -157,7 +157,7 @@ async def test_a_day_with_more_lines_than_one_step_is_read_completely(live: Live
     for _ in range(LINES_A_STEP + 1):
         await visit(live, secret, TOO_LITTLE)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     count = LINES_A_STEP + 1
     assert settlements(live) == {FIRST_DAY: (0, count, 0, 500 * count, 10_000_000 - 500 * count)}
 
@@ -170,13 +170,13 @@ async def test_an_organization_past_due_for_seven_days_is_blocked(live: Live):
     live.set_billing_status("past_due")
     for early_ms in (0, OVERDUE_MS - 1):
         live.clock.now_ms = EPOCH_MS + early_ms
-        await settle_all(live.found.store, live.world)
+        await settle_all(live.found.store, live.world, live.service.relay.due)
         assert (await visit(live, secret)).status_code == 200
     live.clock.now_ms = EPOCH_MS + OVERDUE_MS
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert_error(await visit(live, secret), 402, "billing_blocked")
     live.clock.advance(hours=1000)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert changes(live)[1:] == [
         ("active", "past_due", None, EPOCH_MS, "operator"),
         ("past_due", "blocked", "payment_overdue", EPOCH_MS + OVERDUE_MS, "settler"),
@@ -199,10 +199,10 @@ async def test_a_payment_in_time_prevents_the_block_and_restarts_the_seven_days(
     live.clock.advance(hours=24 * 2)
     live.set_billing_status("past_due")
     live.clock.advance(hours=24 * 6)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert status(live) == ("past_due", None)
     live.clock.advance(hours=24)
-    await settle_all(live.found.store, live.world)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
     assert status(live) == ("blocked", "payment_overdue")
 
 
@@ -214,7 +214,7 @@ async def test_a_late_automatic_block_changes_nothing(live: Live):
     live.set_billing_status("active")
     author = Author(live.world.request_id(live.clock.now_ms), live.clock.now_ms, "settler")
     job = partial(block_overdue, number=live.organization.number, author=author)
-    assert live.found.store.write_now([job]) == [False]
+    assert live.found.store.write_now([job]) == [None]
     assert status(live) == ("active", None)
 
 

@@ -135,7 +135,7 @@ async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody nudges: the outbox looks by itself."""
-    monkeypatch.setattr(outbox, "POLL_INTERVAL_MS", 100)
+    monkeypatch.setattr(outbox, "POLL_INTERVAL_S", 0.1)
     receivers = Receivers()
     receivers.scripts[URL] = always(GONE, 0)
     async with live_service(tmp_path, transport=receivers, now_ms=World.real().now_ms()) as live:

@@ -13,6 +13,7 @@ import base64
 import json
 import tarfile
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +22,12 @@ import trio.testing
 
 import svc
 from svc.actors.retention import sweep
+from svc.domain.ids import DAY_MS
 from svc.network_data.writer import Tree
 from svc.store.migrations import MIGRATIONS
 from svc.store.reading import read_only
 from svc.store.tables import TABLES
+from svc.store.transactions.settlement import close_day
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation
@@ -95,6 +98,9 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         attested = await _attest(live)
         live.set_billing_status("active")
         live.set_billing_status("past_due")
+        close = partial(close_day, number=live.organization.number, day=live.clock.now_ms // DAY_MS)
+        live.found.store.write_now([close])  # as the settler of a clock that ran ahead
+        await live.identify(subscriber.production, report(2, nonce="o" * 20), headers=BROWSER)
         bodies = [answer.json() for answer in answers]
         await _supplement(subscriber, bodies[1])
         events = [await _event(subscriber, secret, body["request_id"]) for body in bodies]

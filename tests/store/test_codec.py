@@ -71,7 +71,7 @@ def test_the_bytes_of_a_record_are_pinned():
     record = Record(LedgerEntry)
     entry = LedgerEntry("credit", 25_000_000, 1_767_225_600_000, "first credit")
     raw = record.encode(entry)
-    assert raw.hex() == "84666372656469741a017d78401b0000019b76daa8006c666972737420637265646974"
+    assert raw.hex() == "85666372656469741a017d78401b0000019b76daa8006c666972737420637265646974f6"
     assert record.decode(raw) == entry
 
 

@@ -27,7 +27,14 @@ from svc.domain.records import Organization
 from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATION_IDS, PAST_DUE, SETTLEMENTS
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.accounts import Author
-from svc.store.transactions.settlement import LINES_A_STEP, AccountStatement, DueDay, SettlementStep, StatementDay
+from svc.store.transactions.settlement import (
+    LINES_A_STEP,
+    AccountStatement,
+    DueDay,
+    LinePosition,
+    SettlementStep,
+    StatementDay,
+)
 from svc.store.views import balance, find_account, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
@@ -73,8 +80,8 @@ class Books:
     def past_due(self) -> int | None:
         return self.world.read(lambda snapshot: snapshot.get(PAST_DUE, self.number))
 
-    def overdue(self, now_ms: int) -> list[int]:
-        return self.world.read(partial(settlement.overdue, now_ms=now_ms))
+    def is_overdue(self, now_ms: int) -> bool:
+        return self.read(settlement.is_overdue, now_ms=now_ms)
 
     def subscribe(self) -> None:
         self.world.endpoint(self.number, "https://receiver.example/", events=EVENTS)
@@ -86,10 +93,11 @@ class Books:
         return self.read(settlement.due_day, now_ms=now_ms)
 
     def settle(self, due: DueDay, usage: Usage) -> bool:
-        return self.do(settlement.settle, due=due, usage=usage, now_ms=(due.day + 2) * DAY_MS)
+        self.do(settlement.close_day, day=due.day)
+        return self.do(settlement.settle, due=due, usage=usage, now_ms=(due.day + 2) * DAY_MS) is not None
 
-    def usage(self, due: DueDay) -> SettlementStep:
-        return self.read(settlement.read_usage, resume=due.from_id, day=due.day)
+    def usage(self, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:
+        return self.read(settlement.read_usage, due=due, resume=resume)
 
     def statement(self, first_day: int, beyond_day: int) -> AccountStatement:
         return self.read(settlement.statement, first_day=first_day, beyond_day=beyond_day)
@@ -180,17 +188,17 @@ def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books:
     books.world.organization()
     books.set_status("active", EPOCH_MS - DAY_MS)
     author = partial(Author, UUID(bytes=first_id(EPOCH_MS + OVERDUE_MS)), by="settler")
-    assert books.overdue(EPOCH_MS + OVERDUE_MS) == []
+    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS)
     assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)), "it is not past due"
     books.set_status("past_due", EPOCH_MS)
-    assert books.overdue(EPOCH_MS + OVERDUE_MS - 1) == []
+    assert not books.is_overdue(EPOCH_MS + OVERDUE_MS - 1)
     assert not books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS - 1))
     assert books.account().billing_status == "past_due"
-    assert books.overdue(EPOCH_MS + OVERDUE_MS) == [books.number]
-    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)) is True
+    assert books.is_overdue(EPOCH_MS + OVERDUE_MS)
+    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + OVERDUE_MS)) == ()
     assert (books.account().billing_status, books.account().blocked_reason) == ("blocked", "payment_overdue")
-    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + 2 * OVERDUE_MS)) is False
-    assert books.overdue(EPOCH_MS + 2 * OVERDUE_MS) == []
+    assert books.do(settlement.block_overdue, author=author(at_ms=EPOCH_MS + 2 * OVERDUE_MS)) is None
+    assert not books.is_overdue(EPOCH_MS + 2 * OVERDUE_MS)
 
 
 # Days
@@ -203,7 +211,7 @@ def test_a_day_is_due_five_minutes_after_its_end(books: Books):
     books.visits(over_ms - 1)
     assert books.due_day(over_ms + SETTLED_AFTER_MS - 1) is None
     due = books.due_day(over_ms + SETTLED_AFTER_MS)
-    assert due == DueDay(FIRST_DAY, first_id(0), 0)
+    assert due == DueDay(FIRST_DAY, 0, 0)
     assert books.usage(due) == SettlementStep(Usage(identifiable=1, charged_micros=3_000, credited_micros=70), None)
 
 
@@ -219,14 +227,14 @@ def test_a_day_is_settled_once_and_the_next_continues_from_its_balance(books: Bo
     assert books.settle(first, usage) is True
     assert books.settle(first, usage) is False
     second = books.due_day(EPOCH_MS + 3 * DAY_MS)
-    assert second == DueDay(FIRST_DAY + 1, first_id(EPOCH_MS + DAY_MS), 4_000)
+    assert second == DueDay(FIRST_DAY + 1, FIRST_DAY + 1, 4_000)
     assert books.settle(second, books.usage(second).usage) is True
     assert books.due_day(EPOCH_MS + 3 * DAY_MS) is None
     with books.world.store.read() as snapshot:
         settled = {day: row for (_, day), row in snapshot.scan(SETTLEMENTS, books.number)}
     assert settled == {
-        FIRST_DAY: Settlement(2, 0, 0, 6_000, 4_000, EPOCH_MS + 2 * DAY_MS),
-        FIRST_DAY + 1: Settlement(0, 1, 1, 500, 3_500, EPOCH_MS + 3 * DAY_MS),
+        FIRST_DAY: Settlement(2, 0, 0, 6_000, 4_000, EPOCH_MS + 2 * DAY_MS, is_closed=True),
+        FIRST_DAY + 1: Settlement(0, 1, 1, 500, 3_500, EPOCH_MS + 3 * DAY_MS, is_closed=True),
     }
     told = [(data["date"], data["identifications"], data["amount_micros"]) for data in books.told()]
     assert sorted(told) == [("2026-01-01", 2, 6_000), ("2026-01-02", 2, 500)]
@@ -240,7 +248,7 @@ def test_organizations_are_settled_independently(books: Books):
     assert due is not None
     assert other.settle(due, other.usage(due).usage)
     assert other.due_day(EPOCH_MS + 2 * DAY_MS) is None
-    assert books.due_day(EPOCH_MS + 2 * DAY_MS) == DueDay(FIRST_DAY, first_id(0), 0)
+    assert books.due_day(EPOCH_MS + 2 * DAY_MS) == DueDay(FIRST_DAY, 0, 0)
     assert books.statement(FIRST_DAY, FIRST_DAY + 1).days == other.statement(FIRST_DAY, FIRST_DAY + 1).days
 
 
@@ -252,9 +260,51 @@ def test_a_step_has_a_bounded_number_of_lines_and_returns_where_to_continue(book
     assert books.usage(due) == SettlementStep(whole, None)
     last = EPOCH_MS + LINES_A_STEP
     books.visits(last, EPOCH_MS + DAY_MS)
-    assert books.usage(due) == SettlementStep(whole, first_id(last))
-    rest = books.usage(due._replace(from_id=first_id(last)))
+    assert books.usage(due) == SettlementStep(whole, LinePosition(None, first_id(last)))
+    rest = books.usage(due, LinePosition(None, first_id(last)))
     assert rest == SettlementStep(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
+
+
+def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
+    """Decisions 17.2: a clock that ran ahead had the day settled, and was set back."""
+    books.credit(10_000, EPOCH_MS)
+    books.visits(EPOCH_MS + 1)
+    due = books.due_day(EPOCH_MS + 2 * DAY_MS)
+    assert due is not None
+    assert books.settle(due, books.usage(due).usage)
+    late = range(EPOCH_MS + 2, EPOCH_MS + 2 + LINES_A_STEP)
+    books.visits(*late)
+    books.credit(70, EPOCH_MS + 2 + LINES_A_STEP)
+    books.visits(EPOCH_MS + DAY_MS, price=500)
+    later = books.due_day(EPOCH_MS + 3 * DAY_MS)
+    assert later == DueDay(FIRST_DAY + 1, FIRST_DAY + 1, 7_000)
+    first = books.usage(later)
+    rest = books.usage(later, first.resume)
+    assert rest.resume is None
+    usage = first.usage + rest.usage
+    assert usage == Usage(LINES_A_STEP, 1, 0, 3_000 * LINES_A_STEP + 500, 70)
+    assert books.settle(later, usage)
+    days = {day.day: day.usage for day in books.statement(FIRST_DAY, FIRST_DAY + 2).days}
+    assert days == {
+        FIRST_DAY: Usage(identifiable=1, charged_micros=3_000, credited_micros=10_000),
+        FIRST_DAY + 1: usage,
+    }
+    second = books.statement(FIRST_DAY + 1, FIRST_DAY + 2)
+    assert second.opening_micros == 7_000
+    assert second.days[-1].balance_micros == books.read(balance)
+    assert [entry.amount_micros for entry in second.credits] == [70]
+    assert books.world.violations() == []
+
+
+def test_a_line_whose_id_runs_ahead_counts_for_the_day_of_its_arrival(books: Books):
+    """Its id is of the next day, because the clock was set back by some minutes."""
+    entry = LedgerEntry("identification", -3_000, EPOCH_MS + DAY_MS - 60_000)
+    books.do(accounts.enter, entry_id=UUID(bytes=first_id(EPOCH_MS + DAY_MS + 60_000)), entry=entry)
+    due = books.due_day(EPOCH_MS + 2 * DAY_MS)
+    assert due == DueDay(FIRST_DAY, 0, 0)
+    assert books.settle(due, books.usage(due).usage)
+    assert books.due_day(EPOCH_MS + 3 * DAY_MS) is None
+    assert [day.day for day in books.statement(FIRST_DAY, FIRST_DAY + 2).days] == [FIRST_DAY]
 
 
 def test_a_statement_has_the_lines_from_its_first_midnight_until_before_the_last(books: Books):

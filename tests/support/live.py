@@ -265,7 +265,7 @@ async def live_service(
     clock = SettableClock(now_ms)
     world = settable_world(clock)
     if run_sync is not None:
-        world = World(world.now_ms, world.entropy, run_sync)
+        world = World(world.now_ms, world.entropy, run_sync, elapsed_s=world.elapsed_s)
     found = opened(directory, world, map_bytes, open_engine) if open_store is None else open_store(directory, world)
     shutdown = trio.Event()
     try:

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -132,12 +132,13 @@ class Cluster:
         self,
         *settings: str,
         durable: bool = False,
-        copy_of: Cluster | None = None,
+        copied: Callable[[Cluster], None] | None = None,
+        prepared: Callable[[Cluster], None] | None = None,
         port: int = 0,
         folder: Path | None = None,
     ) -> None:
-        """`copy_of`: a standby of this server, on the same settings. `folder` is that of other programs than the first
-        that were found.
+        """`copied` makes the files in `data`, in the place of `initdb`; `prepared` changes them before the first start.
+        `folder` is that of other programs than the first that were found.
         """
         self._programs = folder or programs() or Path()
         assert self._programs != Path(), MISSING
@@ -146,14 +147,13 @@ class Cluster:
         if (user := _user()) is not None:
             shutil.chown(self.directory, user)
         try:
-            if copy_of is None:
+            if copied is None:
                 made = _initialized(self._programs)
                 subprocess.run(["cp", "-a", made, self.data], check=True, cwd="/", **as_user())
             else:
-                source = ("-h", copy_of.directory, "-p", str(copy_of.port), "-U", USER)
-                _run(
-                    self._programs / "pg_basebackup", "-D", self.data, *source, "-R", "-X", "stream", "-c", "fast", "-N"
-                )
+                copied(self)
+            if prepared is not None:
+                prepared(self)
             self._settings = (*_SMALL, *(() if durable else _FAST), *settings)
             self._databases = 0
             self.start()
@@ -164,6 +164,25 @@ class Cluster:
     @property
     def data(self) -> Path:
         return self.directory / "data"
+
+    def run_script(self, script: Path, *arguments: str, **variables: str) -> None:
+        """A script of `ops/postgresql`, on this server's files and as its user."""
+        passwords = self.directory / "password"
+        passwords.write_text("not asked for\n")
+        passwords.chmod(0o644)
+        environment = {
+            "PATH": f"{self._programs}:{os.environ['PATH']}",
+            "PGDATA": str(self.data),
+            "POSTGRES_USER": USER,
+            "POSTGRES_PASSWORD_FILE": str(passwords),
+            **variables,
+        }
+        # From standard input: the server's user may not look into the checkout.
+        command, said = ["bash", "-s", "--", *arguments], script.read_text()
+        done = subprocess.run(
+            command, input=said, capture_output=True, text=True, check=False, cwd="/", env=environment, **as_user()
+        )
+        assert done.returncode == 0, done.stderr
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections; again on the port that it had."""

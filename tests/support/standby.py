@@ -1,30 +1,38 @@
-"""A primary with a synchronous standby: what is committed is on both, and a failover loses nothing."""
+"""A primary with a synchronous standby, set up by the scripts that ship: what is committed is on both, and a failover
+loses nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from svc.store.postgresql.url import StoreUrl, store_url
 from svc.world import elapsed_s, pause
 from tests.support.postgresql import USER, Cluster
 
+SCRIPTS = Path(__file__).parents[2] / "ops" / "postgresql"
 _SETTINGS = ("synchronous_commit=remote_apply", "wal_retrieve_retry_interval=100ms")
+
+
+def _allow_replication(primary: Cluster) -> None:
+    primary.run_script(SCRIPTS / "allow-replication.sh")
 
 
 class Pair:
     """Two servers with files of their own; a `Cluster` to those who kill one of them."""
 
     def __init__(self) -> None:
-        self._primary = Cluster(*_SETTINGS, durable=True)
+        self._primary = Cluster(*_SETTINGS, durable=True, prepared=_allow_replication)
         self._standby: Cluster | None = None
         self._ports: list[int] = []
 
     @contextmanager
     def database(self) -> Generator[str]:
         """The name of a fresh database, on both; `Pair` has one, which ends with it."""
-        self._primary.execute("create database store")
         self._begin_standby()
+        self._primary.execute("create database store")
         yield "store"
 
     def url(self, database: str) -> StoreUrl:
@@ -58,12 +66,19 @@ class Pair:
                 one.close()
 
     def _begin_standby(self, port: int = 0) -> None:
-        """Only then does the primary wait for it, and the copy waits for nobody when it is promoted."""
-        self._standby = Cluster(*_SETTINGS, durable=True, copy_of=self._primary, port=port)
+        """As `ops/postgresql/standby.sh` does it. Returns when the primary waits for it."""
+        primary = f"host={self._primary.directory} port={self._primary.port}"
+        follows = f"primary_conninfo={primary} user={USER} application_name=standby"
+
+        def copied(standby: Cluster) -> None:
+            standby.run_script(SCRIPTS / "standby.sh", "-C", "port", PRIMARY=primary)
+
+        self._standby = Cluster(*_SETTINGS, follows, durable=True, copied=copied, port=port)
         self._ports = sorted((self._primary.port, self._standby.port))
-        self._primary.execute("alter system set synchronous_standby_names = '*'")
-        self._primary.execute("select pg_reload_conf()")
+        if port:  # a primary that was promoted: docs/postgresql.md
+            self._primary.execute("alter system reset synchronous_standby_names")
+            self._primary.execute("select pg_reload_conf()")
         until_s = elapsed_s() + 60
-        while self._primary.execute("select sync_state from pg_stat_replication") != [("sync",)]:
+        while self._primary.execute("select sync_state from pg_stat_replication") not in ([("quorum",)], [("sync",)]):
             assert elapsed_s() < until_s, "the standby does not follow"
             pause(0.02)

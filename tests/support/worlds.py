@@ -33,23 +33,34 @@ def sim_world(seed: int) -> World:
     def now_ms() -> int:
         return EPOCH_MS + (round(trio.current_time() * 1000) if trio.lowlevel.in_trio_run() else 0)
 
-    return World(now_ms, chance.randbytes, run_sync)
+    def elapsed_s() -> float:
+        return trio.current_time() if trio.lowlevel.in_trio_run() else 0.0
+
+    return World(now_ms, chance.randbytes, run_sync, elapsed_s=elapsed_s)
 
 
 class SettableClock:
-    """Unix milliseconds that stand still until they are moved."""
+    """Unix milliseconds, and the seconds of a monotonic clock: both stand still until they are moved."""
 
     def __init__(self, now_ms: int = EPOCH_MS) -> None:
         self.now_ms = now_ms
+        """To be assigned by who sets the wall clock: no time passes."""
+        self.elapsed_s = 0.0
 
     def advance(self, *, seconds: float = 0, hours: float = 0) -> None:
+        """Time passes, on both clocks."""
         self.now_ms += round((seconds + hours * 3600) * 1000)
+        self.elapsed_s += max(0.0, seconds + hours * 3600)
+
+    def pass_only(self, seconds: float) -> None:
+        """Time passes while the wall clock stands still."""
+        self.elapsed_s += seconds
 
 
 def settable_world(clock: SettableClock) -> World:
     """Real threads and real entropy under a clock of the test's own."""
     real = World.real()
-    return World(lambda: clock.now_ms, real.entropy, real.run_sync)
+    return World(lambda: clock.now_ms, real.entropy, real.run_sync, elapsed_s=lambda: clock.elapsed_s)
 
 
 async def inline(function: Callable[[], T], /, **_: Any) -> T:

@@ -202,10 +202,7 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
-  /**
-   * The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
-   * contract.
-   */
+  /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
   /** The deferred report, when one arrived. Its contents are not a public contract. */
   deferred_signals?: Record<string, unknown>;
@@ -488,10 +485,16 @@ export interface ReadinessBody {
 }
 
 export interface ReadinessChecks {
-  /** `full` when there is no space for writes, `unreachable` while the database does not respond. */
-  store: Open<"full" | "ok" | "unreachable">;
-  /** `behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. */
-  webhooks: Open<"behind" | "ok">;
+  /**
+   * `full` when there is no space for writes, `unreachable` while the database does not respond or the service waits
+   * to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was replaced, removed or cut.
+   */
+  store: Open<"full" | "lost" | "ok" | "stalled" | "unreachable">;
+  /**
+   * `behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody sends; it
+   * never fails readiness.
+   */
+  webhooks: Open<"behind" | "ok" | "stopped">;
   /** State of the network databases; it never fails readiness. */
   network_data: Open<"missing" | "ok" | "stale">;
 }

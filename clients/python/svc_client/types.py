@@ -180,7 +180,7 @@ class EventDetailBody(TypedDict):
     has_document: bool
     """Whether the archived submission exists."""
     document: dict[str, Any] | None
-    """The archived submission and what scored it; `null` when it could not be read. Its contents are not a public
+    """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
     """
     deferred_signals: NotRequired[dict[str, Any]]
@@ -393,12 +393,13 @@ class ReadinessBody(TypedDict):
 
 class ReadinessChecks(TypedDict):
     store: str
-    """`full` when there is no space for writes, `unreachable` while the database does not respond. Now one of
-    `full`, `ok`, `unreachable`.
+    """`full` when there is no space for writes, `unreachable` while the database does not respond or the service
+    waits to start, `stalled` while a commit takes over 10 s, `lost` when the store's file was replaced, removed
+    or cut. Now one of `full`, `lost`, `ok`, `stalled`, `unreachable`.
     """
     webhooks: str
-    """`behind` while a delivery to an endpoint that responds is over a minute late; it never fails readiness. Now
-    one of `behind`, `ok`.
+    """`behind` while a delivery to an endpoint that responds is over a minute late, `stopped` while nobody sends;
+    it never fails readiness. Now one of `behind`, `ok`, `stopped`.
     """
     network_data: str
     """State of the network databases; it never fails readiness. Now one of `missing`, `ok`, `stale`."""

@@ -16,6 +16,8 @@ STEPS_MS = tuple(1000 * seconds for seconds in (5, 30, 120, 600, 1800, 3600, 720
 MAX_ATTEMPTS = len(STEPS_MS) + 1
 JITTER = 0.1
 GONE = 410
+LONGEST_WAIT_MS = round(2 * (1 + JITTER) * STEPS_MS[-1])
+"""No delivery waits for longer than this: the last step, doubled by a `Retry-After`."""
 _HEEDED = frozenset({429, 503})
 """Statuses of responses whose `Retry-After` counts."""
 
@@ -27,10 +29,13 @@ class AttemptResult(NamedTuple):
     """1, 2, ..."""
     scheduled_ms: int
     started_ms: int
+    """By the wall clock."""
     duration_ms: int
     response_code: int | None
     error: AttemptError | None
     retry_after_s: int | None = None
+    late_ms: int | None = None
+    """How long after its scheduled time it was made, by the clock that schedules go by; `None` = by the wall clock."""
 
 
 class AttemptVerdict(NamedTuple):
@@ -60,12 +65,20 @@ def _next_ms(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -
     its attempts would otherwise all be due at once.
     """
     step = jittered(STEPS_MS[result.attempt - 1], queue, delivery, result.attempt)
-    late = result.started_ms - result.scheduled_ms > step
-    due_ms = (result.started_ms if late else result.scheduled_ms) + step
+    late_ms = result.started_ms - result.scheduled_ms if result.late_ms is None else result.late_ms
+    began_ms = result.scheduled_ms + late_ms
+    due_ms = (began_ms if late_ms > step else result.scheduled_ms) + step
     if result.retry_after_s is None or result.response_code not in _HEEDED:
         return due_ms
-    ended_ms = result.started_ms + result.duration_ms
+    ended_ms = began_ms + result.duration_ms
     return max(due_ms, ended_ms + min(result.retry_after_s * 1000, 2 * step))
+
+
+def latest_due_ms(attempts: int, queue: EndpointKey, delivery: DeliveryKey, now_ms: int) -> int:
+    """When a delivery with so many attempts may be due at the latest, for who begins to send now (decisions 17.1)."""
+    if not attempts:
+        return now_ms
+    return now_ms + jittered(STEPS_MS[min(attempts, len(STEPS_MS)) - 1], queue, delivery, attempts)
 
 
 def jittered(step_ms: int, queue: EndpointKey, delivery: DeliveryKey, attempt: int) -> int:

@@ -27,6 +27,7 @@ from svc.store.engine import (
 )
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable, write_failure
 from svc.store.lmdb.free_space import FreeSpace, pages_in_use
+from svc.store.lmdb.holders import why_stalled
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
 from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
@@ -73,6 +74,11 @@ class LmdbEngine:
         self._check_row = check_row
         self._tables: dict[str, Any] = {}
         self._free_space = FreeSpace(environment, self._tables.values())
+        self._file = Path(environment.path())
+        if self._file.is_dir():
+            self._file /= FILE
+        found = self._file.stat()
+        self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
 
     @classmethod
     def open(
@@ -207,6 +213,23 @@ class LmdbEngine:
         """
         path = Path(self.environment.path())
         check_meta_pages(path / FILE if path.is_dir() else path)
+
+    def lost(self) -> str | None:
+        """See `Engine.lost`: two system calls."""
+        try:
+            found = self._file.stat()
+        except OSError as error:
+            return f"{self._file} is gone: {error.strerror}"
+        if (found.st_dev, found.st_ino) != self._identity:
+            return f"{self._file} was replaced by another file"
+        if found.st_size < self._size:  # it never shrinks; asking LMDB would read pages that are not there
+            return f"{self._file} was cut from {self._size} to {found.st_size} bytes"
+        self._size = found.st_size
+        return None
+
+    def why_stalled(self) -> str:
+        """See `Engine.why_stalled`."""
+        return why_stalled(self._file.with_name("lock.mdb"))
 
     def file_size(self) -> FileSize:
         """The size of the file and its parts at the last commit."""

@@ -12,7 +12,7 @@ from svc.domain.errors import NO_SPACE
 from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, may_grow
-from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.meta_pages import check_meta_pages, refuse_cut
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
@@ -46,6 +46,9 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
     file alone. `locked=False`: of a directory that the caller keeps everybody else from. Raises `EngineError`
     and `codec.CorruptionError`.
     """
+    file = path / FILE if live else path
+    if file.exists():
+        refuse_cut(file)
     try:
         return lmdb.open(
             str(path),

@@ -46,6 +46,18 @@ def check_meta_pages(file: Path, pause: Callable[[float], None] = pause) -> None
         raise CorruptionError(f"{file}: {problem}")
 
 
+def refuse_cut(file: Path) -> None:
+    """Raises `CorruptionError` for a file that is shorter than its last commit says: reading its missing pages would
+    end the process without a word. Whatever else is wrong with it, LMDB says.
+    """
+    problem = _problem(file)
+    if problem is not None and problem.startswith(CUT):
+        raise CorruptionError(f"{file}: {problem}")
+
+
+CUT = "it is cut short"
+
+
 def _problem(file: Path) -> str | None:
     with file.open("rb") as opened:
         raw = opened.read(_META.size)
@@ -63,7 +75,7 @@ def _problem(file: Path) -> str | None:
         return f"its first pages tell of the commits {first.commit} and {second.commit}, which do not follow each other"
     named = (max(first, second, key=lambda meta: meta.commit).last_page + 1) * first.page_bytes
     if size < named and first.commit + second.commit:
-        return f"it is cut short: it has {size} bytes and names {named}"
+        return f"{CUT}: it has {size} bytes and names {named}"
     return None
 
 

@@ -95,6 +95,14 @@ class PostgresqlEngine:
             self._readers += 1
         return PostgresqlReader(wire, self._tables, self._ended)
 
+    def lost(self) -> str | None:
+        """See `Engine.lost`: whether the database has its files is the database's to say."""
+        return None
+
+    def why_stalled(self) -> str:
+        """See `Engine.why_stalled`."""
+        return "the database does not respond"
+
     def write(
         self,
         group: Callable[[Writer], T],

@@ -18,7 +18,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
+
+import trio
 
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
@@ -100,9 +103,11 @@ class Transactions:
         leases: frozenset[LeaseEpoch] = frozenset(),
         *,
         free: bool = False,
+        limit: trio.CancelScope | None = None,
     ) -> Written[T]:
         """Run jobs and commit what they write; with `leases`, only while they are this node's. `free`: only the parts
-        whose fences nobody has; the others are left out, as `Written.turns` says.
+        whose fences nobody has; the others are left out, as `Written.turns` says. The deadline of `limit` holds until
+        the commit is sent.
 
         Raises `UnfencedError`, `LeaseLostError`, `OtherVersionError`, `SqlError` and `ConnectionLostError`, and then
         nothing is written; and `UncertainCommitError`. No transaction is open on the connection afterwards, unless it
@@ -125,6 +130,8 @@ class Transactions:
                 raise UnfencedError(fences | missing)  # noqa: TRY301  the transaction is undone below
             changed = _changed(rows, settled.changes)
             written = Written(settled.outcomes, changed, _telling(rows, changed), turns)
+            if limit is not None:
+                limit.deadline = inf
             await self._end(wire, written)
         except BaseException:
             await _undo(wire)
@@ -243,16 +250,16 @@ class GroupAttempt(Generic[T]):
         self._is_shared = shared
         self._uncertain: Written[T] | None = None
 
-    async def run(self, wire: Wire) -> Written[T] | None:
+    async def run(self, wire: Wire, limit: trio.CancelScope | None = None) -> Written[T] | None:
         """Commit the jobs, unless an earlier attempt turns out to have done so; `None` where a shared group has failed,
         and nothing was written. Raises what `Transactions.run` does: for a shared group only what another attempt may
-        not meet, and `OtherVersionError`.
+        not meet, and `OtherVersionError`. `limit` is as of `Transactions.run`.
         """
         if self._uncertain is not None and await self._transactions.has_happened(wire, self._uncertain):
             return self._uncertain
         self._uncertain = None
         try:
-            return await self._transactions.run(wire, self._parts, self._leases, free=self._is_shared)
+            return await self._transactions.run(wire, self._parts, self._leases, free=self._is_shared, limit=limit)
         except UncertainCommitError as error:
             self._uncertain = error.written
             raise

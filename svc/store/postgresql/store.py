@@ -247,20 +247,27 @@ class PostgresqlStore(Store):
             raise LeaseLostError([LeaseEpoch(self._lease.name, 0)])
         return frozenset((held,))
 
-    async def _lent(self, run: Callable[[Wire], Awaitable[T]]) -> T:
+    async def _lent(self, run: Callable[[Wire, trio.CancelScope], Awaitable[T]], limit: trio.CancelScope) -> T:
         while True:
             async with self._writers.wire() as wire:
                 try:
-                    return await run(wire)
+                    return await run(wire, limit)
                 except UnfencedError:
                     continue
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Try until it succeeds, for `GIVE_UP_S` at most. Raises `UnavailableError` and `StoreFullError`."""
+    async def _patiently(self, attempt: Callable[[trio.CancelScope], Awaitable[T]]) -> T:
+        """Try until it succeeds, for `GIVE_UP_S` at most. Raises `UnavailableError` and `StoreFullError`.
+
+        An attempt is given up at the same time, by the scope that it gets. One that commits takes its deadline away,
+        since nobody would know whether the commit has happened.
+        """
         give_up_at, pause_s = trio.current_time() + GIVE_UP_S, FIRST_PAUSE_S
         while True:
+            limit = trio.CancelScope(deadline=give_up_at)
             try:
-                return await attempt()
+                with limit:
+                    return await attempt(limit)
+                raise UnavailableError(f"the database did not respond for {GIVE_UP_S:g} seconds")
             except (UncertainCommitError, ConnectionLostError) as error:
                 cause: Exception = error
             except SqlError as error:
@@ -282,7 +289,7 @@ class PostgresqlStore(Store):
             await trio.sleep(pause_s)
             pause_s *= 2
 
-    async def _fetched(self, rows: Rows) -> list[Result]:
+    async def _fetched(self, rows: Rows, _limit: trio.CancelScope) -> list[Result]:
         async with self._readers.wire() as wire:
             self._counts.query_round_trips += 1
             _, version, *found, _ = await wire.exchange([_BEGIN_READING, READ_VERSION, *rows.fetches(), _COMMIT])
@@ -318,7 +325,7 @@ class PostgresqlStore(Store):
         waiting = self._turns.waiting + self._writers.waiting + self._readers.waiting
         return msgspec.structs.replace(self._counts, waiting=waiting)
 
-    async def _measure(self) -> list[Result]:
+    async def _measure(self, _limit: trio.CancelScope) -> list[Result]:
         async with self._readers.wire() as wire:
             asked = (statements.DATABASE_SIZE, statements.ROW_ESTIMATES, statements.count(DUE.name))
             return await wire.exchange([Statement(sql) for sql in asked])

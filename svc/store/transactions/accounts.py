@@ -9,10 +9,23 @@ import msgspec
 
 from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
 from svc.domain.counting import HOUR_MS
+from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Organization
 from svc.domain.webhooks.payloads import BillingStatusChanged
+from svc.domain.webhooks.records import EndpointKey
 from svc.store.snapshot import Transaction
-from svc.store.tables import BALANCES, BILLING_CHANGES, CREDITS, LEDGER, META, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
+from svc.store.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
+    LEDGER,
+    LEDGER_DAYS,
+    META,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    PAST_DUE,
+)
+from svc.store.transactions import holdings
 from svc.store.transactions.webhooks import enqueue
 from svc.store.views import balance
 from svc.store.views import organization as find_organization
@@ -50,7 +63,15 @@ def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros:
 
 
 def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
-    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1)."""
+    """Add one line to the ledger and to the balance. The only way to change a balance (decisions 5.1).
+
+    It counts for the UTC day of its own time, or for the day for which its organization has counted already where that
+    is later (decisions 17.2).
+    """
+    day = holdings.ask(transaction, number, entry.at_ms, lambda held: held.day)
+    if day != made_at_ms(entry_id.bytes) // DAY_MS:
+        entry = msgspec.structs.replace(entry, day=day)
+        transaction.put(LEDGER_DAYS, (number, day, entry_id.bytes), b"")
     transaction.put(LEDGER, (number, entry_id.bytes), entry)
     if entry.kind == "credit":
         transaction.put(CREDITS, (number, entry_id.bytes), b"")
@@ -95,13 +116,16 @@ def set_billing_status(
 ) -> Organization | Literal["not_allowed"]:
     """Change the status on behalf of the operator; `not_allowed` where `TRANSITIONS` has no such step (decisions 5.3).
     The status that it has already changes nothing. Raises `LookupError` for an unknown organization.
+
+    The outbox of a running service finds the webhook at its next poll.
     """
     organization = find_organization(transaction, number)
     if status == organization.billing_status:
         return organization
     if status not in TRANSITIONS[organization.billing_status]:
         return "not_allowed"
-    return change_billing_status(transaction, organization, status, "operator" if status == "blocked" else None, author)
+    change_billing_status(transaction, organization, status, "operator" if status == "blocked" else None, author)
+    return find_organization(transaction, number)
 
 
 def change_billing_status(
@@ -110,9 +134,9 @@ def change_billing_status(
     status: BillingStatus,
     reason: BlockedReason | None,
     author: Author,
-) -> Organization:
+) -> tuple[EndpointKey, ...]:
     """Write a new status and its record, and queue `billing.status_changed` (decisions 8.9); whether the step is
-    allowed is not checked here. Every change of a status goes through this function.
+    allowed is not checked here. Every change of a status goes through this function. Returns the queues to nudge.
     """
     number, before = organization.number, organization.billing_status
     change = BillingChange(before, status, reason, author.at_ms, author.by, author.note)
@@ -127,8 +151,8 @@ def change_billing_status(
         accepting_traffic=status != "blocked",
         blocked_reason=reason,
     )
-    enqueue(transaction, number, "billing.status_changed", "live", data, author.at_ms)
-    return _change(transaction, number, billing_status=status, blocked_reason=reason)
+    _change(transaction, number, billing_status=status, blocked_reason=reason)
+    return enqueue(transaction, number, "billing.status_changed", "live", data, author.at_ms)
 
 
 def _change(transaction: Transaction, number: int, **changes: object) -> Organization:

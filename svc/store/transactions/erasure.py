@@ -136,9 +136,9 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     return True
 
 
-def pending_erasures(snapshot: Snapshot) -> list[tuple[int, bytes]]:
-    """(organization, 20 bytes of the visitor id) of erasures that have begun and have not ended."""
-    return [key for key, _ in snapshot.scan(ERASURES)]
+def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:
+    """20 bytes of the visitor id of each erasure of an organization that has begun and has not ended."""
+    return [raw_id for _, raw_id in snapshot.scan_keys(ERASURES, (number,), (number + 1,))]
 
 
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:

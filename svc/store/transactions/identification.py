@@ -146,8 +146,8 @@ def identify(
         production=production,
         price=assessment.price,
     )
+    _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
     add(transaction, number, submission.at_ms, taken)
-    _record_request(transaction, submission, -assessment.price)
     return _late(
         number,
         partial(Identified, verdict),

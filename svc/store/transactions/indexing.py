@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from svc.store.codec import CorruptionError
 from svc.store.event_index import (
     FIRST,
     SLOTS,
@@ -44,15 +45,20 @@ class Polled(NamedTuple):
     """The last place that was read; `None` = there are no more behind it."""
 
 
-def poll(snapshot: Snapshot, after: Scope | None, before_ms: int) -> Polled:
-    """The first place behind `after` where a step would do something."""
+def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None = None) -> Polled:
+    """The first place behind `after` where a step would do something; `of` one organization only."""
+    end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
-        start = (0,) if after is None else (after.number, after.environment + 1)
-        key = next(snapshot.scan_keys(EVENT_TAIL, start, _BEYOND), None)
+        start = (of or 0,) if after is None else (after.number, after.environment + 1)
+        key = next(snapshot.scan_keys(EVENT_TAIL, start, end), None)
         if key is None:
             return Polled(None, None)
         after = Scope(*key[:2])
-        if _is_due(snapshot, after, before_ms):
+        try:
+            is_due = _is_due(snapshot, after, before_ms)
+        except CorruptionError:
+            is_due = True  # the step says so, for this place alone
+        if is_due:
             return Polled(after, after)
     return Polled(None, after)
 

@@ -31,7 +31,7 @@ from svc.store.tables import (
 from svc.store.transactions.erasure import fingerprint_of
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhook_endpoints import remove_endpoint
-from svc.store.views import organization
+from svc.store.views import is_removed, organization
 from svc.store.webhook_views import endpoints_of
 
 DOCUMENTS_A_STEP = 32
@@ -96,10 +96,9 @@ def continue_removal(transaction: Transaction, number: int) -> int:
     return 0
 
 
-def pending_removals(snapshot: Snapshot) -> list[int]:
-    """Numbers of the removed organizations that still have rows to delete."""
-    removed = [number for (number,), found in snapshot.scan(ORGANIZATIONS) if found.removed_at_ms is not None]
-    return [number for number in removed if any(_first(snapshot, table, number, 1) for table in ERASED)]
+def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
+    """Whether a removed organization still has rows to delete."""
+    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
 
 
 def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:

@@ -33,8 +33,8 @@ from svc.store.tables import (
     IDEMPOTENCY,
     KEYS,
     LAST_LOOKS,
+    META,
     ORGANIZATION_KEYS,
-    ORGANIZATIONS,
     RETENTION_PASSES,
     TABLES,
     VISITOR_COUNTS,
@@ -47,6 +47,7 @@ from svc.store.transactions.erasure import has_events, purge_event, purge_visito
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks import purge_webhook_event
+from svc.store.views import is_removed
 from svc.store.webhook_views import attempt_index_keys
 
 EVENTS_A_STEP = 32
@@ -87,6 +88,9 @@ BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | Las
 """Tables of which the keys are the organization and then what says the age: rows that are over are one range."""
 
 
+CLOCK_CONFIRMED = "clock_confirmed"
+
+
 def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
     """The second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period. Rows
     below it have expired.
@@ -95,6 +99,16 @@ def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
         return first_id(now_ms - table.keep.ms)
     _, period, *_ = table.key.parts.values()
     return max(now_ms // period.period_ms - 1, 0)
+
+
+def clock_confirmation(snapshot: Snapshot) -> int:
+    """When an operator last said that the clock is right, Unix ms by that clock; 0 = never."""
+    return snapshot.get(META, CLOCK_CONFIRMED) or 0
+
+
+def confirm_clock(transaction: Transaction, now_ms: int) -> None:
+    """Note that an operator says that the clock is right."""
+    transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
@@ -107,15 +121,11 @@ def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[Cleanup
     return tasks
 
 
-def last_passes(snapshot: Snapshot) -> dict[int, RetentionPass | None]:
-    """Organization -> when passes over it were made, of which one that was interrupted is none; `None` for one that is
-    removed, whose rows go in another way. Oldest first.
+def last_passes(snapshot: Snapshot, number: int) -> RetentionPass | None:
+    """When passes over an organization were made, of which one that was interrupted is none; `None` for one that is
+    removed, whose rows go in another way.
     """
-    noted = {number: made for (number,), made in snapshot.scan(RETENTION_PASSES)}
-    return {
-        number: noted.get(number, RetentionPass()) if found.removed_at_ms is None else None
-        for (number,), found in snapshot.scan(ORGANIZATIONS)
-    }
+    return None if is_removed(snapshot, number) else snapshot.get(RETENTION_PASSES, number) or RetentionPass()
 
 
 def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:

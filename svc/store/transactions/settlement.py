@@ -1,14 +1,17 @@
 """Settlement: what each UTC day of production traffic came to, and organizations that are past due for too long.
 
-What may live here: the settler's questions and its two transactions, and the statement, all of them over the ledger.
-A day is a range of its keys. Reading one takes as many steps as it has lines, so that no snapshot is held for long:
-nothing is added to a day that is over. Both transactions look again, and so happen once, whatever was interrupted.
+What may live here: the settler's questions and its transactions, and the statement, all of them over the ledger.
+A day is a range of its keys, without the lines that count for another day and with those of other days that count for
+it (decisions 17.2). Reading one takes as many steps as it has lines, so that no snapshot is held for long: the day is
+closed first, and nothing is added to it from then on. Each transaction looks again, and so happens once, whatever was
+interrupted.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 from svc.domain.billing import (
@@ -24,8 +27,10 @@ from svc.domain.bodies import body_of
 from svc.domain.ids import DAY_MS, first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import DailySettled
+from svc.domain.webhooks.records import EndpointKey
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
+from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
+from svc.store.transactions import holdings
 from svc.store.transactions.accounts import Author, change_billing_status
 from svc.store.transactions.webhooks import enqueue
 
@@ -37,17 +42,27 @@ class DueDay(NamedTuple):
 
     day: int
     """Since 1970."""
-    from_id: bytes
-    """The first line after the last day that was settled: credit given in between counts, too."""
+    from_day: int
+    """The first one after the last day that was settled: credit given in between counts, too."""
     balance_micros: int
-    """Before that line."""
+    """Before that day."""
+
+
+class LinePosition(NamedTuple):
+    """Where reading the lines of some days goes on: first those that count for the day of their id, in the order of
+    ids, then the others in the order of `LEDGER_DAYS`.
+    """
+
+    moved_day: int | None
+    """Of a line that counts for another day than its id's: that day."""
+    raw_id: bytes
 
 
 class SettlementStep(NamedTuple):
     """The sum of some lines of a ledger."""
 
     usage: Usage
-    resume: bytes | None
+    resume: LinePosition | None
     """Where the next step begins; `None` = everything was read."""
 
 
@@ -78,31 +93,50 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     `None` where there is none.
     """
     last = next(snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,)), None)
-    day, balance = (0, 0) if last is None else (last[0][1] + 1, last[1].balance_micros)
-    from_id = first_id(day * DAY_MS)
-    lines = _lines(snapshot, number, from_id)
-    traffic = next((raw_id for raw_id, entry in lines if entry.kind == "identification"), None)
-    if traffic is None:
+    from_day, balance = (0, 0) if last is None else (last[0][1] + 1, last[1].balance_micros)
+    own, moved = _own_lines(snapshot, number, first_id(from_day * DAY_MS)), _moved_lines(snapshot, number, from_day)
+    firsts = [next((day for _, day, entry in of if entry.kind == "identification"), None) for of in (own, moved)]
+    due = min((day for day in firsts if day is not None), default=None)
+    if due is None or now_ms < (due + 1) * DAY_MS + SETTLED_AFTER_MS:
         return None
-    due = made_at_ms(traffic) // DAY_MS
-    return DueDay(due, from_id, balance) if now_ms >= (due + 1) * DAY_MS + SETTLED_AFTER_MS else None
+    return DueDay(due, from_day, balance)
 
 
-def read_usage(snapshot: Snapshot, number: int, resume: bytes, day: int) -> SettlementStep:
-    """Sum the next `LINES_A_STEP` lines of the ledger from the id `resume` up to the end of the UTC day."""
-    beyond = first_id((day + 1) * DAY_MS)
-    of_day = takewhile(lambda line: line[0] < beyond, _lines(snapshot, number, resume))
-    found = list(islice(of_day, LINES_A_STEP + 1))
-    usage = counters(entry for _, entry in found[:LINES_A_STEP])
+def close_day(transaction: Transaction, number: int, day: int) -> None:
+    """From now on nothing counts for this UTC day or an earlier one, however late it comes (decisions 17.2)."""
+    holdings.add(transaction, number, (day + 1) * DAY_MS, lambda held: held)
+
+
+def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
+    """Whether lines of the ledger may still count for this UTC day."""
+    return holdings.holding(snapshot, number).day <= day
+
+
+def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:
+    """Sum the next `LINES_A_STEP` lines of the ledger that count for the days from `due.from_day` up to `due.day`,
+    which is closed.
+    """
+    own: Iterable[_Line] = ()
+    if resume is None or resume.moved_day is None:
+        start = first_id(due.from_day * DAY_MS) if resume is None else resume.raw_id
+        beyond = first_id((due.day + 1) * DAY_MS)
+        own = takewhile(lambda line: line[0].raw_id < beyond, _own_lines(snapshot, number, start))
+        resume = None
+    moved = _moved_lines(snapshot, number, due.from_day, resume)
+    lines = chain(own, takewhile(lambda line: line[1] <= due.day, moved))
+    found = list(islice(lines, LINES_A_STEP + 1))
+    usage = counters(entry for _, _, entry in found[:LINES_A_STEP])
     return SettlementStep(usage, found[LINES_A_STEP][0] if len(found) > LINES_A_STEP else None)
 
 
-def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int) -> bool:
-    """Record what a day came to and queue `usage.daily_settled` (decisions 5.4, 8.9); `False` where it was settled
-    before. `usage` is the sum of all steps of `read_usage`.
+def settle(
+    transaction: Transaction, number: int, due: DueDay, usage: Usage, now_ms: int
+) -> tuple[EndpointKey, ...] | None:
+    """Record what a closed day came to and queue `usage.daily_settled` (decisions 5.4, 8.9); `None` where it was
+    settled before. `usage` is the sum of all steps of `read_usage`. Returns the queues to nudge.
     """
     if transaction.has(SETTLEMENTS, number, due.day):
-        return False
+        return None
     settlement = Settlement(
         identifiable=usage.identifiable,
         unidentifiable=usage.unidentifiable,
@@ -110,29 +144,29 @@ def settle(transaction: Transaction, number: int, due: DueDay, usage: Usage, now
         amount_micros=usage.charged_micros,
         balance_micros=due.balance_micros + usage.change_micros,
         settled_at_ms=now_ms,
+        is_closed=True,
     )
     transaction.put(SETTLEMENTS, (number, due.day), settlement)
     date = timestamp(due.day * DAY_MS)[:10]
     data = body_of(DailySettled, settlement, date=date, identifications=usage.identifications)
-    enqueue(transaction, number, "usage.daily_settled", "live", data, now_ms)
-    return True
+    return enqueue(transaction, number, "usage.daily_settled", "live", data, now_ms)
 
 
-def overdue(snapshot: Snapshot, now_ms: int) -> list[int]:
-    """Numbers of the organizations that have been past due for 7 days (decisions 5.3)."""
-    return [number for (number,), since_ms in snapshot.scan(PAST_DUE) if now_ms - since_ms >= OVERDUE_MS]
+def is_overdue(snapshot: Snapshot, number: int, now_ms: int) -> bool:
+    """Whether an organization has been past due for 7 days (decisions 5.3)."""
+    since_ms = snapshot.get(PAST_DUE, number)
+    return since_ms is not None and now_ms - since_ms >= OVERDUE_MS
 
 
-def block_overdue(transaction: Transaction, number: int, author: Author) -> bool:
-    """Block an organization that has been past due for 7 days (decisions 5.3); `False` where it is not, or no
-    longer.
+def block_overdue(transaction: Transaction, number: int, author: Author) -> tuple[EndpointKey, ...] | None:
+    """Block an organization that has been past due for 7 days (decisions 5.3); `None` where it is not, or no longer.
+    Returns the queues to nudge.
     """
     since_ms = transaction.get(PAST_DUE, number)
     organization = transaction.get(ORGANIZATIONS, number)
     if organization is None or since_ms is None or author.at_ms - since_ms < OVERDUE_MS:
-        return False
-    change_billing_status(transaction, organization, "blocked", "payment_overdue", author)
-    return True
+        return None
+    return change_billing_status(transaction, organization, "blocked", "payment_overdue", author)
 
 
 def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) -> AccountStatement:
@@ -141,29 +175,41 @@ def statement(snapshot: Snapshot, number: int, first_day: int, beyond_day: int) 
     Reads the ledger from the first day to its end, since only the present balance is known. The credits of that time
     are held in memory.
     """
-    first_line, beyond = first_id(first_day * DAY_MS), first_id(beyond_day * DAY_MS)
+    usages: defaultdict[int, Usage] = defaultdict(Usage)
     given: list[LedgerEntry] = []
-
-    def noted(lines: Iterable[tuple[bytes, LedgerEntry]]) -> Iterator[LedgerEntry]:
-        for raw_id, entry in lines:
-            if entry.kind == "credit" and raw_id < beyond:
-                given.append(entry)
-            yield entry
-
-    lines = _lines(snapshot, number, first_line)
-    by_day = groupby(lines, key=lambda line: made_at_ms(line[0]) // DAY_MS)
-    usages = [(day, counters(noted(of_day))) for day, of_day in by_day]
-    balance = opening = (snapshot.get(BALANCES, number) or 0) - sum(usage.change_micros for _, usage in usages)
+    own = _own_lines(snapshot, number, first_id(first_day * DAY_MS))
+    for _, day, entry in chain(own, _moved_lines(snapshot, number, first_day)):
+        usages[day] += counters((entry,))
+        if entry.kind == "credit" and day < beyond_day:
+            given.append(entry)
+    changed = sum(usage.change_micros for usage in usages.values())
+    balance = opening = (snapshot.get(BALANCES, number) or 0) - changed
     days: list[StatementDay] = []
-    for day, usage in usages:
+    for day, usage in sorted(usages.items()):
         balance += usage.change_micros
         if day < beyond_day:
             days.append(StatementDay(day, usage, balance))
-    changed = snapshot.scan(BILLING_CHANGES, number, start=(number, first_line))
-    changes = [change for (_, raw_id), change in changed if raw_id < beyond]
+    first_line, beyond = first_id(first_day * DAY_MS), first_id(beyond_day * DAY_MS)
+    of_status = snapshot.scan(BILLING_CHANGES, number, start=(number, first_line))
+    changes = [change for (_, raw_id), change in of_status if raw_id < beyond]
     return AccountStatement(opening, days, given, changes)
 
 
-def _lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[tuple[bytes, LedgerEntry]]:
-    """(id, line) from an id on."""
-    return ((raw_id, entry) for (_, raw_id), entry in snapshot.scan(LEDGER, number, start=(number, start)))
+_Line = tuple[LinePosition, int, LedgerEntry]
+"""Where it is, the UTC day that it counts for, and the line."""
+
+
+def _own_lines(snapshot: Snapshot, number: int, start: bytes) -> Iterator[_Line]:
+    """The lines from an id on that count for the day of their id."""
+    for (_, raw_id), entry in snapshot.scan(LEDGER, number, start=(number, start)):
+        if entry.day is None:
+            yield LinePosition(None, raw_id), made_at_ms(raw_id) // DAY_MS, entry
+
+
+def _moved_lines(snapshot: Snapshot, number: int, from_day: int, resume: LinePosition | None = None) -> Iterator[_Line]:
+    """The lines that count for another day than their id's, from a day or a position on."""
+    at = (from_day, b"") if resume is None else (resume.moved_day, resume.raw_id)
+    for (_, day, raw_id), _ in snapshot.scan(LEDGER_DAYS, number, start=(number, *at)):
+        entry = snapshot.get(LEDGER, number, raw_id)
+        assert entry is not None, "a line of the ledger stays"
+        yield LinePosition(day, raw_id), day, entry

@@ -34,7 +34,7 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import AttemptResult, classify_result
+from svc.domain.webhooks.schedule import LONGEST_WAIT_MS, AttemptResult, classify_result, latest_due_ms
 from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.tables import (
@@ -197,6 +197,24 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
         endpoint = msgspec.structs.replace(endpoint, status=status)
         transaction.put(ENDPOINTS, queue, endpoint)
     return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state))
+
+
+def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
+    """Have up to `limit` deliveries that are due later than a full step from `now_ms` due after one; how many there
+    were (decisions 17.1).
+    """
+    ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
+    rows = [row for row, _ in islice(ahead, limit)]
+    for *_, due_ms, event_id, place in rows:
+        delivery = transaction.get(DELIVERIES, *queue, event_id, place)
+        assert delivery is not None, "a due row without its delivery"
+        key = DeliveryKey(event_id, DELIVERY_KINDS[place])
+        latest_ms = latest_due_ms(delivery.attempts, queue, key, now_ms)
+        transaction.delete(DUE, *queue, due_ms, event_id, place)
+        transaction.put(DUE, (*queue, latest_ms, event_id, place), b"")
+        moved = msgspec.structs.replace(delivery, due_ms=latest_ms)
+        transaction.put(DELIVERIES, (*queue, event_id, place), moved)
+    return len(rows)
 
 
 def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:

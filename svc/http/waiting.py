@@ -1,0 +1,90 @@
+"""What a service does before it can serve: it answers 503, says why, and looks again (decisions 17.3).
+
+A clock that is far behind the last write would charge for events that vanish; a database that is still starting is no
+reason to end. Whatever waits here is mended from outside, and then the service goes on by itself.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import msgspec
+import structlog
+import trio
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
+
+import svc
+from svc.http.edge import EdgeLimits, open_listeners, serve
+from svc.http.exchange import edge_refusal
+from svc.http.route import BASE
+from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
+from svc.http.tls import Certificate
+from svc.service_manager import notify
+from svc.world import World
+
+log = structlog.get_logger()
+
+LOOK_S = 3.0
+"""Between two looks at what is waited for."""
+SAY_S = 60.0
+"""Between two lines of the log about it."""
+
+Obstacle = Callable[[], Awaitable[str | None]]
+"""Why the service cannot serve yet, in one line that says what to do; `None` = it can."""
+
+
+async def can_serve(
+    obstacle: Obstacle, sockets: list[socket.socket], certificate: Certificate | None, world: World
+) -> bool:
+    """Wait until nothing stands in the way; false where SIGTERM or SIGINT came first. Meanwhile every request on the
+    sockets gets 503, but for `/healthz`; they go on listening afterwards.
+    """
+    why = await obstacle()
+    if why is None:
+        return True
+    listeners = open_listeners([one.dup() for one in sockets], ssl_context=certificate and certificate.context)
+    shutdown = trio.Event()
+    signalled = False
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def end_at_signal() -> None:
+                nonlocal signalled
+                async for _ in signals:
+                    signalled = True
+                    nursery.cancel_scope.cancel()
+
+            refuse = partial(edge_refusal, world)
+            app = partial(_respond, world)
+            nursery.start_soon(end_at_signal)
+            nursery.start_soon(partial(serve, app, listeners, EdgeLimits(), refuse=refuse, shutdown=shutdown))
+            said_s = -SAY_S
+            notify("READY=1")  # it answers: a start that takes too long would be ended
+            while why is not None:
+                notify("WATCHDOG=1")
+                if trio.current_time() - said_s >= SAY_S:
+                    log.error("cannot serve yet, every request gets 503", because=why)
+                    said_s = trio.current_time()
+                await trio.sleep(LOOK_S)
+                why = await obstacle()
+            log.info("nothing stands in the way of serving any more")
+            nursery.cancel_scope.cancel()
+    return not signalled
+
+
+async def _respond(world: World, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """The ASGI application of the time before."""
+    if scope["type"] != "http":
+        return
+    path = scope["path"].removeprefix(BASE)
+    status, (body, headers) = 503, edge_refusal(world, 503)
+    if path == "/healthz":
+        status, body = 200, msgspec.json.encode(HealthBody(status="ok", version=svc.__version__))
+    elif path == "/readyz":
+        checks = ReadinessChecks(store="unreachable", webhooks="stopped", network_data="missing")
+        body = msgspec.json.encode(ReadinessBody("unavailable", checks))
+    await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body, "more_body": False})

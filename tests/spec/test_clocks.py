@@ -1,0 +1,170 @@
+"""Decisions 17.1 to 17.3: what a clock that lies may not do."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+import pytest
+
+from svc.actors.retention import Progress, sweep_if_believed
+from svc.actors.settler import settle_all
+from svc.domain.billing import Usage
+from svc.domain.clock_watch import ClockWatch
+from svc.domain.ids import DAY_MS, made_at_ms
+from svc.store.invariants import violations
+from svc.store.tables import SETTLEMENTS
+from svc.store.transactions.erasure import erase_visitor
+from svc.store.transactions.holdings import holding
+from svc.store.transactions.retention import confirm_clock
+from svc.store.transactions.settlement import statement
+from svc.store.views import balance
+from svc.world import LONGEST_LEAD_MS
+from tests.spec.responses import visit
+from tests.support.live import Live
+from tests.support.worlds import EPOCH_MS
+
+FIRST_DAY = EPOCH_MS // DAY_MS
+PRICE = 3_000
+
+
+async def test_an_id_is_never_more_than_an_hour_ahead_of_its_arrival(live: Live):
+    """17.1: a clock that was days ahead, for one request, and then right."""
+    _, secret = live.issue(environment="production")
+    live.clock.advance(hours=400 * 24)
+    await visit(live, secret)
+    for _ in range(3):
+        live.clock.now_ms = EPOCH_MS
+        response = await visit(live, secret)
+        assert made_at_ms(UUID(response.json()["request_id"]).bytes) == EPOCH_MS
+    live.clock.advance(hours=1)
+    await visit(live, secret)
+    live.clock.now_ms = EPOCH_MS + 1
+    response = await visit(live, secret)
+    ahead_ms = made_at_ms(UUID(response.json()["request_id"]).bytes) - live.clock.now_ms
+    assert ahead_ms == LONGEST_LEAD_MS - 1, "within the hour ids go on in their order"
+
+
+def counted(live: Live) -> tuple[dict[int, Usage], dict[int, int], Usage, int]:
+    """Usage by day as the statement has it, charged micros of settled days, today's counts, the balance."""
+    with live.found.store.read() as snapshot:
+        number = live.organization.number
+        stated = {day.day: day.usage for day in statement(snapshot, number, 0, FIRST_DAY + 1000).days}
+        settled = {day: row.amount_micros for (_, day), row in snapshot.scan(SETTLEMENTS, number)}
+        return stated, settled, holding(snapshot, number).usage, balance(snapshot, number)
+
+
+async def settle(live: Live) -> None:
+    await settle_all(live.found.store, live.world, live.service.relay.due)
+
+
+async def test_what_arrives_with_an_earlier_date_counts_for_the_day_that_was_counted(live: Live):
+    """17.2: a request of 23:59:59 that is committed after one of today takes nothing from today's counts."""
+    _, secret = live.issue(environment="production")
+    live.clock.now_ms = EPOCH_MS + DAY_MS
+    for _ in range(3):
+        await visit(live, secret)
+    live.clock.now_ms = EPOCH_MS + DAY_MS - 50
+    await visit(live, secret)
+    live.clock.now_ms = EPOCH_MS + DAY_MS + 1000
+    stated, _, today, _ = counted(live)
+    assert today.identifiable == 4
+    assert stated[FIRST_DAY + 1].identifiable == 4
+    assert stated.keys() <= {FIRST_DAY, FIRST_DAY + 1}
+    live.clock.now_ms = EPOCH_MS + 2 * DAY_MS + 300_000
+    await settle(live)
+    assert counted(live)[1] == {FIRST_DAY + 1: 4 * PRICE}
+
+
+async def test_a_day_that_was_settled_early_gets_no_more_lines(live: Live):
+    """17.2: a clock that was an hour ahead past midnight, and is set right. Settled = statement for each day; all days
+    and today = what the balance lost.
+    """
+    _, secret = live.issue(environment="production")
+    live.clock.now_ms = EPOCH_MS + 23 * 3_600_000
+    before = counted(live)[3]
+    for _ in range(8):
+        await visit(live, secret)
+    live.clock.advance(hours=1, seconds=310)
+    await settle(live)
+    live.clock.advance(hours=-1)
+    for _ in range(5):
+        await visit(live, secret)
+    live.clock.now_ms = EPOCH_MS + DAY_MS + 3_600_000
+    for _ in range(3):
+        await visit(live, secret)
+    stated, settled, today, after = counted(live)
+    assert settled == {FIRST_DAY: 8 * PRICE}
+    assert today.identifiable == stated[FIRST_DAY + 1].identifiable == 8
+    assert sum(settled.values()) + today.charged_micros == before - after
+    live.clock.now_ms = EPOCH_MS + 2 * DAY_MS + 300_000
+    await settle(live)
+    stated, settled, _, after = counted(live)
+    assert settled == {day: usage.charged_micros for day, usage in stated.items() if usage.charged_micros}
+    assert sum(settled.values()) == before - after
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+
+
+class Retention:
+    """Retention of a live service, one look a call."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.watch = ClockWatch(live.clock.now_ms, live.clock.elapsed_s)
+        self.progress = Progress()
+
+    async def look(self) -> bool:
+        """Whether it holds back."""
+        await sweep_if_believed(self.live.found.store, self.live.world, 365, self.watch, self.progress)
+        return self.progress.is_held
+
+
+async def test_a_clock_that_ran_ahead_for_minutes_deletes_nothing(live: Live):
+    """17.3: events and idempotency keys are there when the clock is right again."""
+    _, secret = live.issue(environment="production")
+    _, reader = live.issue("secret", environment="production")
+    key = {"idempotency-key": "order-1"}
+    first = (await visit(live, secret, headers=key)).json()
+    retention = Retention(live)
+    live.clock.advance(seconds=60)
+    assert not await retention.look()
+    live.clock.now_ms += 40 * DAY_MS
+    for _ in range(50):
+        live.clock.advance(seconds=60)
+        assert await retention.look()
+    live.clock.now_ms -= 40 * DAY_MS
+    assert not await retention.look()
+    shown = await live.client.get(f"/api/v1/events/{first['request_id']}", headers={"x-api-key": reader})
+    assert shown.status_code == 200
+    again = (await visit(live, secret, headers=key)).json()
+    assert (again["duplicate"], again["request_id"]) == (True, first["request_id"])
+
+
+@pytest.mark.parametrize("by", ["an hour", "the operator"])
+async def test_a_clock_that_stays_ahead_is_believed(live: Live, by: str):
+    """17.3: after an hour on the monotonic clock, or when the operator says so."""
+    _, secret = live.issue(environment="production")
+    await visit(live, secret)
+    retention = Retention(live)
+    live.clock.now_ms += 40 * DAY_MS
+    assert await retention.look()
+    assert len(live.events()) == 1
+    if by == "an hour":
+        live.clock.advance(hours=1)
+    else:
+        live.found.store.write_now([partial(confirm_clock, now_ms=live.clock.now_ms)])
+    assert not await retention.look()
+    assert live.events() == []
+
+
+async def test_an_erasure_that_was_asked_for_goes_on_while_the_clock_is_not_believed(live: Live):
+    """17.3 is about what a clock says, and not about what somebody asks for."""
+    _, secret = live.issue(environment="production")
+    visitor_id = (await visit(live, secret)).json()["visitor_id"]
+    retention = Retention(live)
+    live.clock.now_ms += 40 * DAY_MS
+    erasure = partial(erase_visitor, number=live.organization.number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
+    live.found.store.write_now([erasure])
+    assert await retention.look()
+    assert live.events() == []

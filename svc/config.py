@@ -218,6 +218,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Meta(ge=0),
         about("Time that `svc serve` waits at its start for another service to release the data directory."),
     ] = 15
+    body_budget_mib: Annotated[
+        Count,
+        about(
+            "Memory of each worker for request bodies that are still arriving, a quarter of it for one client address; "
+            "beyond it they get 503."
+        ),
+    ] = 64
     admission_capacity: Annotated[
         Count,
         about("Requests that may wait for admission, a quarter of them from one organization; more get 503 at once."),

@@ -39,6 +39,7 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
+from svc.domain.body_budget import BodyBudget
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.ratelimit import Buckets, MemoryBuckets
 from svc.domain.signed_verdict import verdict_key
@@ -155,7 +156,7 @@ class Service:
         self._siblings = siblings = siblings or Alone()
         self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
         self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
-        self._pulse, self._index = pulse or PulseBoard(1), seat.index
+        self._pulse, self._index = pulse or PulseBoard(seat.workers), seat.index
         self.watch = StoreWatch(opened.store, world, self._pulse, seat.index)
         self.services = self._services(config, opened, buckets, resolver)
         self.metrics = Metrics(self._sources(), seat, counts)
@@ -179,6 +180,7 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             quotas=config.quotas(),
+            bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),

@@ -15,6 +15,10 @@ from svc.store.codec import CorruptionError
 log = structlog.get_logger()
 
 
+MOST_LOGGED = 10_000
+"""Faults that are remembered; of a store with more, some are logged again."""
+
+
 class CorruptRows:
     """What was found corrupt since the start."""
 
@@ -27,5 +31,6 @@ class CorruptRows:
         """Count a corrupt row, met while `doing` something for an organization; log it where it is news."""
         self.found[doing] += 1
         if str(error) not in self._logged:
-            self._logged.add(str(error))
+            if len(self._logged) < MOST_LOGGED:
+                self._logged.add(str(error))
             log.error("corrupt row", doing=doing, organization=organization, because=error.line)

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import structlog
 import trio
 
-from svc.store.engine import EngineError
+from svc.store.engine import EngineError, StoreFullError
 from svc.store.store import Store
 from svc.world import World
 
@@ -108,6 +108,6 @@ class StoreWatch:
             if self._store.commits == commits and self._store.commit_since_s is None:
                 try:
                     await self._store.probe()
-                except EngineError as error:
+                except (EngineError, StoreFullError) as error:
                     log.warning("the store does not take a write", because=str(error))
             commits = self._store.commits

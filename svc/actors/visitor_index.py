@@ -19,6 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 
@@ -266,7 +267,7 @@ class Frequencies:
         load = partial(_load, key=key, known=None if scope is None else scope.statistics)
         try:
             loaded = await self._store.query(load)
-        except CorruptionError as error:
+        except (CorruptionError, msgspec.DecodeError) as error:
             await self._forget_corrupt(key.organization, error)
             loaded = await self._store.query(load)
         if scope is None:
@@ -319,8 +320,9 @@ class Frequencies:
             if key in self._held:
                 self._let_go(key)
 
-    async def _forget_corrupt(self, organization: int, error: CorruptionError) -> None:
-        self._corrupt.note("statistics", organization, error)
+    async def _forget_corrupt(self, organization: int, error: Exception) -> None:
+        corruption = error if isinstance(error, CorruptionError) else CorruptionError(f"a row of statistics: {error}")
+        self._corrupt.note("statistics", organization, corruption)
         deleted = await self._store.write_one(partial(delete_corrupt, organization=organization), organization)
         log.warning("statistics learned again from nothing", organization=organization, rows=deleted)
 
@@ -391,6 +393,8 @@ class _Loaded(NamedTuple):
 def _load(snapshot: Snapshot, key: ClassKey, known: Statistics | None) -> _Loaded:
     statistics = known or load_statistics(snapshot, key.organization, key.scope)
     row = class_row(snapshot, *key, known=statistics)
+    if row is not None:
+        Statistics().load(key.family, row)  # raises `msgspec.DecodeError`, here and not where it would end the process
     return _Loaded(statistics, _stored(snapshot, *key[:2], SHARED), _stored(snapshot, *key), row)
 
 

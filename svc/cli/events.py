@@ -33,7 +33,7 @@ from svc.domain.request_headers import RequestHeaders, read_headers
 from svc.http.archived_document import DocumentBody, document_body, event_detail
 from svc.store import views
 from svc.store.codec import CorruptionError
-from svc.store.events import EventMatch, EventPosition, read
+from svc.store.events import EventMatch, EventPosition, read, refuse_hidden
 from svc.store.snapshot import Snapshot
 from svc.store.visitor_views import visitor_id_of
 from svc.world import World, pause
@@ -100,6 +100,8 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
         number = number_of(store, organization_id)
         with store.read() as snapshot:
             event = views.event(snapshot, number, request_id)
+            if event is None:
+                refuse_hidden(snapshot, number, request_id, World.real().now_ms())
             if event is None or event.occurred_at_ms < World.real().now_ms() - RETENTION_MS:
                 raise CommandError(
                     f"{organization_id} has no event {request_id}; events are kept for 30 days "

@@ -73,11 +73,14 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
         )
     load_patterns()
     world = World.real()
-    sockets = sockets_for(config.bind, config.metrics_bind)
-    if not trio.run(can_serve, partial(_obstacle, url, world), sockets.clients, read_tls(config), world):
-        return 0
+    sockets: ListeningSockets | None = None
+    if trio.run(_obstacle, url, world) is not None:
+        sockets = sockets_for(config.bind, config.metrics_bind)
+        if not trio.run(can_serve, partial(_obstacle, url, world), sockets.clients, read_tls(config), world):
+            return 0
     try:
         pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
+        sockets = sockets or sockets_for(config.bind, config.metrics_bind)
         trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
     except EngineError as error:
         raise DirectoryError(f"{url} cannot be served: {error}") from error

@@ -17,6 +17,7 @@ import trio
 from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.credentials import ApiKey
+from svc.domain.eviction import client_prefix
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.asgi import BODY, ArrivedBody
@@ -30,7 +31,7 @@ from svc.http.authentication import (
     sender,
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
-from svc.http.handler import Call, File, Outcome, Services, Stream, unavailable
+from svc.http.handler import NOT_NOW, Call, File, Outcome, Services, Stream, unavailable
 from svc.http.parameters import ADMITTED, EVERYWHERE
 from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
@@ -221,7 +222,8 @@ class Exchange:
         if route.body is None:
             body = await self._skip_body(receive, headers)
         else:
-            json = await self._json(scope, receive, headers)
+            client = client_prefix(sender(self._services.policy, headers, arrived.peer) or "")
+            json = await self._json(scope, receive, headers, client)
             platform = None if isinstance(json, Refusal) else sdk_platform(json)
             body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
         platform = platform or claimed_platform(headers)
@@ -265,8 +267,10 @@ class Exchange:
             return await self._services.store.query(find)
         return found
 
-    async def _json(self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str]) -> bytes | Refusal:
-        """The text of the body, not looked into yet."""
+    async def _json(
+        self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str], client: str
+    ) -> bytes | Refusal:
+        """The text of the body, not looked into yet. What arrives in parts counts against the budget of the client."""
         content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
@@ -274,10 +278,21 @@ class Exchange:
         wire = _whole_body(scope)
         if wire is None:
             parts: list[bytes] = []
-            refusal = await _receive_body(receive, self._services.request_timeout_s, MAX_WIRE_BYTES, parts.append)
-            if refusal is not None:
-                return refusal
-            wire = b"".join(parts)
+            budget, timeout_s = self._services.bodies, self._services.request_timeout_s
+
+            def keep(part: bytes) -> bool:
+                has_space = budget.take(client, len(part))
+                if has_space:
+                    parts.append(part)
+                return has_space
+
+            try:
+                refusal = await _receive_body(receive, timeout_s, MAX_WIRE_BYTES, keep)
+                if refusal is not None:
+                    return refusal
+                wire = b"".join(parts)
+            finally:
+                budget.release(client, sum(map(len, parts)))
         body = unpack(wire, content_type, encoding)
         if isinstance(body, bytes) and len(body) > LARGE_BODY_BYTES:
             await trio.lowlevel.checkpoint()
@@ -290,7 +305,7 @@ class Exchange:
             return None
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             return Refusal("payload_too_large")
-        return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, len)
+        return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, lambda _: True)
 
 
 def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
@@ -308,9 +323,11 @@ def _whole_body(scope: HTTPScope) -> bytes | None:
 
 
 async def _receive_body(
-    receive: ASGIReceiveCallable, timeout_s: float, most_bytes: int, take: Callable[[bytes], object]
+    receive: ASGIReceiveCallable, timeout_s: float, most_bytes: int, take: Callable[[bytes], bool]
 ) -> Refusal | None:
-    """Hand all parts of the body to `take`, within its time and its size on the wire."""
+    """Hand all parts of the body to `take`, within its time and its size on the wire; false is `503`: there is no space
+    for it now.
+    """
     size = 0
     with trio.CancelScope(deadline=trio.current_time() + timeout_s):
         while True:
@@ -320,7 +337,8 @@ async def _receive_body(
             size += len(message["body"])
             if size > most_bytes:
                 return Refusal("payload_too_large")
-            take(message["body"])
+            if not take(message["body"]):
+                return NOT_NOW
             if not message["more_body"]:
                 return None
     return Refusal("request_timeout")

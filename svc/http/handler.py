@@ -14,6 +14,7 @@ from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
 from svc.actors.store_watch import StoreWatch
+from svc.domain.body_budget import BodyBudget
 from svc.domain.quotas import Quotas
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
@@ -66,6 +67,8 @@ class Services(NamedTuple):
     limits: RequestLimits
     """On everything that takes a key beside identify."""
     quotas: Quotas
+    bodies: BodyBudget
+    """Of the bodies that are arriving in this worker."""
     live: LiveHub
     """Who watches identifications as they come, in this worker."""
     end_viewers: Callable[[bytes], None]

@@ -129,13 +129,19 @@ def event_by_request(
     index hides it (decisions 17.5).
     """
     event = snapshot.get(EVENTS, number, request_id.bytes)
-    if event is None and made_at_ms(request_id.bytes) >= now_ms - RETENTION_MS:
-        for table in (DOCUMENTS, DEFERRED_REPORTS):
-            if snapshot.has(table, number, request_id.bytes):
-                raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
+    if event is None:
+        refuse_hidden(snapshot, number, request_id, now_ms)
     if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
         return None
     return event
+
+
+def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int) -> None:
+    """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there."""
+    if made_at_ms(request_id.bytes) >= now_ms - RETENTION_MS:
+        for table in (DOCUMENTS, DEFERRED_REPORTS):
+            if snapshot.has(table, number, request_id.bytes):
+                raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
 
 
 def _is_at(place: EventPosition, event: Event) -> bool:

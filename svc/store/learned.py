@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
+import msgspec
+
 from svc.domain.matching import Statistics
 from svc.domain.model import Environment
 from svc.store.codec import CorruptionError
@@ -69,14 +71,25 @@ def store_statistics(
 
 
 def delete_corrupt(transaction: Transaction, organization: int) -> int:
-    """Delete the rows of an organization that cannot be read; how many there were. What they held is learned again."""
+    """Delete the rows of an organization that cannot be read or decoded; how many there were. What they held is learned
+    again.
+    """
     stem = STATISTICS.key.prefix(organization)
     corrupt: list[tuple[Any, ...]] = []
     for key, value in takewhile(lambda row: row[0].startswith(stem), transaction.unchecked(STATISTICS, stem)):
+        parts = STATISTICS.key.unpack(key)
         try:
-            STATISTICS.verify_checksum(key, value)
-        except CorruptionError:
-            corrupt.append(STATISTICS.key.unpack(key))
+            _try_row(parts[-1], STATISTICS.decode(key, value))
+        except (CorruptionError, msgspec.DecodeError):
+            corrupt.append(parts)
     for parts in corrupt:
         transaction.delete(STATISTICS, *parts)
     return len(corrupt)
+
+
+def _try_row(family: int, raw: bytes) -> None:
+    """Raises `msgspec.DecodeError`."""
+    if family == SHARED:
+        Statistics(raw)
+    else:
+        Statistics().load(family, raw)

@@ -12,7 +12,8 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.ids import DAY_MS
+from svc.domain.billing import Usage
+from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.store.invariants import violations
@@ -28,6 +29,9 @@ from svc.store.tables import (
     SETTLEMENTS,
     WEBHOOK_EVENTS,
 )
+from svc.store.transactions.holdings import holding
+from svc.store.transactions.settlement import statement
+from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
 from tests.sim.model import ATTEMPT_S, Fact, check_facts, check_posts, check_repeats, check_silence, name_of
 from tests.sim.plan import Client
@@ -123,6 +127,24 @@ def _money(snapshot: Snapshot, acts: Acts, shop: Account, events: Mapping[bytes,
             yield f"request {UUID(bytes=raw_id)} is charged {lines.get(raw_id)} and costs {charged.get(raw_id)}"
     if snapshot.get(BALANCES, shop.number) != shop.credit_micros - sum(lines.values()):
         yield f"the balance of organization {shop.number} is not its credit without what was charged"
+    yield from _days(snapshot, shop.number)
+    for raw_id, event in events.items():
+        if not 0 <= made_at_ms(raw_id) - event.occurred_at_ms <= LONGEST_LEAD_MS:
+            yield f"request {UUID(bytes=raw_id)} has an id that is not within an hour of its arrival"
+
+
+def _days(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Decisions 17.2: settled = statement for each day, and what was counted last is what the statement says of it."""
+    stated = {day.day: day.usage for day in statement(snapshot, number, 0, 1 << 20).days}
+    for (_, day), settled in snapshot.scan(SETTLEMENTS, number):
+        usage = stated.get(day, Usage())
+        if (settled.amount_micros, settled.free) != (usage.charged_micros, usage.free):
+            yield f"day {day} of organization {number} is settled with {settled.amount_micros} and stated {usage}"
+    held = holding(snapshot, number)
+    of_day = stated.get(held.day, Usage())
+    counted, said = held.usage, (of_day.identifiable, of_day.unidentifiable, of_day.free)
+    if (counted.identifiable, counted.unidentifiable, counted.free) != said:
+        yield f"the counts of day {held.day} of organization {number} are {counted}, its statement says {of_day}"
 
 
 def _price(event: Event) -> int:

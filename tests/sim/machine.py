@@ -298,7 +298,7 @@ class Worker:
         """Serve until `shutdown` or `kill`; `served` is called when it does. Raises what the service raises."""
         machine = self._machine
         world = World(machine.now_ms, machine.chance.randbytes, self._run_sync, elapsed_s=trio.current_time)
-        store = Store(machine.store.engine, self._run_sync, machine.now_ms)
+        store = Store(machine.store.engine, self._run_sync, machine.now_ms, trio.current_time)
         sender = WebhookTransport(
             machine.internet.resolve, TargetPolicy(), _TLS, machine.now_ms, backend=machine.internet
         )

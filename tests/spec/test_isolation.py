@@ -141,7 +141,8 @@ async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Pa
         assert len(failed) > 10, failed
 
 
-async def test_learned_rows_that_cannot_be_read_are_learned_again(tmp_path: Path):
+@pytest.mark.parametrize("how", ["a failed check", "a sound row of something else"])
+async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, tmp_path: Path):
     """An organization's statistics are worth less than its identifications."""
     known = await populate(tmp_path)
     async with live_service(tmp_path, now_ms=A_MINUTE_LATER_MS) as live:
@@ -149,7 +150,11 @@ async def test_learned_rows_that_cannot_be_read_are_learned_again(tmp_path: Path
         with closing(engine.read()) as reader:
             rows = list(reader.range(KeyRange(STATISTICS.name)))
         assert rows
-        engine.write(lambda writer: writer.put_many(STATISTICS.name, [(key, value + b"?") for key, value in rows]))
+        if how == "a failed check":
+            rows = [(key, value + b"?") for key, value in rows]
+        else:
+            rows = [(key, STATISTICS.encode(key, b"\xff" * 7)) for key, _ in rows]
+        engine.write(lambda writer: writer.put_many(STATISTICS.name, rows))
         for public in (known["public_key"], live.issue(environment="production")[1]):
             assert (await visit(live, public)).status_code == 200
             assert live.service.services.corrupt.found["statistics"] == 1

@@ -98,7 +98,6 @@ def test_several_workers_are_rejected_with_the_alternative(run: Run, url: str, t
 @pytest.mark.parametrize(
     ("location", "says"),
     [
-        ("postgresql://svc@127.0.0.1:1/none", "Connection refused"),
         ("postgresql://svc:hunter2@db.example/svc", "SVC_STORE_PASSWORD_FILE"),
         ("mysql://db.example/svc", "postgresql://USER@HOST"),
     ],
@@ -107,6 +106,12 @@ def test_an_unusable_database_is_reported_in_one_line(run: Run, location: str, s
     refused = run("serve", "--data", tmp_path, "--store", location)
     refused.assert_refused(says)
     assert "hunter2" not in refused.err
+
+
+def test_a_command_reports_a_database_that_is_away_in_one_line(run: Run, tmp_path: Path):
+    """A node waits for it: `tests/test_clock_at_start.py`."""
+    away = "postgresql://svc@127.0.0.1:1/none"
+    run("org", "list", "--data", tmp_path, "--store", away).assert_refused("Connection refused")
 
 
 @pytest.mark.slow

@@ -253,11 +253,11 @@ class _Served(PostgresqlStore):
                 pool._idle = []
         super().close()
 
-    async def _lent(self, attempt: Any) -> Any:
+    async def _lent(self, run: Any, limit: Any) -> Any:
         """When `HeldThreads` lets it go, as with LMDB the commit on a thread."""
         if isinstance(self._run_sync, HeldThreads):
             await self._run_sync(lambda: None)
-        return await super()._lent(attempt)
+        return await super()._lent(run, limit)
 
 
 def _database_of(directory: Path, *, has_store: bool = True) -> _Database:

@@ -22,6 +22,7 @@ from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
 from svc.store import views
+from svc.store.events import refuse_hidden
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
 from svc.store.visitor_views import neighbours
@@ -51,6 +52,8 @@ async def read_event(services: Services, call: Call) -> Outcome:
 
     def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
         event = views.event(snapshot, number, request_id)
+        if event is None:
+            refuse_hidden(snapshot, number, request_id, call.at_ms)
         if event is None or event.occurred_at_ms < oldest_ms:
             return Refusal("event_not_found", explanation=_NOT_FOUND)
         beside = neighbours(snapshot, number, request_id, event, oldest_ms)

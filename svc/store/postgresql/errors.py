@@ -71,7 +71,8 @@ def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
     hint = _HINTS.get(known, known)
     if hint:
         message = f"{message}; {hint}"
-    return DatabaseError(message) if known in _LASTING else ConnectionLostError(message)
+    is_lasting = known in _LASTING or len(known) > len("28P01")
+    return DatabaseError(message) if is_lasting else ConnectionLostError(message)
 
 
 _WORDS = {
@@ -97,4 +98,4 @@ _WORDS = {
 """What PostgreSQL and libpq say in English, the first that fits, and its SQLSTATE or what to do about it; in another
 language the hint is missing."""
 _LASTING = ("28000", "28P01", "3D000")
-"""What the next attempt will not find otherwise."""
+"""What the next attempt will not find otherwise, beside what has no SQLSTATE in `_WORDS`: certificates and settings."""

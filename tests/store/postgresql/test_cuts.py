@@ -13,7 +13,7 @@ from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, LEDGER, TABLES
+from svc.store.tables import BALANCES, HOLDINGS, LEDGER, TABLES
 from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
@@ -28,6 +28,7 @@ def bill(organization: int, number: int, transaction: Transaction) -> int:
 
 def hint(organization: int, snapshot: Snapshot) -> Iterator[None]:
     snapshot.has(BALANCES, organization)
+    snapshot.has(HOLDINGS, organization)
     yield
     snapshot.has(LEDGER, organization, UUID(int=0).bytes)
 

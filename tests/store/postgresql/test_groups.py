@@ -26,7 +26,7 @@ from svc.store.postgresql.store import PostgresqlStore
 from svc.store.postgresql.values import int4s
 from svc.store.postgresql.wire import Result, Statement, Wire
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import BALANCES, DELETED_VISITORS, LEDGER, META, TABLES, VISITOR_COUNTS
+from svc.store.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
 from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until
@@ -235,6 +235,7 @@ def bill(number: int, which: int, transaction: Transaction) -> int:
 
 def hint_bill(number: int, snapshot: Snapshot) -> Iterator[None]:
     snapshot.has(BALANCES, number)
+    snapshot.has(HOLDINGS, number)
     yield
     next(snapshot.scan(LEDGER, number), None)
 

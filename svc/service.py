@@ -289,7 +289,7 @@ class Service:
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
-        self._pulse.mark_keeper(self._index, self._world.elapsed_s())
+        self._pulse.mark_keeper(self._index, self._store.elapsed_s())
         try:
             async with trio.open_nursery() as nursery:
                 for name, run in self._kept().items():

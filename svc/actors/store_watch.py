@@ -67,24 +67,24 @@ class StoreWatch:
 
     def oldest_commit_s(self) -> float:
         """The age of the oldest commit that is under way in any process; 0 without one."""
-        now_s = self._world.elapsed_s()
+        now_s = self._store.elapsed_s()
         since_s = self._store.commit_since_s
         return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
 
     def is_keeper_silent(self) -> bool:
         """Whether the process that sends webhooks stands still."""
-        return self._pulse.keeper_silent_s(self._world.elapsed_s()) > STALLED_S
+        return self._pulse.keeper_silent_s(self._store.elapsed_s()) > STALLED_S
 
     def silences_s(self) -> list[float]:
         """For how many seconds the loop of each process has not run."""
-        return self._pulse.silences_s(self._world.elapsed_s())
+        return self._pulse.silences_s(self._store.elapsed_s())
 
     async def run(self) -> None:
         """Every `INTERVAL_S` until cancelled: beat, and log once when the state changes."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             while True:
-                self._pulse.beat(self._index, self._world.elapsed_s(), self._store.commit_since_s)
+                self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
                 self._log(self.state())
                 await trio.sleep(INTERVAL_S)
 

@@ -36,7 +36,9 @@ _SLOT: Final = struct.Struct("<12sIqq")
 _BODY: Final = struct.Struct("<12sqq")
 _SET_BYTES: Final = WAYS * _SLOT.size
 LOCK_TRIES: Final = 50_000
-"""Some fifty milliseconds: longer than a process that holds a lock waits for a core."""
+"""A fifth of a second: longer than a process that holds a lock waits for a core."""
+STUCK_MS: Final = 1_000
+"""For so long the lock of a set that did not come is not waited for again: its holder was stopped."""
 FULL_AFTER_MS: Final = 1_000
 """Without use for so long, any bucket is full."""
 
@@ -53,6 +55,7 @@ class SharedBuckets:
     """
 
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
+        self._stuck_at_ms: dict[int, int] = {}
         self._hash = partial(blake2b, digest_size=16, key=entropy(32))
         self._file = memory_file("svc-buckets")
         size = 2 * SETS * _SET_BYTES
@@ -63,25 +66,29 @@ class SharedBuckets:
         """As in `Buckets`; waits for another process that takes from the same set, some microseconds.
 
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
-        that two take at the same time may count once.
+        that two take at the same time may count once, and a slot that two write is a full bucket.
         """
         places = [self._place(name) for name in wanted]
-        locked = [number for number in sorted({place.number for place in places}) if self._lock(number)]
+        locked = [number for number in sorted({place.number for place in places}) if self._lock(number, now_ms)]
         try:
             return self._take(places, list(wanted.values()), now_ms)
         finally:
             for number in locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
 
-    def _lock(self, number: int) -> bool:
-        """Whether the set is locked now, after `LOCK_TRIES` at most."""
+    def _lock(self, number: int, now_ms: int) -> bool:
+        """Whether the set is locked now, after `LOCK_TRIES` at most; for a second after that none is made."""
+        if abs(now_ms - self._stuck_at_ms.get(number, -STUCK_MS)) < STUCK_MS:
+            return False
         for _ in range(LOCK_TRIES):
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
             except BlockingIOError:
                 os.sched_yield()
             else:
+                self._stuck_at_ms.pop(number, None)
                 return True
+        self._stuck_at_ms[number] = now_ms
         return False
 
     def _place(self, name: BucketName) -> _Place:

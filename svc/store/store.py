@@ -118,7 +118,7 @@ class Store:
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
         """`engine` has the tables of this version open."""
-        self._elapsed_s = elapsed_s
+        self.elapsed_s = elapsed_s
         self.commit_since_s: float | None = None
         """Since when a commit is under way, on the monotonic clock; `None` while none is."""
         self.engine = engine
@@ -212,7 +212,7 @@ class Store:
         del organizations, hints, leases
         handed_over_at = trio.current_time()
         async with self._writing.held(urgent=urgent):
-            began_at, self.commit_since_s = trio.current_time(), self._elapsed_s()
+            began_at, self.commit_since_s = trio.current_time(), self.elapsed_s()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(jobs))
             group = Group(jobs)
@@ -287,7 +287,7 @@ class Store:
     async def probe(self) -> None:
         """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
         async with self._writing.held(urgent=False):
-            self.commit_since_s = self._elapsed_s()
+            self.commit_since_s = self.elapsed_s()
             try:
                 await self._run_sync(partial(self.engine.write, _nothing))
             finally:

@@ -155,6 +155,7 @@ def test_a_worker_that_stands_still_is_replaced(shop: Shop):
         os.kill(victim, signal.SIGSTOP)
         (said, *_) = server.wait_until_said("worker hangs, replacing")
         assert said["pid"] == victim
+        server.wait_until_said("worker died, restarting")
         server.wait_for_workers(2)
         assert victim not in server.workers()
         assert server.terminate() == 0

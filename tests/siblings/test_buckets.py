@@ -168,6 +168,7 @@ def test_a_process_that_was_stopped_with_a_lock_stops_nobody_else():
         os.close(says)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_lock_and_no_crash_behind():
     buckets = SharedBuckets(entropy)
     for _ in range(10):

@@ -97,7 +97,7 @@ CASES: dict[str, Case] = {
     "org credit-limit": Case(lambda s: (s.org, "--usd", 3), lambda _: (NOBODY, "--usd", 3)),
     "org rate-limit": Case(lambda s: (s.org, 5), lambda _: (NOBODY, 5)),
     "org rotate-verdict-key": Case(lambda s: (s.org, "--previous-valid-hours", 2), lambda _: (NOBODY,)),
-    "org billing-status": Case(lambda s: (s.org, "active"), lambda s: (s.org, "past_due")),
+    "org billing-status": Case(lambda s: (s.org, "past_due"), lambda _: (NOBODY, "free")),
     "org drop-documents": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "org remove": Case(lambda s: (s.org, "--yes"), lambda _: (NOBODY, "--yes")),
     "key issue": Case(lambda s: (s.org, *ISSUE), lambda s: (s.org, *ISSUE, "--origin", "*")),
@@ -187,7 +187,7 @@ def test_a_record_contains_the_requested_values_and_the_target(scene: Scene):
     assert {record["organization_id"] for record in scene.records()} == {org}
     assert (created["subject"], created["change"]) == (
         org,
-        {"name": "First", "credit_usd": "0", "rate_limit_per_s": 100},
+        {"name": "First", "credit_limit_usd": "none", "rate_limit_per_s": 100},
     )
     assert (credited["subject"], credited["change"]) == (org, {"credit_usd": "-0.000001", "note": "taken back"})
     assert (blocked["subject"], blocked["change"]) == (org, {"billing_status": "blocked", "note": "fraud"})

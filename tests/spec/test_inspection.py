@@ -244,7 +244,7 @@ def test_rows_are_selected_by_organization_key_and_prefix(run: Run, toured: Tour
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
     assert count("key_ids", "--prefix", "key_") == 7
-    assert count("event_tail", "--org", 1, "--key", "production") == 3
+    assert count("event_tail", "--org", 1, "--key", "production") == 4
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)
     assert "There are more" in ran.err

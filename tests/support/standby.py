@@ -68,7 +68,7 @@ class Pair:
     def _begin_standby(self, port: int = 0) -> None:
         """As `ops/postgresql/standby.sh` does it. Returns when the primary waits for it."""
         primary = f"host={self._primary.directory} port={self._primary.port}"
-        follows = f"primary_conninfo={primary} user={USER} application_name=standby"
+        follows = f"primary_conninfo={primary} user={USER} application_name=db2"
 
         def copied(standby: Cluster) -> None:
             standby.run_script(SCRIPTS / "standby.sh", "-C", "port", PRIMARY=primary)

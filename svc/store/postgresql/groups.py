@@ -132,6 +132,7 @@ class Transactions:
             written = Written(settled.outcomes, changed, _telling(rows, changed), turns)
             if limit is not None:
                 limit.deadline = inf
+                await trio.lowlevel.checkpoint_if_cancelled()  # it may have passed while the answer came
             await self._end(wire, written)
         except BaseException:
             await _undo(wire)

@@ -303,6 +303,7 @@ async def test_restart_counters_start_at_0_for_every_peripheral_actor(live: Live
     assert found.labels("actor") == {
         "relay",
         "store watch",
+        "credit watch",
         "counts",
         "full flag",
         "maintenance",

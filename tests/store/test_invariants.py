@@ -223,7 +223,10 @@ def split_from(visitor: int, *, is_new: bool = True) -> Callable[[Transaction], 
     [
         (put(BALANCES, 1, value=5), "organization 1 has a balance of 5 micros, its ledger sums to"),
         (drop(ORGANIZATION_IDS), "organization 1 is not found by its id org_x"),
-        (change(ORGANIZATIONS, billing_status="blocked"), "organization 1 is blocked, its changes of billing status say"),
+        (
+            change(ORGANIZATIONS, billing_status="blocked"),
+            "organization 1 is blocked, its changes of billing status say",
+        ),
         (change(ORGANIZATIONS, billing_status="past_due"), "organization 1 is past_due, its term of payment says"),
         (change(EVENTS, price_micros=1), "cost 1 and was charged"),
         (stranger, "names the visitor 00000000000000000000, who is not known"),

@@ -88,6 +88,7 @@ async def test_each_list_and_the_page_count_every_event_of_a_visitor(
     console, public = Console(live), live.issue("public", "production")[1]
     staging = live.issue("public", "staging")[1]
     await came(live, public, 2)
+    visitor_id = ""
     for place in range(40):
         visitor_id = (await visit(live, public, report(1), tag=f"account-{place}")).json()["visitor_id"]
         live.clock.now_ms += 1205

@@ -96,7 +96,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 @pytest.fixture(scope="module")
 def tour(console: Console) -> dict[str, Any]:
     link = console.command("console", "link", console.organization, "--url", console.service)
-    elsewhere = console.command("org", "create", "Elsewhere")
+    elsewhere = console.command("org", "create", "Elsewhere", "--credit-usd", "0")
     other = console.command("console", "link", elsewhere["organization_id"], "--url", console.service)
     revoke = [*PROGRAM, "key", "revoke", "--yes", "--data", str(console.data)]
     return {**console.drive("walk", link=link["url"], other=other["url"], revoke=revoke), "link": link}

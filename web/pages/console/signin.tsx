@@ -21,7 +21,7 @@ export function SignIn({ reason, onRetry, onKey }: { reason: string | undefined;
         <h2>With a link</h2>
         <p>Run this where the service runs, and open the link that it prints. It works once.</p>
         <pre tabIndex={0}><code>svc console link ORG</code></pre>
-        <p class="quiet"><code>svc org list</code> names the organizations; <code>--role developer</code> makes a link that may look but not change weights or erase. <code>svc dev</code> prints a link at its start.</p>
+        <p class="quiet"><code>svc org list</code> names the organizations; <code>--role developer</code> makes a link that may issue and revoke keys of servers and pages, and change webhooks, but not weights, proxy keys or visitors. <code>svc dev</code> prints a link at its start.</p>
       </section>
       <form class="card" onSubmit={send}>
         <h2>With a management key</h2>

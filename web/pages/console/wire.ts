@@ -114,7 +114,9 @@ export interface Billing {
   /** Why the next identification in production would be refused. */
   refused?: "billing_blocked" | "no_credit";
   balance_micros: number;
-  credit_limit_micros: number;
+  /** Without one it is postpaid. */
+  credit_limit_micros: number | null;
+  credit_days?: number;
   today: Usage;
   days: (Usage & { date: string; balance_micros: number })[];
   entries: { at: string; amount_micros: number; note?: string }[];

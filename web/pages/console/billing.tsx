@@ -43,9 +43,9 @@ export function Billing() {
             <Facts rows={[
               ["Status", <>{words(account.status)}{account.blocked_reason && `: ${words(account.blocked_reason)}`}</>],
               ["Credit limit", account.credit_limit_micros === null ? "none: postpaid" : money(account.credit_limit_micros)],
-              ["Lasts for", account.credit_days !== undefined && `${account.credit_days.toFixed(1)} days, as charged in the last seven`],
+              ["Lasts for", account.credit_days === undefined ? undefined : `${account.credit_days.toFixed(1)} days, as charged in the last seven`],
             ]} />
-            <p class="quiet">{MEANINGS[account.status]}</p>
+            <p class="quiet">{account.status === "active" && account.credit_limit_micros === null ? "Usage is counted, and nothing is refused for money." : MEANINGS[account.status]}</p>
             {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. Ask the operator of this service for credit.</p>}
           </Card>
           <Card title="Today, in production">

@@ -49,7 +49,8 @@ class Dev(NamedTuple):
     @property
     def keys(self) -> dict[str, str]:
         """Kind -> the key that it printed."""
-        return json.loads((self.data / FILE).read_text())
+        written = json.loads((self.data / FILE).read_text())
+        return {kind: written[kind] for kind in ("public", "secret", "management")}
 
 
 @contextmanager

@@ -215,15 +215,18 @@ class LmdbEngine:
         check_meta_pages(path / FILE if path.is_dir() else path)
 
     def lost(self) -> str | None:
-        """See `Engine.lost`: two system calls."""
+        """See `Engine.lost`: one system call. Threads may ask at the same time as the file grows: what each compares
+        with was the size before it looked.
+        """
+        size = self._size
         try:
             found = self._file.stat()
         except OSError as error:
             return f"{self._file} is gone: {error.strerror}"
         if (found.st_dev, found.st_ino) != self._identity:
             return f"{self._file} was replaced by another file"
-        if found.st_size < self._size:  # it never shrinks; asking LMDB would read pages that are not there
-            return f"{self._file} was cut from {self._size} to {found.st_size} bytes"
+        if found.st_size < size:  # it never shrinks; asking LMDB would read pages that are not there
+            return f"{self._file} was cut from {size} to {found.st_size} bytes"
         self._size = found.st_size
         return None
 

@@ -2,8 +2,9 @@
 
 Each state is a copy of one store with some bits flipped, opened in a process of its own beside the intact one, as
 `svc serve` opens it. Every row is asked for by its key, every table is walked, pages of events are listed, and the
-pages and rules of `svc check` are held against it. A row that reads as something else, or as nothing, is a wrong answer
-unless an error says so.
+pages and rules of `svc check` are held against it. A row that reads as something else, or as nothing, without an error
+is a wrong result. Where only another read or `svc check` tells of it, who asked for it alone has not heard: such
+results are counted by table and printed, and only those of which nothing tells at all fail the run.
 
     python -m bench.rot [--states 2000] [--seed 1] [--days 2]
     python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
@@ -74,7 +75,9 @@ class Outcome(NamedTuple):
     untold: list[str]
     """Wrong answers of which nothing says a word."""
     wrong: list[str]
-    """Wrong answers that `svc check` finds, and a read does not."""
+    """Wrong results of which another read or `svc check` tells, and they do not themselves."""
+    of: Counter[str]
+    """Those by what was asked: each once in a state."""
 
 
 def make(directory: Path, days: int, visits_an_hour: int = 4) -> Path:
@@ -169,7 +172,7 @@ def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turne
     """Read so many damaged copies of the file of a data directory."""
     chance = random.Random(seed)
     file = (intact / "store" / "data.mdb").read_bytes()
-    outcome = Outcome(Counter(), [], [])
+    outcome = Outcome(Counter(), [], [], Counter())
     with Apart("bench.rot") as apart:
         for number in range(count):
             with TemporaryDirectory(dir=scratch) as name:
@@ -191,12 +194,21 @@ def _count(outcome: Outcome, number: int, found: Found) -> None:
     elif found.wrong:
         outcome.ways["wrong, told by the check" if found.told else "wrong, told by another read"] += 1
         outcome.wrong.append(f"state {number}: {found.wrong} | {found.errors} | {found.told}")
+        outcome.of.update({_asked_of(sentence) for sentence in found.wrong})
     elif found.errors:
         outcome.ways["error instead of an answer"] += 1
     elif found.told:
         outcome.ways["told by the check"] += 1
     else:
         outcome.ways["harmless"] += 1
+
+
+def _asked_of(sentence: str) -> str:
+    """The kind of question: a row, a walk or a count of a table, or a page of events."""
+    words = sentence.partition(":")[0].split()
+    if words[0] in ("all", "how"):
+        return " ".join(words[:3])
+    return "a page of events" if sentence.startswith("Listing") else f"a row of {words[0]}"
 
 
 def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]:
@@ -265,6 +277,8 @@ def main() -> None:
     print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
     for way, count in outcome.ways.most_common():
         print(f"{count:7}  {way}")
+    for asked, count in outcome.of.most_common():
+        print(f"{count:7}  states with a wrong result for {asked}")
     for sentence in [*outcome.untold[:20], *outcome.wrong[:10]]:
         print(sentence[:600])
     if outcome.untold:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, NamedTuple
 import structlog
 import trio
 
+from svc.actors.store_watch import STALLED_S
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
@@ -97,6 +100,7 @@ async def run_until_signalled(
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as watching:
             await watching.start(_watch_signals, shutdown, on_hangup)
+            watching.start_soon(trace_hang)
             if lifeline is not None:
                 watching.start_soon(_watch_parent, lifeline, shutdown)
             else:
@@ -145,6 +149,20 @@ async def _notify_alive() -> None:
     while True:
         notify("WATCHDOG=1")
         await trio.sleep(ALIVE_S)
+
+
+async def trace_hang(after_s: float = STALLED_S) -> None:
+    """Whenever the loop has not run for `after_s` (more than `ALIVE_S`), write to the standard error where every thread
+    stands: who replaces the process ends it, and nobody can ask it any more.
+    """
+    if sys.stderr is None:  # it was closed at the start
+        return
+    try:
+        while True:
+            faulthandler.dump_traceback_later(after_s)
+            await trio.sleep(ALIVE_S)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 async def _watch_parent(lifeline: int, shutdown: trio.Event) -> None:

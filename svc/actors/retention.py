@@ -31,6 +31,7 @@ from svc.store.transactions.retention import (
     clock_confirmation,
     end_pass,
     expired_by_key,
+    has_stray_events,
     is_pass_due,
     last_passes,
     passes,
@@ -156,6 +157,8 @@ async def _sweep_one(
 ) -> None:
     made = await store.query(partial(last_passes, number=number))
     wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
+    if made is not None and with_passes is None and not wanted:
+        wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms))
     if made is not None and wanted:
         for task in passes(number, now_ms, visitor_days, made):
             await _do(store, progress, number, task)

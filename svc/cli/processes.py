@@ -39,7 +39,7 @@ from svc.store.backup import files
 from svc.store.directory import last_write_ms
 from svc.store.lmdb.holders import state_of
 from svc.store.store import Store
-from svc.store.transactions.retention import clock_confirmation
+from svc.store.transactions.retention import clock_confirmation, last_believed_ms
 from svc.world import World
 
 log = structlog.get_logger()
@@ -71,7 +71,7 @@ def serve_directory(
     """
     load_patterns()
     world = World.real()
-    start = ClockAtStart(last_write_ms(directory), world.elapsed_s())
+    written_ms, at_s = last_write_ms(directory), world.elapsed_s()
     wait_s = config.takeover_wait_s
     with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
         workers = config.worker_count(len(os.sched_getaffinity(0)))
@@ -86,9 +86,10 @@ def serve_directory(
             if init:
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)
+            start = clock_at_start(found.store, written_ms, at_s)
             service = Service(config, world, found, directory, siblings=siblings, expected_ms=start.expected_ms(world))
             sockets = sockets_for(config.bind, config.metrics_bind)
-            obstacle = partial(_clock_obstacle, found.store, world, start.last_write_ms)
+            obstacle = partial(clock_obstacle, found.store, world, start.last_write_ms)
             if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
                 return 0
             if workers == 1:
@@ -105,6 +106,8 @@ class ClockAtStart(NamedTuple):
 
     last_write_ms: int | None
     """To the store, before this start."""
+    believed_ms: int | None
+    """When retention last believed the clock: one that has jumped ahead may have written since."""
     at_s: float
     """On the monotonic clock, which all processes of a machine share."""
 
@@ -112,10 +115,17 @@ class ClockAtStart(NamedTuple):
         """What a right clock shows now at least; `None` where nothing was written before."""
         if self.last_write_ms is None:
             return None
-        return self.last_write_ms + int((world.elapsed_s() - self.at_s) * 1000)
+        known_ms = min(self.last_write_ms, self.last_write_ms if self.believed_ms is None else self.believed_ms)
+        return known_ms + int((world.elapsed_s() - self.at_s) * 1000)
 
 
-async def _clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
+def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAtStart:
+    """`written_ms` is the last write to the store, read at `at_s` on the monotonic clock."""
+    with store.read() as snapshot:
+        return ClockAtStart(written_ms, last_believed_ms(snapshot), at_s)
+
+
+async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
     """Why the clock forbids to serve; `None` = it does not, or an operator has said that it is right."""
     now_ms = world.now_ms()
     behind_s = seconds_behind(now_ms, last_write_ms)

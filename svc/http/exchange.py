@@ -184,6 +184,9 @@ class Exchange:
                 if caller.session is None:
                     self._keys.note(headers.get("x-api-key", ""), caller.organization.number)
                 over = None if route.use is None else self._services.limits.refusal(route.use, caller, context.at_ms)
+            elif route.reads_for_all:
+                asking = sender(policy, headers, arrived.peer)
+                over = self._services.limits.open_read_refusal(asking, context.at_ms)
             outcome = Outcome(over) if over is not None else await self._handle(arrived, site)
             key = None if caller is None else caller.applied
             origin, ip = (None, None) if caller is None else (caller.origin, caller.facts.ip)

@@ -19,6 +19,9 @@ SIGN_INS_PER_S = 5
 SITE_SIGN_INS_PER_S = 20
 """From one IPv6 /48, which is what a customer of a provider has. There is no bound over all addresses: many of them
 could keep everybody out, and what they would guess has 256 bits."""
+OPEN_READS_PER_S = 20
+"""Requests of one address for what is read from the store without a key, which is kept by who reads it."""
+SITE_OPEN_READS_PER_S = 80
 
 
 class RequestLimits:
@@ -61,20 +64,30 @@ class RequestLimits:
         """`429 rate_limited` where too many attempts to sign in came from this address or its site; `None` where not,
         and then a token was taken of both.
         """
-        wanted = {_sign_ins_of(client_prefix(address)): SIGN_INS_PER_S}
-        site = site_prefix(client_prefix(address))
-        if site is not None:
-            wanted[_sign_ins_of(site)] = SITE_SIGN_INS_PER_S
+        too_many = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
+        return self._refusal_of_address("sign-in", address, (SIGN_INS_PER_S, SITE_SIGN_INS_PER_S), at_ms, too_many)
+
+    def open_read_refusal(self, address: str, at_ms: int) -> Refusal | None:
+        """`429 rate_limited` where this address or its site reads too often what the store holds for all; `None` where
+        not, and then a token was taken of both.
+        """
+        too_many = "This address asks too often. Wait for the seconds in Retry-After, and keep what you read."
+        return self._refusal_of_address(
+            "open-read", address, (OPEN_READS_PER_S, SITE_OPEN_READS_PER_S), at_ms, too_many
+        )
+
+    def _refusal_of_address(
+        self, use: str, address: str, limits_per_s: tuple[int, int], at_ms: int, explanation: str
+    ) -> Refusal | None:
+        """`limits_per_s` are those of an address and of its site."""
+        prefix = client_prefix(address)
+        prefixes = [one for one in (prefix, site_prefix(prefix)) if one is not None]
+        wanted = {BucketName(use, 0, "address", one): limit for one, limit in zip(prefixes, limits_per_s, strict=False)}
         taken = self._buckets.take(wanted, at_ms)
         if all(one.admitted for one in taken):
             return None
-        explanation = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
         wait_s = max(one.retry_after_s for one in taken)
         return Refusal("rate_limited", retry_after_s=wait_s, explanation=explanation)
-
-
-def _sign_ins_of(prefix: str) -> BucketName:
-    return BucketName("sign-in", 0, "address", prefix)
 
 
 def visitor_address(caller: Caller) -> str | None:

@@ -73,6 +73,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
     """(status, body) of whatever else it responds with, errors aside."""
+    reads_for_all: bool = False
+    """It reads the store without a key: each address has an allowance (decisions 4)."""
     from_browsers: bool = False
     """Preflights are responded to (decisions 3.11)."""
     errors: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from svc.store.snapshot import Snapshot
 from svc.store.tables import DEFERRED_REPORTS, EVENTS
 from tests.sim.client import Response, request
 from tests.sim.machine import Machine
-from tests.sim.model import ATTEMPT_S, Asked, Seen
+from tests.sim.model import ATTEMPT_S, Asked, Seen, is_over
 from tests.sim.plan import Client, Erase, Supplement
 from tests.support.live import ORIGIN
 
@@ -105,7 +105,11 @@ class Afterwards:
                 yield f"{one.event_id} tells of visitor {visitor_id} at {one.at:.3f}, who was erased"
         kept = {raw_id for number in numbers for (_, raw_id), _ in snapshot.scan(DEFERRED_REPORTS, number)}
         for request_id, reports in self._reports.items():
-            if any(reports.values()) and UUID(request_id).bytes not in kept and not self.is_erased(request_id):
+            if (
+                any(reports.values())
+                and UUID(request_id).bytes not in kept
+                and not (self.is_erased(request_id) or is_over(request_id))
+            ):
                 yield f"the deferred report of request {request_id} was acknowledged and is gone"
 
     def _visitor(self, shop: int) -> str | None:

@@ -33,7 +33,7 @@ from svc.store.transactions.holdings import holding
 from svc.store.transactions.settlement import statement
 from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
-from tests.sim.model import ATTEMPT_S, Fact, check_facts, check_posts, check_repeats, check_silence, name_of
+from tests.sim.model import ATTEMPT_S, Fact, check_facts, check_posts, check_repeats, check_silence, is_over, name_of
 from tests.sim.plan import Client
 
 if TYPE_CHECKING:
@@ -105,12 +105,17 @@ def _responses(acts: Acts, by_tag: Tagged, stored: int) -> Iterator[str]:
                 yield f"request {one.number} was recorded for somebody else"
             if one.response is not None and one.response.status != 200:
                 yield f"request {one.number} was refused and recorded"
-        elif one.key is None and one.request_id is not None and not acts.afterwards.is_erased(one.request_id):
+        elif one.key is None and one.request_id is not None and not _may_be_gone(acts, one.request_id):
             yield f"request {one.number} was acknowledged and is gone"
         by_key[one.shop, -one.number if one.key is None else one.key] |= ids
     for (shop, key), ids in by_key.items():
-        if len(ids) > 1:
+        at = [made_at_ms(UUID(one).bytes) for one in ids]
+        if len(ids) > 1 and max(at) - min(at) < DAY_MS:  # a key is remembered for a day
             yield f"key {key} of shop {shop} has {len(ids)} events"
+
+
+def _may_be_gone(acts: Acts, request_id: str) -> bool:
+    return acts.afterwards.is_erased(request_id) or is_over(request_id)
 
 
 def _money(snapshot: Snapshot, acts: Acts, shop: Account, events: Mapping[bytes, Event]) -> Iterator[str]:
@@ -122,8 +127,8 @@ def _money(snapshot: Snapshot, acts: Acts, shop: Account, events: Mapping[bytes,
         if entry.kind == "identification"
     }
     for raw_id in lines.keys() | charged.keys():
-        erased = raw_id not in charged and acts.afterwards.is_erased(str(UUID(bytes=raw_id)))
-        if lines.get(raw_id) != charged.get(raw_id) and not erased:
+        is_gone = raw_id not in charged and _may_be_gone(acts, str(UUID(bytes=raw_id)))
+        if lines.get(raw_id) != charged.get(raw_id) and not is_gone:
             yield f"request {UUID(bytes=raw_id)} is charged {lines.get(raw_id)} and costs {charged.get(raw_id)}"
     if snapshot.get(BALANCES, shop.number) != shop.credit_micros - sum(lines.values()):
         yield f"the balance of organization {shop.number} is not its credit without what was charged"
@@ -208,7 +213,7 @@ def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str]) ->
         for (_, place), endpoint in snapshot.scan(ENDPOINTS, number):
             for (*_, raw_id, kind), delivery in snapshot.scan(DELIVERIES, number, place):
                 tried, ended = attempts[place, raw_id], (place, raw_id) in gone
-                early = delivery.state == "failed" and tried < ATTEMPTS_IN_ALL and not ended
+                early = delivery.state == "failed" and tried < ATTEMPTS_IN_ALL and not ended and not is_over(raw_id)
                 late = tried > ATTEMPTS_IN_ALL + redelivered[str(UUID(bytes=raw_id))]
                 if kind == 0 and (early or late):
                     yield f"event {UUID(bytes=raw_id)} is {delivery.state} at {endpoint.id} after {tried} attempts"
@@ -221,6 +226,8 @@ def _facts(run: Simulation, by_tag: Tagged) -> Iterator[Fact]:
         if str(one.number) not in by_tag:
             continue
         _, raw_id, event = by_tag[str(one.number)]
+        if is_over(raw_id):
+            continue
         until = min(one.until, next(end for end in ends if end >= one.since))
         types = ["identification.completed"]
         if event.verdict.suspect_level in ("medium", "high"):
@@ -244,8 +251,11 @@ async def _read_back(run: Simulation) -> Any:
         for production in (True, False):
             shown[shop, production] = await _listed(run, account.keys[production, "secret"].secret)
     for one in run.acts.asked:
-        readable = one.request_id is None or one.request_id in shown[one.shop, one.production]
-        if not readable and not run.acts.afterwards.is_erased(str(one.request_id)):
+        if one.request_id is None or one.request_id in shown[one.shop, one.production]:
+            continue
+        key = run.acts.shops[one.shop].keys[one.production, "secret"].secret
+        readable = (await _get(run, f"/events/{one.request_id}", key)).status == 200  # outside the window
+        if not readable and not _may_be_gone(run.acts, str(one.request_id)):
             yield f"request {one.request_id} was acknowledged, and its owner cannot read it"
     for owner, other in combinations(shown, 2):
         if shown[owner] & shown[other]:

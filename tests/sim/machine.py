@@ -12,7 +12,8 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +21,13 @@ import msgspec
 import trio
 
 from svc.actors.keeper import Keeping
-from svc.cli.processes import KEEPER_LOCK
+from svc.cli.processes import KEEPER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.config import Config
+from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Transport
+from svc.http.waiting import LOOK_S
 from svc.parent import failures_after, pause_s
 from svc.seat import Seat
 from svc.service import Service
@@ -36,6 +39,7 @@ from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.store import Store
 from svc.store.tables import EVENTS, TABLES, Table
+from svc.store.transactions.retention import confirm_clock
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.world import World
@@ -47,6 +51,8 @@ from tests.support.worlds import EPOCH_MS
 T = TypeVar("T")
 
 MAP_BYTES = 64 << 20
+OPERATOR_COMES_S = 60.0
+"""After which somebody looks why a service does not start."""
 CONFIG = Config(
     trusted_proxies=("127.0.0.1/32",), batch_limit=8, admission_capacity=12, stage_capacity=3, drain_limit_s=8
 )
@@ -92,6 +98,9 @@ class Machine:
         self.sabotage = sabotage
         self.disk = Disk()
         self.offset_ms = 0
+        self.last_write_ms: int | None = None
+        """To the store's file, by the wall clock, as the file system notes it."""
+        self.start: ClockAtStart
         self.lives = 0
         """Of workers: each begins one."""
         self.ended_at: list[float] = []
@@ -220,6 +229,7 @@ class Machine:
         self._socket, self._power, self._is_ending = SharedSocket(is_kept=several), trio.CancelScope(), False
         try:
             with self._power:
+                await self._until_clock_is_right()
                 async with trio.open_nursery() as nursery:
                     for index in range(self._count):
                         nursery.start_soon(self._seat, Seat(index, self._count), shared)
@@ -228,6 +238,16 @@ class Machine:
             self._socket.close()
             if not self._stopped:
                 self.opened.store.close()
+
+    async def _until_clock_is_right(self) -> None:
+        """As `svc serve` waits; after a minute an operator says that the clock is right, where it is."""
+        self.start = clock_at_start(self.store, self.last_write_ms, trio.current_time())
+        written_ms, since = self.last_write_ms, trio.current_time()
+        while not self._is_ending and await clock_obstacle(self.store, self.operator, written_ms) is not None:
+            await trio.sleep(LOOK_S)
+            if abs(self.offset_ms) < DAY_MS and trio.current_time() - since > OPERATOR_COMES_S:
+                with suppress(StoreFullError):
+                    self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
 
     async def _seat(self, seat: Seat, shared: SharedMemory | None) -> None:
         """The workers of a seat, one after the other, as the parent starts them; one worker alone has no parent."""
@@ -266,6 +286,7 @@ class Machine:
         """Whether this write is to be made. Notes whose rows are changed."""
         table = _TABLES[name]
         key = table.key.unpack(packed)
+        self.last_write_ms = self.now_ms()
         if isinstance(key[0], int):
             self.changed[key[0]] = None
         if table is EVENTS and verb == "put":
@@ -310,6 +331,7 @@ class Worker:
                     machine.opened._replace(store=store),
                     transport=machine.sabotage.sends(sender),
                     resolver=machine.internet.resolve,
+                    expected_ms=machine.start.expected_ms(world),
                     **self._among_others(held),
                 )
                 async with trio.open_nursery() as nursery:

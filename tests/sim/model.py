@@ -12,12 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
 
 import msgspec
 import trio
 
+from svc.domain.ids import DAY_MS, made_at_ms
 from tests.sim.client import Response
 from tests.sim.internet import Post, Receipt
+from tests.support.worlds import EPOCH_MS
 
 V = TypeVar("V")
 
@@ -157,6 +160,17 @@ class Fact(NamedTuple):
     """As `name_of` its event."""
     since: float
     until: float
+
+
+def is_over(request_id: str | bytes) -> bool:
+    """Whether this id was made while the clock was far behind: what has it is deleted once the clock is right."""
+    raw_id = request_id if isinstance(request_id, bytes) else UUID(request_id).bytes
+    return is_before_the_run(made_at_ms(raw_id))
+
+
+def is_before_the_run(at_ms: int) -> bool:
+    """Whether a wall clock that says so is far behind."""
+    return at_ms < EPOCH_MS - DAY_MS
 
 
 def name_of(event: dict[str, Any]) -> str:

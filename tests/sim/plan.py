@@ -17,6 +17,8 @@ from tests.sim.internet import MANNERS, NAMINGS, Manner, Naming
 HOUR_S = 3600.0
 QUIET_HOURS = 14
 """Without faults, after a plan: longer than nine attempts with `Retry-After`, and clocks set back, can take."""
+FAR_S = 400 * 24 * 3600
+"""Further than anything is kept."""
 REMEMBERED_S = 12 * HOUR_S
 """An idempotency key that was used so long ago is remembered (decisions 3.2) unless clocks have gone forward by as much
 since, and they never do."""
@@ -160,9 +162,10 @@ class Kill(Step, frozen=True, kw_only=True):
 
 
 class Jump(Step, frozen=True, kw_only=True):
-    """The wall clock is set."""
+    """The wall clock is set, and `back_after_s` later set right again, unless that is 0."""
 
     seconds: int
+    back_after_s: float = 0
 
 
 class Slow(Step, frozen=True, kw_only=True):
@@ -243,7 +246,20 @@ class _Making:
             length = chance.choice((0.05, 0.5, 3.0, 30.0, 600.0))
             for _ in range(scale.steps_a_burst):
                 steps += self._steps(round(start + chance.uniform(0, length), 4))
+        steps += self._far_jumps(steps, random.Random(f"far jumps {seed}"))
         return Plan(seed, shops, tuple(sorted(steps, key=lambda step: step.at)), self._workers)
+
+    def _far_jumps(self, steps: list[Step], chance: random.Random) -> Iterator[Step]:
+        """Clocks that are wrong by more than a year, for less than the hour after which they would be believed; one
+        after the other. Drawn apart, so that the rest of a plan is what it was before there were any.
+        """
+        free_at = 0.0
+        moments = sorted(chance.choice(steps).at for _ in range(chance.choice((0, 1, 1, 2))))
+        for at in moments:
+            back_after_s = chance.choice((5.0, 300.0, 2000.0))
+            if at > max(free_at, 1.0):
+                yield Jump(at=round(at - 0.001, 4), seconds=chance.choice((FAR_S, -FAR_S)), back_after_s=back_after_s)
+                free_at = at + back_after_s + 1
 
     def _hook(self, hook: int) -> Iterator[Step]:
         chance = self._chance

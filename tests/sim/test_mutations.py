@@ -12,6 +12,9 @@ from uuid import UUID
 
 import pytest
 
+from svc import world
+from svc.cli import processes
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.tables import (
     CHALLENGES,
@@ -22,12 +25,27 @@ from svc.store.tables import (
     IDEMPOTENCY,
     KEYS,
     LEDGER,
+    LEDGER_DAYS,
     VISITOR_COUNTS,
     WEBHOOK_EVENTS,
     Table,
 )
 from tests.sim.machine import Sabotage
-from tests.sim.plan import Attest, Change, Crash, Identify, Plan, Receive, Register, Revoke, Rotate, Shop, Step
+from tests.sim.plan import (
+    FAR_S,
+    Attest,
+    Change,
+    Crash,
+    Identify,
+    Jump,
+    Plan,
+    Receive,
+    Register,
+    Revoke,
+    Rotate,
+    Shop,
+    Step,
+)
 from tests.sim.simulation import simulate
 
 SHOPS = (Shop(), Shop())
@@ -178,6 +196,45 @@ def test_a_sabotaged_service_is_detected(name: str, tmp_path: Path):
     sabotage, small, finding = MUTATIONS[name]
     violations = simulate(small, tmp_path, sabotage=sabotage).violations
     assert any(finding in violation for violation in violations), violations
+
+
+ASTRAY = (Identify(at=5, org=0, device=1), Jump(at=20, seconds=FAR_S, back_after_s=300))
+
+
+@pytest.mark.slow
+def test_retention_by_a_clock_that_jumped_ahead_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert simulate(plan(*ASTRAY), tmp_path / "sound").violations == []
+    monkeypatch.setattr(ClockWatch, "is_ahead", lambda *_: False)
+    violations = simulate(plan(*ASTRAY), tmp_path / "broken").violations
+    assert any("acknowledged" in violation for violation in violations), violations
+
+
+@pytest.mark.slow
+def test_retention_that_forgets_at_a_start_that_the_clock_had_jumped_is_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What is written after the jump is no proof that the clock is right."""
+    away = Jump(at=23_000, seconds=FAR_S, back_after_s=900)
+    steps = plan(FIRST_VISITS[0], away, Identify(at=23_100, org=0, device=2), Crash(at=23_200, down_s=1))
+    assert simulate(steps, tmp_path / "sound").violations == []
+    monkeypatch.setattr(processes, "last_believed_ms", lambda _: None)
+    violations = simulate(steps, tmp_path / "broken").violations
+    assert any("acknowledged" in violation for violation in violations), violations
+
+
+@pytest.mark.slow
+def test_ids_that_follow_a_clock_far_ahead_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(world, "LONGEST_LEAD_MS", 10 * FAR_S * 1000)
+    violations = simulate(plan(*ASTRAY, *(Identify(at=at, org=0, device=2) for at in (30, 400))), tmp_path).violations
+    assert any("an id that is not within an hour" in violation for violation in violations), violations
+
+
+@pytest.mark.slow
+def test_a_line_of_another_day_that_is_not_listed_is_detected(tmp_path: Path):
+    """After the clock was set back, visits count for the day that it had begun."""
+    steps = plan(HOOK, *ASTRAY, Identify(at=400, org=0, device=2), Identify(at=500, org=0, device=3))
+    lost = simulate(steps, tmp_path / "lost", sabotage=losing(LEDGER_DAYS)).violations
+    assert any("counts for day" in violation for violation in lost), lost
 
 
 @pytest.mark.slow

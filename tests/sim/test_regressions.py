@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.plan import Change, Identify, Jump, Plan, Receive, Register, Shop
+from tests.sim.plan import FAR_S, Change, Identify, Jump, Plan, Receive, Register, Shop
 from tests.sim.simulation import simulate
 
 DAY_S = 86_400
+
+
+@pytest.mark.slow
+def test_the_idempotency_key_of_an_event_that_came_with_a_clock_far_behind_goes_before_it(tmp_path: Path):
+    steps = (Jump(at=7583, seconds=-FAR_S, back_after_s=5), Identify(at=7583.001, org=0, device=8, key=9))
+    assert simulate(Plan(8, (Shop(),), steps), tmp_path).violations == []
 
 
 @pytest.mark.slow

@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from svc.domain.signed_verdict import signing_key, verdict_key
+from svc.http.limits import OPEN_READS_PER_S
 from svc.store.tables import AUDIT
 from tests.spec.automation import Automation
 from tests.spec.responses import TOO_LITTLE, assert_error
@@ -112,6 +114,24 @@ async def test_a_rotated_key_is_published_before_it_signs_and_afterwards_for_the
     assert made[-2:] == [
         ("rotateVerdictKey", live.organization.id, {"previous_key_valid_hours": hours}) for hours in (2, 0)
     ]
+
+
+async def test_an_address_reads_published_keys_so_often_and_hinders_no_other(tmp_path: Path):
+    """Decisions 4: they are open to all, and read from the store."""
+    async with live_service(tmp_path) as live:
+        path = f"/api/v1/organizations/{live.organization.id}/verdict-keys"
+
+        async def read(address: str) -> httpx.Response:
+            return await live.client.get(path, headers={"x-forwarded-for": address})
+
+        for _ in range(OPEN_READS_PER_S):
+            assert (await read("203.0.113.7")).status_code == 200
+        refused = await read("203.0.113.7")
+        assert_error(refused, 429, "rate_limited")
+        assert refused.headers["retry-after"] == "1"
+        assert (await read("203.0.113.8")).status_code == 200
+        live.clock.advance(seconds=1)
+        assert (await read("203.0.113.7")).status_code == 200
 
 
 async def test_organizations_have_their_own_keys_and_unknown_ones_have_none(tmp_path: Path):

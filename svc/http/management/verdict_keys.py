@@ -54,7 +54,7 @@ class RotateVerdictKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 async def get_verdict_keys(services: Services, call: Call) -> Outcome:
-    """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`."""
+    """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429 rate_limited` by address."""
     known = await services.store.query(partial(views.find_account, organization_id=call.path["organization_id"]))
     if known is None or known.organization.removed_at_ms is not None:
         return Outcome(Refusal("not_found"))
@@ -88,7 +88,8 @@ ROUTES: tuple[Route, ...] = (
         description="A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.",
         handler=get_verdict_keys,
         response=VerdictKeysBody,
-        errors=("not_found",),
+        errors=("not_found", "rate_limited"),
+        reads_for_all=True,
     ),
     Route(
         operation_id="rotateVerdictKey",

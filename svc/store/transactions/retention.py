@@ -111,6 +111,14 @@ def confirm_clock(transaction: Transaction, now_ms: int) -> None:
     transaction.put(META, (CLOCK_CONFIRMED,), now_ms)
 
 
+def last_believed_ms(snapshot: Snapshot) -> int | None:
+    """When the clock was last believed, Unix ms: passes are made every six hours, and only then. `None` before the
+    first one.
+    """
+    began = [made.began_at_ms for _, made in snapshot.scan(RETENTION_PASSES)]
+    return max(began, default=0) or None
+
+
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
     """A task for each table in which the organization has expired rows, found by one look at the first key."""
     tasks: list[CleanupTask] = []
@@ -133,6 +141,14 @@ def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
     where that was made with other `visitor_days`.
     """
     return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
+
+
+def has_stray_events(snapshot: Snapshot, number: int, now_ms: int) -> bool:
+    """Whether events are over for so long that their turn should have come: the clock was wrong when they came. What
+    leads to them goes first, in a pass.
+    """
+    bound = first_id(now_ms - RETENTION_MS - PASS_INTERVAL_MS)
+    return next(_below(snapshot, EVENTS, number, bound), None) is not None
 
 
 def end_pass(transaction: Transaction, number: int, began_at_ms: int, visitor_days: int) -> None:

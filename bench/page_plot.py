@@ -54,9 +54,9 @@ def _panel(panel: Panel, left: int) -> Iterator[str]:
         tall = round(_TALL * bar.value / highest, 1)
         x = left + _LEFT + 20 + place * (_PANEL // max(1, len(panel.bars)))
         yield f'<rect class="bar" x="{x}" y="{floor - tall:.1f}" width="{_BAR}" height="{tall:.1f}"/>'
-        centre = f'x="{x + _BAR // 2}" text-anchor="middle"'
-        yield f'<text class="value" {centre} y="{floor - tall - 6:.1f}">{bar.value:,.0f}</text>'
-        yield f'<text {centre} y="{floor + 18}">{bar.label}</text>'
+        center = f'x="{x + _BAR // 2}" text-anchor="middle"'
+        yield f'<text class="value" {center} y="{floor - tall - 6:.1f}">{bar.value:,.0f}</text>'
+        yield f'<text {center} y="{floor + 18}">{bar.label}</text>'
     yield f'<line class="axis" x1="{left + _LEFT}" x2="{left + _LEFT + _PANEL}" y1="{floor}" y2="{floor}"/>'
     if panel.bound is not None:
         y = round(floor - _TALL * panel.bound / highest, 1)

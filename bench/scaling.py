@@ -229,7 +229,7 @@ class Simulation:
         organization = self._organization()
         place = self._random.randrange(self._p.spread or self._p.nodes)
         if self._p.spread:
-            place = (organization * 7_919 + place) % self._p.nodes  # neighbours in rank lie apart
+            place = (organization * 7_919 + place) % self._p.nodes  # neighbors in rank lie apart
         self._admit(now_ms, place, _Request(now_ms, organization))
 
     def _send(self, now_ms: float, client: int) -> None:
@@ -281,9 +281,9 @@ class Simulation:
             self._groups += 1
             self._grouped += len(group.requests)
             self._node_ms += self._p.node.group_ms * self._counts(group.requests[0].arrived_ms)
-            self._at_node(now_ms, group, 0.0, self._travelling(self._ask))
+            self._at_node(now_ms, group, 0.0, self._traveling(self._ask))
 
-    def _travelling(self, then: Act) -> Act:
+    def _traveling(self, then: Act) -> Act:
         """One way, between a node and the database; `then` at its end."""
         return lambda now_ms, group: self._at(now_ms + self._p.database.rtt_ms / 2, then, group)
 
@@ -297,15 +297,15 @@ class Simulation:
 
     def _hold(self, now_ms: float, group: _Group) -> None:
         """The fence is this group's. The rows that hints know are read."""
-        self._on_database(now_ms, group, self._travelling(self._fetch))
+        self._on_database(now_ms, group, self._traveling(self._fetch))
 
     def _fetch(self, now_ms: float, group: _Group) -> None:
         """At the node: asks for the rest, for which the database needs little."""
-        self._at_node(now_ms, group, 0.0, self._travelling(self._travelling(self._run)))
+        self._at_node(now_ms, group, 0.0, self._traveling(self._traveling(self._run)))
 
     def _run(self, now_ms: float, group: _Group) -> None:
         """At the node: the jobs, and what they write is sent."""
-        self._at_node(now_ms, group, self._p.node.job_ms * len(group.requests), self._travelling(self._write))
+        self._at_node(now_ms, group, self._p.node.job_ms * len(group.requests), self._traveling(self._write))
 
     def _write(self, now_ms: float, group: _Group) -> None:
         self._on_database(now_ms, group, self._sync)

@@ -18,7 +18,7 @@ import trio
 
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport
 from tests.support.receivers import HOSTILE, THANKS, Responder, receiver, response
-from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import NAME, Authority, Dialed, Names, sending
 
 BODY = b'{"padding":"' + b"p" * 1200 + b'"}'
 CLOSING = response("200 OK", "Connection: close")
@@ -27,7 +27,7 @@ AT_ONCE = 20
 
 async def rate(authority: Authority, play: Responder, title: str, deliveries: int) -> None:
     """Eight senders, as many as one endpoint may have."""
-    backend, left, took = Dialled(), iter(range(deliveries)), []
+    backend, left, took = Dialed(), iter(range(deliveries)), []
 
     async def send(sender: WebhookTransport, url: str) -> None:
         for _ in left:

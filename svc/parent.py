@@ -87,7 +87,7 @@ class Parent:
         self._clean = True
         self.lifeline, self._held = os.pipe()
         """A worker reads the end of this file when the parent has died, however it died."""
-        self._signalled, self._signal = os.pipe()
+        self._signaled, self._signal = os.pipe()
 
     def run(self) -> Seat | int:
         """In each worker: return its seat at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
@@ -137,7 +137,7 @@ class Parent:
     def _listen_to_signals(self) -> None:
         """Each arrives as a byte in a pipe: other threads may get it, such as the one that writes the log."""
         os.set_blocking(self._signal, False)
-        os.set_blocking(self._signalled, False)
+        os.set_blocking(self._signaled, False)
         signal.set_wakeup_fd(self._signal, warn_on_full_buffer=False)
         for number in _HANDLED:
             signal.signal(number, _nothing)
@@ -152,7 +152,7 @@ class Parent:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-        for descriptor in (self._held, self._signalled, self._signal):
+        for descriptor in (self._held, self._signaled, self._signal):
             os.close(descriptor)
         return 0
 
@@ -161,8 +161,8 @@ class Parent:
         due = [worker.start_at_s for worker in self._workers if worker.pid is None]
         next_s = min(due, default=math.inf) if self._kill_at_s is None else self._kill_at_s
         timeout = min(LOOK_S, max(0.0, next_s - elapsed_s()))
-        ready, _, _ = select.select([self._signalled], [], [], timeout)
-        return os.read(self._signalled, 4096) if ready else b""
+        ready, _, _ = select.select([self._signaled], [], [], timeout)
+        return os.read(self._signaled, 4096) if ready else b""
 
     def _handle(self, number: signal.Signals) -> None:
         if number == signal.SIGHUP:

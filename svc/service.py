@@ -319,7 +319,7 @@ class Service:
             "retention": partial(
                 retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
             ),
-            "settler": partial(settler.run, store, world, self.relay.due, self._corrupt),
+            "settler": partial(settler.run, store, world, self.relay.due, self._clock_watch, self._corrupt),
             "credit watch": self._credit.run,
             "indexer": partial(indexer.run, store, world, self._corrupt),
             **({"outbox": self.outbox.run} if self._node is None else {}),

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import structlog
 import trio
 
-from svc.actors.store_watch import STALLED_S
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
@@ -29,6 +28,8 @@ log = structlog.get_logger()
 
 ALIVE_S = 1.0
 """Between two messages to the service manager that this process lives."""
+HANG_S = 10.0
+"""A loop that does not run for so long hangs."""
 
 
 class ListeningSockets(NamedTuple):
@@ -74,7 +75,7 @@ def listen(bind: str, option: str = "--bind") -> list[socket.socket]:
         raise ConfigError(problem) from error
 
 
-async def run_until_signalled(
+async def run_until_signaled(
     service: Service,
     sockets: ListeningSockets,
     once_serving: Callable[[list[str]], Awaitable[None]] | None = None,
@@ -151,7 +152,7 @@ async def _notify_alive() -> None:
         await trio.sleep(ALIVE_S)
 
 
-async def trace_hang(after_s: float = STALLED_S) -> None:
+async def trace_hang(after_s: float = HANG_S) -> None:
     """Whenever the loop has not run for `after_s` (more than `ALIVE_S`), write to the standard error where every thread
     stands: who replaces the process ends it, and nobody can ask it any more.
     """

@@ -129,7 +129,7 @@ def whole_weights(**weights: int) -> dict[str, Any]:
         ([], "suspect_threshold"),
         ({"desktop": {}}, "desktop"),
         ({"web": {"threshold": 5}}, "threshold"),
-        ({"web": {"weights": {"colour": 5}}}, "weights.colour (unknown_signal)"),
+        ({"web": {"weights": {"color": 5}}}, "weights.color (unknown_signal)"),
         ({"web": {"suspect_threshold": 0}}, "suspect_threshold (out_of_range)"),
     ],
 )

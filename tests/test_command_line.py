@@ -153,7 +153,7 @@ def test_serve_logs_text_on_a_terminal(tmp_path: Path):
         line = next(line for line in lines if "serving" in line)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
-    assert "\x1b[" in line, "it has colours"
+    assert "\x1b[" in line, "it has colors"
     assert not line.startswith("{")
 
 

@@ -73,8 +73,8 @@ def test_a_missing_invalid_or_unknown_setting_file_is_rejected(tmp_path: Path):
     file.write_text("= nonsense")
     with pytest.raises(ConfigError, match="not TOML"):
         load(file, {})
-    file.write_text("colour = 1")
-    with pytest.raises(ConfigError, match="colour"):
+    file.write_text("color = 1")
+    with pytest.raises(ConfigError, match="color"):
         load(file, {})
 
 

@@ -29,7 +29,7 @@ OTHER_MEANINGS = {
     "mark": "of quotation, of punctuation",
     "over": "preposition",
     "fails": "verb",
-    "recognise": "word of the interface for an earlier visitor (`visitor_confidence`), as pages say it to people",
+    "recognize": "word of the interface for an earlier visitor (`visitor_confidence`), as pages say it to people",
     "place": "a location; `in place of`",
     "reach": "verb: what can be connected to, what a count attains",
     "refused": "word of the interface for a request that is rejected with an error code",
@@ -171,7 +171,7 @@ def test_no_text_has_a_former_term(source: Any):
 
 def test_a_former_term_is_found_in_all_its_forms_but_not_in_code_or_other_words():
     assert len(former()) > 40
-    for text in ("It answers.", "A judgement", "a twin", "damage", "following begins anew", "Circles of objects"):
+    for text in ("It answers.", "A judgment", "a twin", "damage", "following begins anew", "Circles of objects"):
         assert len(terms_in(text)) == 1, text
     assert terms_in("`answer`, [a response](answer.md), answerable, `IdentifyAnswer`\n```\nanswer\n```") == []
 

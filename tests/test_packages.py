@@ -1,4 +1,4 @@
-"""The packages for developers, of Python and npm: each carries the text of the licence, and reads alone."""
+"""The packages for developers, of Python and npm: each carries the text of the license, and reads alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDERS = (ROOT / "clients" / "python", *PACKAGES)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(ROOT).as_posix())
-def test_a_package_has_the_licence_and_a_page_without_links_to_files_elsewhere(folder: Path):
+def test_a_package_has_the_license_and_a_page_without_links_to_files_elsewhere(folder: Path):
     """A package is unpacked where nothing of this repository is."""
     assert (folder / "LICENSE").read_bytes() == LICENSE
     links = re.findall(r"\]\((?!https?:|#)([^)]*)\)", (folder / "README.md").read_text())
@@ -28,7 +28,7 @@ def test_a_package_has_the_licence_and_a_page_without_links_to_files_elsewhere(f
 
 
 @pytest.mark.slow(5)
-def test_the_wheel_of_the_library_carries_the_licence(tmp_path: Path):
+def test_the_wheel_of_the_library_carries_the_license(tmp_path: Path):
     source = ROOT / "clients" / "python"
     copy = tmp_path / "python"
     for file in (source / "pyproject.toml", source / "README.md", source / "LICENSE", *source.glob("svc_client/*.py")):
@@ -75,7 +75,7 @@ def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
 
 @pytest.mark.slow(5)
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.relative_to(ROOT).as_posix())
-def test_an_npm_package_carries_the_licence(folder: Path):
+def test_an_npm_package_carries_the_license(folder: Path):
     node = find_node()
     if node is None:
         pytest.skip("there is no npm")

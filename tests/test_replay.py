@@ -114,13 +114,13 @@ def test_replay_reports_the_refused_lines_and_continues(svc: Program):
         + lines(
             {"signals": {}, "at": "yesterday"},
             {"signals": {}, "ip": "x"},
-            {"signals": {}, "colour": 1},
+            {"signals": {}, "color": 1},
             {"signals": report()},
         )
     )
     answers = svc.replay(text, status=1)
     fields = [answer["error"]["details"][0]["field"] for answer in answers[:-1]]
-    assert fields == ["signals", "", "at", "ip", "colour"]
+    assert fields == ["signals", "", "at", "ip", "color"]
     assert [answer.get("line") for answer in answers] == [1, 2, 4, 5, 6, None], "line 3 is empty, and counts"
     assert answers[-1]["visitor_is_new"]
 

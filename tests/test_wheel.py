@@ -98,9 +98,9 @@ def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path
     assert {name.partition("/")[0] for name in names} == {"svc", information}
     assert len(bundle) > 100_000
     with zipfile.ZipFile(wheel) as archive:
-        licence = archive.read(f"{information}/licenses/LICENSE")
+        license_text = archive.read(f"{information}/licenses/LICENSE")
         metadata = email.message_from_bytes(archive.read(f"{information}/METADATA"))
-    assert licence == (ROOT / "LICENSE").read_bytes()
+    assert license_text == (ROOT / "LICENSE").read_bytes()
     assert (metadata["Name"], metadata["License-Expression"]) == (svc.DISTRIBUTION, "Apache-2.0")
     assert metadata.get_all("Author") is metadata.get_all("Project-URL") is None
     shown = metadata.get_payload()

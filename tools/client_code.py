@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "openapi.json"
 METHODS = ("get", "post", "put", "patch", "delete")
 REPEATABLE = frozenset({"identify", "supplementEvent"})
-"""Operations that are no `GET` and whose repetition the service recognises: it never does them twice."""
+"""Operations that are no `GET` and whose repetition the service recognizes: it never does them twice."""
 MAX_LINE = 120
 _REFERENCE = re.compile(r"#/components/schemas/(\w+)")
 

@@ -1,6 +1,6 @@
-"""The page `docs/signals.md`: the catalogue of signals and how their scores add up.
+"""The page `docs/signals.md`: the catalog of signals and how their scores add up.
 
-What may live here: the page. Its tables come from the catalogue itself; `tools.reference` prints it.
+What may live here: the page. Its tables come from the catalog itself; `tools.reference` prints it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _evidence() -> str:
 _INTRODUCTION = f"""\
 # Signals
 
-This page is generated from the catalogue of signals (`make reference`).
+This page is generated from the catalog of signals (`make reference`).
 
 A signal is one observed risk indicator. It belongs to a group and has a weight from 0 to {MAX_WEIGHT} on each platform
 that knows it. The identify response lists each signal that fired under `triggers`. Events and webhooks list signals
@@ -59,7 +59,7 @@ below, even a VPN, a private window and a hardened browser together. A signal wi
 The platform is `ios` or `android` if `sdk.platform` is or ends with that name, otherwise `web`. Names are permanent. A
 stored configuration counts signals that are newer than itself as 0.
 
-## Catalogue"""
+## Catalog"""
 
 _RULES = """\
 ## Confidence of a trigger

@@ -107,13 +107,13 @@ function declarations() {
   return found;
 }
 
-/** The licences of the packages that are part of the output, in full, after a line that names our own part. */
-function licences(own, packages) {
+/** The licenses of the packages that are part of the output, in full, after a line that names our own part. */
+function licenses(own, packages) {
   const parts = [...packages].sort().map((name) => {
     const folder = join(HERE, "node_modules", name);
     const described = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
-    if (!file) throw new Error(`${name} has no licence file`);
+    if (!file) throw new Error(`${name} has no license file`);
     return `${name} ${described.version} (${described.license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
   });
   return [own, ...parts].join(`\n${"-".repeat(78)}\n\n`);
@@ -134,7 +134,7 @@ async function sdk() {
     "svc.esm.js": esm.text,
     "svc.worker.js": worker.text,
     "version.txt": `${version}\n`,
-    "LICENSES.txt": licences(
+    "LICENSES.txt": licenses(
       "svc.js, svc.esm.js and svc.worker.js are part of svc (Apache-2.0) and contain:\n",
       new Set([...esm.packages, ...worker.packages]),
     ),
@@ -160,7 +160,7 @@ async function pages() {
       files[name] = readFileSync(join(folder, name));
     }
   }
-  files["LICENSES.txt"] = licences("The scripts of the pages are part of svc (Apache-2.0) and contain:\n", packages);
+  files["LICENSES.txt"] = licenses("The scripts of the pages are part of svc (Apache-2.0) and contain:\n", packages);
   return files;
 }
 

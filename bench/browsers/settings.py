@@ -74,7 +74,7 @@ _PLACES: tuple[tuple[str, dict[str, object]], ...] = (
     ("brazilian", {"screen": "1600x900x24", "environment": {"LANG": "pt_BR.UTF-8", "TZ": "America/Sao_Paulo"}}),
     ("no-manager", {"screen": "1440x900x24", "manager": None, "environment": {"TZ": "Europe/London"}}),
     ("posix", {"screen": "1280x1024x24", "manager": None, "environment": {"LANG": "C.UTF-8", "TZ": "UTC"}}),
-    ("few-colours", {"screen": "1024x768x16", "environment": {"LANG": "pl_PL.UTF-8", "TZ": "Europe/Warsaw"}}),
+    ("few-colors", {"screen": "1024x768x16", "environment": {"LANG": "pl_PL.UTF-8", "TZ": "Europe/Warsaw"}}),
     (
         "scaled",
         {

@@ -1,4 +1,4 @@
-"""How much of labelled addresses is flagged: by the built-in ranges alone, and with databases of a folder.
+"""How much of labeled addresses is flagged: by the built-in ranges alone, and with databases of a folder.
 
     python -m bench.detection.network --data DATA [--network DIR]
 
@@ -38,7 +38,7 @@ class Flagged(NamedTuple):
     addresses: int
     at_all: float
     """With any `anonymity_network`."""
-    as_labelled: float | None
+    as_labeled: float | None
     """With the very fact that the label names; `None` where it names none."""
 
 
@@ -54,12 +54,12 @@ def network_table(data: Path, network: Path | None = None) -> Table:
     rows: list[tuple[str, ...]] = []
     for label in LABELS:
         cells = [result[label] for result, _ in results.values()]
-        shares = [text for cell in cells for text in (_share(cell.at_all), _share(cell.as_labelled))]
+        shares = [text for cell in cells for text in (_share(cell.at_all), _share(cell.as_labeled))]
         rows.append((label, AIMS.get(label, "-"), f"{cells[0].addresses:,}", *shares))
-    header = ("label", "aim", "addresses", *(text for name in columns for text in (f"{name}: flagged", "as labelled")))
+    header = ("label", "aim", "addresses", *(text for name in columns for text in (f"{name}: flagged", "as labeled")))
     costs = ", ".join(f"{name} {cost:.1f} µs" for name, (_, cost) in results.items())
     note = (
-        "Flagged: tor, vpn, proxy or hosting; a VPN's exit in a data centre may be known as either. As labelled: known "
+        "Flagged: tor, vpn, proxy or hosting; a VPN's exit in a data center may be known as either. As labeled: known "
         f"as what the label says. First look-up of an address: {costs}."
     )
     if network is None:
@@ -88,7 +88,7 @@ def lists_table(data: Path, network: Path | None = None) -> Table:
         shares = [
             _share(by_label[label].at_all) for label in ("tor", "vpn", "hosting", "relay", "proxy", "residential")
         ]
-        rows.append((title, *shares, _share(by_label["vpn"].as_labelled), str(named)))
+        rows.append((title, *shares, _share(by_label["vpn"].as_labeled), str(named)))
 
     add("built-in ranges" + (" and databases" if reading else ""), {})
     before: dict[str, Entry] = {}
@@ -133,8 +133,8 @@ def measure(addresses: list[tuple[str, str]], ranges: NetworkData) -> dict[str, 
 def _flagged(label: str, facts: list[Network]) -> Flagged:
     at_all = sum(one.anonymity_network is not None for one in facts) / len(facts)
     fact = {"crawler": "crawler_of", "residential": None}.get(label, label)
-    as_labelled = None if fact is None else sum(bool(getattr(one, fact)) for one in facts) / len(facts)
-    return Flagged(len(facts), at_all, as_labelled)
+    as_labeled = None if fact is None else sum(bool(getattr(one, fact)) for one in facts) / len(facts)
+    return Flagged(len(facts), at_all, as_labeled)
 
 
 def _look_up_us(addresses: list[tuple[str, str]], ranges: NetworkData) -> float:

@@ -1,4 +1,4 @@
-"""How well user agents are read: systems, browsers and programs against labelled ones, and what a reading costs.
+"""How well user agents are read: systems, browsers and programs against labeled ones, and what a reading costs.
 
     python -m bench.detection.useragents [--data ../shared/data] [--errors 5]
 
@@ -46,7 +46,7 @@ VISITS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One labelled user agent, and what it was read as."""
+    """One labeled user agent, and what it was read as."""
 
     label: dict[str, Any]
     facts: RequestFacts
@@ -179,8 +179,8 @@ def same(heading: str, ours: str | None, label: str) -> bool:
 # ---- what is measured
 
 
-def read_labelled(data: Path) -> list[Reading]:
-    with gzip.open(data / "useragents" / "labelled.jsonl.gz", "rt") as lines:
+def read_labeled(data: Path) -> list[Reading]:
+    with gzip.open(data / "useragents" / "labeled.jsonl.gz", "rt") as lines:
         return [read_one(json.loads(line)) for line in lines]
 
 
@@ -241,10 +241,10 @@ def _microseconds(visits: Sequence[RequestFacts]) -> float:
 
 def useragent_table(data: Path) -> Table:
     """Everything measured, on the folder `useragents` of `data`."""
-    return _table(read_labelled(data), read_listed(data))
+    return _table(read_labeled(data), read_listed(data))
 
 
-def _table(labelled: Sequence[Reading], listed: Sequence[Reading]) -> Table:
+def _table(labeled: Sequence[Reading], listed: Sequence[Reading]) -> Table:
     table = Table(
         "User agents",
         ("measure", "aim", "of", "half tuned on", "half held back", "all"),
@@ -256,13 +256,13 @@ def _table(labelled: Sequence[Reading], listed: Sequence[Reading]) -> Table:
             "window, feed readers and some apps among bots."
         ),
     )
-    for measures, readings in ((OF_LABELS, labelled), (OF_LISTS, listed)):
+    for measures, readings in ((OF_LABELS, labeled), (OF_LISTS, listed)):
         halves = [[one for one in readings if one.tuned_on() is tuned] for tuned in (True, False)]
         for measure in measures:
             count, whole = share(measure, readings)
             shares = [_shown(share(measure, half)[1]) for half in halves]
             table.rows.append((measure.name, measure.aim, f"{count:,}", *shares, _shown(whole)))
-    uncached, mixed = costs(labelled)
+    uncached, mixed = costs(labeled)
     table.rows.append(("cost of a text never seen, µs", "-", "", "", "", f"{uncached:.1f}"))
     table.rows.append(("cost with the cache, µs", "<= 30", f"{VISITS:,}", "", "", f"{mixed:.1f}"))
     return table
@@ -294,10 +294,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if not (options.data / "useragents").is_dir():
         raise SystemExit(f"no folder useragents in {options.data}; name the folder with --data")
-    labelled = read_labelled(options.data)
-    print(_table(labelled, read_listed(options.data)).text())
+    labeled = read_labeled(options.data)
+    print(_table(labeled, read_listed(options.data)).text())
     if options.errors:
-        print(f"\n{errors_table(labelled, options.errors).text()}")
+        print(f"\n{errors_table(labeled, options.errors).text()}")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""How well, and how fast, a returning device is recognised: `python -m bench.linkage.accuracy`."""
+"""How well, and how fast, a returning device is recognized: `python -m bench.linkage.accuracy`."""

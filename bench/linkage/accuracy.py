@@ -1,4 +1,4 @@
-"""How well a returning device is recognised, beside what others do, on the same visits; and what that costs.
+"""How well a returning device is recognized, beside what others do, on the same visits; and what that costs.
 
     python -m bench.linkage.accuracy [--streams small dev] [--visitors 1000000] [--json FILE] [--no-docs]
 

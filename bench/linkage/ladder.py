@@ -40,19 +40,19 @@ class Step:
 
 @dataclass(slots=True)
 class Climbed:
-    """How the devices were recognised on the way up."""
+    """How the devices were recognized on the way up."""
 
     upgrades: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Profile -> (upgrades recognised, upgrades)."""
+    """Profile -> (upgrades recognized, upgrades)."""
     other_builds: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Profile -> (other builds that were recognised as the device of the step before, such steps)."""
+    """Profile -> (other builds that were recognized as the device of the step before, such steps)."""
     missed: list[str] = field(default_factory=list)
-    """Upgrades that were not recognised, as profile/step."""
+    """Upgrades that were not recognized, as profile/step."""
     merged: list[tuple[str, ...]] = field(default_factory=list)
     """Profiles that got an id in common."""
 
     @property
-    def recognised(self) -> tuple[int, int]:
+    def recognized(self) -> tuple[int, int]:
         return sum(got for got, _ in self.upgrades.values()), sum(of for _, of in self.upgrades.values())
 
 

@@ -53,7 +53,7 @@ def _draw_accuracy(axes: Axes, judged: Sequence[Judged]) -> None:
     axes.set_ylim(-0.03, 1.03)
     axes.set_xlabel("false merges, share of all visits (log; left is better)")
     axes.set_ylabel("relinked after a change (up is better)")
-    axes.set_title("Who is recognised, and who is taken for another\n(best: top left)")
+    axes.set_title("Who is recognized, and who is taken for another\n(best: top left)")
     axes.grid(alpha=0.25)
     by_method = [
         Line2D([], [], marker="o", linestyle="", color=COLOURS[place % len(COLOURS)], label=method)

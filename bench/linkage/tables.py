@@ -82,7 +82,7 @@ def accuracy_table(judged: Iterable[Judged]) -> Table:
         for one in judged
     ]
     note = "Relinked and false new are shares of return visits, false merge of all visits."
-    return Table("Who is recognised", header, rows, left=2, note=note)
+    return Table("Who is recognized", header, rows, left=2, note=note)
 
 
 def held_out_table(judged: Iterable[Judged]) -> Table:
@@ -216,7 +216,7 @@ def ladder_table(climbed: dict[str, Climbed]) -> Table:
         for where, result in climbed.items()
         for profile in sorted(result.upgrades)
     ]
-    header = ("network", "device", "upgrades recognised", "other builds recognised", "missed", "merged with")
+    header = ("network", "device", "upgrades recognized", "other builds recognized", "missed", "merged with")
     note = (
         "Real Chromium builds, a week between steps, no token. Other builds (new headless mode on another screen, then "
         "a window) are no upgrades. p0 and p5 report the same but for canvas and font preferences."

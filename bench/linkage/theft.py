@@ -1,4 +1,4 @@
-"""What a copied client token is worth to a thief, and what the defence costs the token's owner.
+"""What a copied client token is worth to a thief, and what the defense costs the token's owner.
 
     python -m bench.linkage.theft [--streams small small-hard] [--seeds 2]
 
@@ -211,7 +211,7 @@ THEFTS: dict[str, Attack] = {
 
 def _copied_report_then_own_token(victim: Victim, report: Signals) -> bool:
     """A copy of the victim's report from its network brings a token of its own; the token then comes from elsewhere."""
-    own = "token-of-the-neighbour-0123456789"
+    own = "token-of-the-neighbor-0123456789"
     victim.visit(features_of(report, SAME_NETWORK, own, is_new=True))
     return victim.visit(features_of(report, ELSEWHERE, own))
 
@@ -236,9 +236,9 @@ def measure(folder: Path, seeds: int = SEEDS, victims: int = VICTIMS) -> dict[st
                     for scenario, attack in THEFTS.items():
                         robbed = Victim(organization, now_ms, victim.reports[0])
                         thefts[scenario, name, victim.held_out].add(attack(robbed, thief.reports[0]))
-                neighbour = Victim(organization, now_ms, victim.reports[0])
+                neighbor = Victim(organization, now_ms, victim.reports[0])
                 thefts["own token bound by a copied report, then elsewhere", name, victim.held_out].add(
-                    _copied_report_then_own_token(neighbour, victim.reports[0])
+                    _copied_report_then_own_token(neighbor, victim.reports[0])
                 )
                 for scenario, hit in _travel(Victim(organization, now_ms, victim.reports[0]), victim.reports):
                     owners[scenario, name, victim.held_out].add(hit)
@@ -273,7 +273,7 @@ def theft_tables(measured: Iterable[tuple[str, dict[str, Results]]]) -> list[Tab
     """A row for each stream and scenario; for each organization a column of the owners that the rules were fitted on,
     and one of those that were held out.
     """
-    titles = {"thief": "A copied token: taken over", "owner": "The token's owner elsewhere: recognised"}
+    titles = {"thief": "A copied token: taken over", "owner": "The token's owner elsewhere: recognized"}
     columns = [(organization, held_out) for organization in ("young", "grown") for held_out in (False, True)]
     found = list(measured)
     tables: list[Table] = []

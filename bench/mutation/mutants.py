@@ -2,7 +2,7 @@
 
 What may live here: the operators, over syntax trees alone. Nothing is imported from the code that is changed.
 
-Left alone is what is no behaviour: texts, annotations, decorators, options of classes, lines of the log, the arguments
+Left alone is what is no behavior: texts, annotations, decorators, options of classes, lines of the log, the arguments
 of exceptions, and asserts, which only a fault elsewhere could make fail.
 """
 

@@ -3,7 +3,8 @@
 Owns nothing: what was settled and who is past due is in the store. Hears nothing; says nudges to the outbox. It looks
 at the start, so that a service that restarts often settles too, and then once a minute. It does not sleep until the
 next day is due, since the operator's command line, a process of its own, may begin a term at any moment. Closes a day,
-reads its lines in steps on the loop, some each, and writes one small transaction for each fact.
+reads its lines in steps on the loop, some each, and writes one small transaction for each fact. While the wall clock is
+not believed nobody is blocked (decisions 17.3); days are settled, since what comes later counts for the next one.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import trio
 from svc.actors.corruption import CorruptRows
 from svc.actors.visitor_index import Nudge
 from svc.domain.billing import Usage
+from svc.domain.clock_watch import ClockWatch
 from svc.store.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
+from svc.store.transactions.retention import clock_confirmation
 from svc.store.transactions.settlement import (
     DueDay,
     block_overdue,
@@ -40,14 +43,22 @@ NAME = "settler"
 
 
 async def run(
-    store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None, interval_s: float = INTERVAL_S
+    store: Store,
+    world: World,
+    nudge: Nudge,
+    watch: ClockWatch,
+    corrupt: CorruptRows | None = None,
+    interval_s: float = INTERVAL_S,
 ) -> None:
-    """Settle every `interval_s` seconds until cancelled; `nudge` gets the queues that a commit added to. A full store
-    is logged and tried again; any other exception is raised after `interval_s`.
+    """Settle every `interval_s` seconds until cancelled; `nudge` gets the queues that a commit added to, and `watch`
+    says whether the clock is believed. A full store is logged and tried again; any other exception is raised after
+    `interval_s`.
     """
     while True:
         try:
-            await settle_all(store, world, nudge, corrupt)
+            confirmation = await store.query(clock_confirmation)
+            held = watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)
+            await settle_all(store, world, nudge, corrupt, may_block=not held)
         except StoreFullError as error:
             log.warning("settlement stopped: store full", reason=str(error))
         except Exception:
@@ -56,15 +67,19 @@ async def run(
         await trio.sleep(interval_s)
 
 
-async def settle_all(store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None) -> None:
-    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4). One with a
-    corrupt row is noted in `corrupt` and left for the next look. Raises `StoreFullError`.
+async def settle_all(
+    store: Store, world: World, nudge: Nudge, corrupt: CorruptRows | None = None, *, may_block: bool = True
+) -> None:
+    """Settle every day that is due now, and block every organization that is overdue (decisions 5.3, 5.4) unless
+    `may_block` forbids it. One with a corrupt row is noted in `corrupt` and left for the next look. Raises
+    `StoreFullError`.
     """
     corrupt = corrupt or CorruptRows()
     now_ms = world.now_ms()
     for number in await store.query(organizations):
         try:
-            await _block_overdue(store, world, nudge, number, now_ms)
+            if may_block:
+                await _block_overdue(store, world, nudge, number, now_ms)
             await _settle(store, nudge, number, now_ms)
         except CorruptionError as error:
             corrupt.note("settlement", number, error)

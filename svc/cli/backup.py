@@ -185,7 +185,7 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
         log.info("following", folder=str(folder), copied=resumed.writer.copied)
         follower = Follower(found.store, resumed.writer)
         try:
-            ended = trio.run(_copy_until_signalled, follower)
+            ended = trio.run(_copy_until_signaled, follower)
             follower.close()
         except OSError as error:
             raise CommandError(
@@ -195,15 +195,15 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
     return ended
 
 
-async def _copy_until_signalled(follower: Follower) -> bool:
+async def _copy_until_signaled(follower: Follower) -> bool:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         while follower.step():
-            if await _is_signalled(signals):
+            if await _is_signaled(signals):
                 return not follower.step()
         return True
 
 
-async def _is_signalled(signals: AsyncIterator[int]) -> bool:
+async def _is_signaled(signals: AsyncIterator[int]) -> bool:
     """Whether a signal comes before it is time to look again."""
     with trio.move_on_after(INTERVAL_S):
         await anext(signals)

@@ -1,4 +1,4 @@
-"""Whether what is printed has colours."""
+"""Whether what is printed has colors."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from typing import TextIO
 
 
 def has_colors(stream: TextIO) -> bool:
-    """Whether a terminal reads the stream, one that knows colours, and NO_COLOR (no-color.org) is not set."""
+    """Whether a terminal reads the stream, one that knows colors, and NO_COLOR (no-color.org) is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -16,7 +16,7 @@ from svc.cli.listen_address import local_url
 from svc.cli.mistakes import CommandGroup
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.domain.credentials import ROLES, ApiKey, Role, digest
-from svc.domain.origins import is_loopback, normalise_origin
+from svc.domain.origins import is_loopback, normalize_origin
 from svc.domain.records import Organization
 from svc.domain.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
 from svc.domain.timestamps import timestamp
@@ -148,7 +148,7 @@ def _base(url: str | None) -> str:
     """
     if url is None:
         return local_url(settings())
-    origin = normalise_origin(url.rstrip("/"))
+    origin = normalize_origin(url.rstrip("/"))
     scheme = "" if origin is None else origin.partition("://")[0]
     if origin is None or scheme not in ("http", "https"):
         raise CommandError(f"{url!r} is not where a service can be: write --url https://svc.example.com")

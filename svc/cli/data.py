@@ -144,15 +144,15 @@ def free(directory: Path | None, as_json: bool) -> None:
     ]
     show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
     if not as_json:
-        click.echo(f"\nin {folder}; licences and credits in {CREDITS_FILE} there")
+        click.echo(f"\nin {folder}; licenses and credits in {CREDITS_FILE} there")
 
 
 @data.command("sources", epilog=examples("svc data sources"))
 @json_option
 def list_sources(*, as_json: bool) -> None:
-    """The databases and lists that `svc data update` can fetch, their licences, and which are recommended."""
+    """The databases and lists that `svc data update` can fetch, their licenses, and which are recommended."""
     rows = [
-        {"name": source.name, "file": source.file, "recommended": source.recommended, "licence": source.licence}
+        {"name": source.name, "file": source.file, "recommended": source.recommended, "license": source.license}
         | {"credit": source.credit, "urls": list(source.urls)}
         for source in SOURCES
     ]

@@ -33,7 +33,7 @@ from svc.domain.addresses import read_bind
 from svc.domain.fields import A_REPORT
 from svc.domain.records import Organization
 from svc.service import Service
-from svc.serving import run_until_signalled, sockets_for
+from svc.serving import run_until_signaled, sockets_for
 from svc.store import views
 from svc.store.directory import Opened
 from svc.world import World
@@ -95,7 +95,7 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
             metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)
         introduce = partial(_introduce, elsewhere, directory, issued, token)
-        trio.run(run_until_signalled, service, sockets_for(bind, metrics_bind), introduce)
+        trio.run(run_until_signaled, service, sockets_for(bind, metrics_bind), introduce)
 
 
 def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def read_first(environment: Mapping[str, str]) -> First:
     except CommandError as error:
         raise ConfigError(f"SVC_INIT_ORGANIZATION: {error}") from error
     try:
-        normalised = read_origins(tuple(origins))
+        normalized = read_origins(tuple(origins))
     except CommandError as error:
         raise ConfigError(f"SVC_INIT_ORIGINS: {error}") from error
     try:
@@ -75,7 +75,7 @@ def read_first(environment: Mapping[str, str]) -> First:
         raise ConfigError(f"SVC_INIT_CREDIT_USD: {error.message}") from error
     if credit is not None and credit < 0:
         raise ConfigError("SVC_INIT_CREDIT_USD: an organization does not start with a debt")
-    return First(name, normalised, credit, Path(file) if file else None)
+    return First(name, normalized, credit, Path(file) if file else None)
 
 
 def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> None:

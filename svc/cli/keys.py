@@ -16,7 +16,7 @@ from svc.cli.output import CommandError, confirmed, data_option, json_option, se
 from svc.domain.bodies import named
 from svc.domain.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
-from svc.domain.origins import MAX_ORIGINS, normalise_pattern
+from svc.domain.origins import MAX_ORIGINS, normalize_pattern
 from svc.domain.refusals import Refusal
 from svc.store import views
 from svc.store.directory import Opened
@@ -136,7 +136,7 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
         raise CommandError(f"a key has at most {MAX_ORIGINS} origins")
     origins: list[str] = []
     for text in texts:
-        origin = normalise_pattern(text)
+        origin = normalize_pattern(text)
         if origin is None:
             raise CommandError(f"{text!r} is not an origin such as https://shop.example or https://*.shop.example")
         if origin not in origins:
@@ -206,7 +206,7 @@ def _check(
         raise click.UsageError("only public keys have --origin and --platform")
     if kind == "public" and environment != "development" and not origins and not set(platforms) - {"web"}:
         raise CommandError(
-            f"a public {environment} key admits nobody without an origin or a native platform: add --origin "
+            f"a public {environment} key needs an origin or a native platform: add --origin "
             "https://shop.example for pages, or --platform ios, --platform android for apps"
         )
 

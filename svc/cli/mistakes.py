@@ -58,9 +58,9 @@ def clearer(error: click.UsageError) -> click.UsageError:
         case click.NoSuchOption(option_name=name, ctx=click.Context(command=command)) if OPTIONS.get(name) in _named(
             command
         ):
-            following = f"Here it is {OPTIONS[name]}."
+            following = f"Use {OPTIONS[name]}."
         case click.NoSuchCommand(command_name=name) if name in COMMANDS:
-            following = f"Here it is `svc {COMMANDS[name]}`."
+            following = f"Use `svc {COMMANDS[name]}`."
         case click.MissingParameter(param=click.Parameter(name="directory")):
             following = "Name the data directory, such as --data /var/lib/svc, or set SVC_DATA once for all commands."
         case click.BadParameter() if "not readable" in error.message:

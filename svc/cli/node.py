@@ -29,7 +29,7 @@ from svc.domain.useragent import load_patterns
 from svc.http.waiting import can_serve
 from svc.node_metrics import NodeSources
 from svc.service import NodeParts, Service
-from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets_for
+from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.siblings.nodes import NodeSiblings
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
@@ -173,7 +173,7 @@ async def _serve(
 
             nursery.start_soon(run_node)
             nursery.start_soon(drain_for_another_version)
-            await run_until_signalled(service, sockets, None, partial(read_tls, config), reload)
+            await run_until_signaled(service, sockets, None, partial(read_tls, config), reload)
             nursery.cancel_scope.cancel()
     if problems:
         raise problems[0]

@@ -32,7 +32,7 @@ from svc.http.waiting import can_serve
 from svc.parent import Parent, ignore_signals
 from svc.seat import Seat
 from svc.service import DRAIN_MARGIN_S, Service, network_watch
-from svc.serving import ListeningSockets, read_tls, run_until_signalled, sockets_for
+from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.siblings.bus import reach
 from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
@@ -95,7 +95,7 @@ def serve_directory(
             if workers == 1:
                 _tune_garbage_collection()
                 reload = Reload(service, config, read)
-                trio.run(run_until_signalled, service, sockets, None, partial(read_tls, config), reload)
+                trio.run(run_until_signaled, service, sockets, None, partial(read_tls, config), reload)
                 return 0
         del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
         return _serve_with(workers, directory, config, read, sockets, start)
@@ -204,7 +204,7 @@ def _work(seat: Seat, inherited: _Inherited, directory: Path, config: Config, re
             parent.board.mark_serving(seat.index, world.elapsed_s())
 
         tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
-        trio.run(run_until_signalled, service, sockets, mark, tls, reload, parent.lifeline)
+        trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
 
 
 def _tune_garbage_collection() -> None:

@@ -1,4 +1,4 @@
-"""Requests in the log as people read them: one aligned line each, coloured on a terminal."""
+"""Requests in the log as people read them: one aligned line each, colored on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`svc signals`: the catalogue of signals, for people and for programs."""
+"""`svc signals`: the catalog of signals, for people and for programs."""
 
 from __future__ import annotations
 

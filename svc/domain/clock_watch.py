@@ -1,4 +1,4 @@
-"""Whether the wall clock may be believed when something is to be deleted (decisions 17.3).
+"""Whether the wall clock may be believed when something is to be deleted or somebody blocked (decisions 17.3).
 
 What may live here: the comparison of two clocks. Who reads them, and what waits, is `svc/actors/retention.py`.
 """

@@ -126,7 +126,7 @@ def new_key(  # noqa: PLR0913  a key is its fields
     allowed_origins: tuple[str, ...] = (),
     expires_at_ms: int | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is shown once. Origins must be normalised already (`origins.normalise_pattern`).
+    """A new key and its secret, which is shown once. Origins must be normalized already (`origins.normalize_pattern`).
     Raises `ValueError` where platforms, origins, role or environment do not suit the kind.
     """
     if kind != "public" and (platforms or allowed_origins):

@@ -61,7 +61,7 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     visitor_confidence: Annotated[
         int,
         about(
-            "`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id.",
+            "`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.",
             100,
             form={"minimum": 0, "maximum": 100},
         ),

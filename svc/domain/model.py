@@ -1,6 +1,6 @@
 """The words that every part of the service shares: ids, small value types, and the facts about one report.
 
-What may live here: types without behaviour that at least two domain modules exchange. Values in, values out; nothing
+What may live here: types without behavior that at least two domain modules exchange. Values in, values out; nothing
 here reads a clock, a socket or a store.
 """
 
@@ -169,7 +169,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rest: tuple[str, ...] = ()
     """`path=value` leaves that no attribute claims, sorted; for near comparison."""
     masked: frozenset[Attribute] = frozenset()
-    """Attributes that this browser randomises on purpose, left out of `attributes`."""
+    """Attributes that this browser randomizes on purpose, left out of `attributes`."""
     claims: Claims = Claims()
     botd: dict[str, Any] | None = None
     """BotD components that could be read: name -> value."""

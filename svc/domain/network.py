@@ -124,7 +124,7 @@ def _believed(system: AutonomousSystem) -> tuple[Range, ...]:
 
 
 def _meaning(known: Known) -> Network:
-    """A content network's address is a machine in a data centre as much as a hosting company's is."""
+    """A content network's address is a machine in a data center as much as a hosting company's is."""
     ranges = all_ranges(known)
     kinds = {"relay" if found.kind == "vpn" and found.provider in RELAYS else found.kind for found in ranges}
     country, system = known.country, known.system

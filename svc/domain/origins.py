@@ -36,22 +36,22 @@ _NO_ORIGINS = frozenset(
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
-def normalise_origin(text: str) -> str | None:
+def normalize_origin(text: str) -> str | None:
     """The one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None` for
     text that is none: a path, a bare host, `null`, `*`.
     """
-    return _normalise(text, wildcard=False)
+    return _normalize(text, wildcard=False)
 
 
-def normalise_pattern(text: str) -> str | None:
-    """The one spelling of an allowed origin: as `normalise_origin`, or `scheme://*.host` (decisions 2.6); `None` for
+def normalize_pattern(text: str) -> str | None:
+    """The one spelling of an allowed origin: as `normalize_origin`, or `scheme://*.host` (decisions 2.6); `None` for
     other text.
     """
-    return _normalise(text, wildcard=True)
+    return _normalize(text, wildcard=True)
 
 
 def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
-    """Whether a key with these patterns accepts a normalised origin.
+    """Whether a key with these patterns accepts a normalized origin.
 
     An empty list accepts nothing in production and staging. Development keys also accept loopback hosts on any port.
     """
@@ -68,13 +68,13 @@ def _matches(origin: str, pattern: str) -> bool:
 
 
 def is_loopback(origin: str) -> bool:
-    """Whether a normalised origin is a page of this very machine: `localhost`, `127.0.0.1` or `[::1]`, on any port."""
+    """Whether a normalized origin is a page of this very machine: `localhost`, `127.0.0.1` or `[::1]`, on any port."""
     match = _FORM.fullmatch(origin)
     return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
 
 
 @lru_cache(1_024)  # the same few pages send all requests
-def _normalise(text: str, *, wildcard: bool) -> str | None:
+def _normalize(text: str, *, wildcard: bool) -> str | None:
     if len(text) > MAX_LENGTH:
         return None
     match = _FORM.fullmatch(text)
@@ -84,7 +84,7 @@ def _normalise(text: str, *, wildcard: bool) -> str | None:
     stem = ""
     if wildcard and host.startswith("*."):
         stem, host = "*.", host[2:]
-    encoded = _normalise_host(host, is_dns=bool(stem) or scheme in _DNS_SCHEMES)
+    encoded = _normalize_host(host, is_dns=bool(stem) or scheme in _DNS_SCHEMES)
     if scheme in _NO_ORIGINS or encoded is None or (stem and "." not in encoded):
         return None
     if port is not None and not 0 < int(port) < 65536:
@@ -93,7 +93,7 @@ def _normalise(text: str, *, wildcard: bool) -> str | None:
     return f"{scheme}://{stem}{encoded}{suffix}"
 
 
-def _normalise_host(host: str, *, is_dns: bool) -> str | None:
+def _normalize_host(host: str, *, is_dns: bool) -> str | None:
     if host.startswith("["):
         try:
             return f"[{IPv6Address(host[1:-1]).compressed}]"

@@ -1,4 +1,4 @@
-"""The error catalogue: what the service refuses, with which status, and what it tells the caller to do.
+"""The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
 What may live here: the codes of `svc/domain/data/refusals.toml` and the values that carry a refusal. An expected "no"
 is a value that functions return, never an exception. Sources: interface 7 and decisions 1.
@@ -47,16 +47,16 @@ class Refusal(msgspec.Struct, frozen=True):
     origin: str | None = None
     """The origin that was refused, as it was sent."""
     explanation: str = ""
-    """Shown to the caller instead of the catalogue's message, where the caller may know more."""
+    """Shown to the caller instead of the catalog's message, where the caller may know more."""
 
     @property
     def status(self) -> int:
-        """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalogue."""
+        """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalog."""
         return CATALOGUE[self.code][0]
 
     @property
     def message(self) -> str:
-        """The text for the caller: `explanation`, else that of the catalogue."""
+        """The text for the caller: `explanation`, else that of the catalog."""
         return self.explanation or CATALOGUE[self.code][1]
 
 

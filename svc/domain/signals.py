@@ -1,6 +1,6 @@
-"""The catalogue of signals: what can fire, on which platforms, and what it weighs by default.
+"""The catalog of signals: what can fire, on which platforms, and what it weighs by default.
 
-What may live here: questions that the catalogue (`svc/domain/data/signals.toml`) alone can answer. Its names are a
+What may live here: questions that the catalog (`svc/domain/data/signals.toml`) alone can answer. Its names are a
 public contract and permanent (signals.md 2). What makes a signal fire lives in `detection` and in the identification's
 transaction; what a fired signal adds up to lives in `scoring`.
 """
@@ -22,7 +22,7 @@ MAX_WEIGHT = 100
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One signal of the catalogue (signals.md 2)."""
+    """One signal of the catalog (signals.md 2)."""
 
     name: str
     group: str
@@ -35,7 +35,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     mode: Mode | None = None
     """Set for the VPN and residential-proxy families only: the mode in which the signal fires."""
     since: str = "1"
-    """Version of the catalogue that introduced it. Profiles stored earlier count it as 0."""
+    """Version of the catalog that introduced it. Profiles stored earlier count it as 0."""
 
 
 class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,10 +51,10 @@ CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerat
 
 
 def signal_names(platform: Platform) -> tuple[str, ...]:
-    """Names of the signals that exist on `platform`, in catalogue order."""
+    """Names of the signals that exist on `platform`, in catalog order."""
     return tuple(name for name, signal in CATALOGUE.items() if platform in signal.weights)
 
 
 def default_weights(platform: Platform) -> dict[str, int]:
-    """Default weight of each signal that exists on `platform`, in catalogue order; a new dictionary each time."""
+    """Default weight of each signal that exists on `platform`, in catalog order; a new dictionary each time."""
     return {name: signal.weights[platform] for name, signal in CATALOGUE.items() if platform in signal.weights}

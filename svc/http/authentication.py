@@ -18,7 +18,7 @@ import msgspec
 from svc.domain.addresses import client_address
 from svc.domain.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
 from svc.domain.model import HeaderContext, RequestFacts, scoring_platform
-from svc.domain.origins import MAX_LENGTH, normalise_origin, origin_allowed
+from svc.domain.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.domain.records import Organization
 from svc.domain.redaction import redact
 from svc.domain.refusals import Refusal
@@ -65,7 +65,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     applied_digest: bytes
     organization: Organization
     origin: str | None
-    """The visitor's, normalised."""
+    """The visitor's, normalized."""
     facts: RequestFacts
     session: UsedSession | None = None
     """Of the console; `None` where the key itself was presented."""
@@ -235,7 +235,7 @@ def caller_with(
 
 def _browser(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
     sent = request.headers.get("origin")
-    origin = None if sent is None else normalise_origin(sent)
+    origin = None if sent is None else normalize_origin(sent)
     refusal = _origin_refusal(found.key, sent, origin)
     if refusal is not None:
         return refusal
@@ -256,7 +256,7 @@ def _server(request: AuthRequest, found: FoundKey) -> Caller | Refusal:
     facts, sent, origin = None, None, None
     if key.kind != "secret" or any(name in headers for name in VISITOR_HEADERS):
         sent = headers.get("x-svc-visitor-origin")
-        origin = None if sent is None else normalise_origin(sent)
+        origin = None if sent is None else normalize_origin(sent)
         facts = forwarded_facts(key, headers, origin)
         if sent is not None and origin is None and not isinstance(facts, Refusal):
             facts = bad_metadata("x-svc-visitor-origin", "invalid_origin")
@@ -295,11 +295,11 @@ def _from_the_reference(key: ApiKey, headers: HeaderMap) -> bool:
 
     The scheme is taken as the browser says it, since a reverse proxy may have ended TLS.
     """
-    origin = normalise_origin(headers["origin"])
+    origin = normalize_origin(headers["origin"])
     if key.environment != "development" or origin is None:
         return False
     scheme = origin.partition("://")[0]
-    return scheme in ("http", "https") and origin == normalise_origin(f"{scheme}://{headers.get('host', '')}")
+    return scheme in ("http", "https") and origin == normalize_origin(f"{scheme}://{headers.get('host', '')}")
 
 
 def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "") -> Refusal:

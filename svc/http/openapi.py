@@ -37,7 +37,7 @@ key (`svc_px_`) for a first-party proxy that forwards identify requests, and a m
 automation. Each belongs to one region, and all but management keys to one environment. A platform is a claim that only
 attestation proves.
 
-**Bodies** are JSON. A field of a request that is not known is refused, and so is a query parameter. Within version 1
+**Bodies** are JSON. Unknown fields and unknown query parameters are refused. Within version 1
 fields, operations and values are added, never removed or renamed: clients ignore fields that they do not know, and
 accept new values wherever `x-extensible-enum` lists those there are. A member name that comes twice at the top of a
 body is `invalid_value`. A body that an operation does not ask for is ignored up to 1 MiB. The character set is always

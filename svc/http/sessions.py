@@ -12,7 +12,7 @@ import msgspec
 
 from svc.domain.addresses import is_trusted, read_address
 from svc.domain.credentials import digest
-from svc.domain.origins import is_loopback, normalise_origin
+from svc.domain.origins import is_loopback, normalize_origin
 from svc.domain.refusals import Refusal
 from svc.domain.sessions import organization_of
 from svc.http.authentication import (
@@ -43,7 +43,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     """`https`: its own TLS or that of a trusted proxy. `loopback`: plain HTTP from this very machine, and by such a
     name; a proxy on this machine does not make its clients local. `insecure`: any other plain HTTP."""
     origin: str | None
-    """Of pages of this service: scheme and `Host` of the request, normalised; `None` where they make no origin."""
+    """Of pages of this service: scheme and `Host` of the request, normalized; `None` where they make no origin."""
     address: str
     """The client's (decisions 2.10)."""
     peer: str
@@ -57,7 +57,7 @@ def read_site(policy: AuthPolicy, headers: HeaderMap, scheme: str, peer: str) ->
     is_https = scheme == "https" or (
         headers.get("x-forwarded-proto", "").strip().lower() == "https" and is_trusted(peer, policy.trusted_proxies)
     )
-    origin = normalise_origin(f"{'https' if is_https else 'http'}://{headers.get('host', '')}")
+    origin = normalize_origin(f"{'https' if is_https else 'http'}://{headers.get('host', '')}")
     address = sender(policy, headers, peer)
     is_local = origin is not None and is_loopback(origin) and _is_this_machine(peer) and _is_this_machine(address)
     return Site(
@@ -110,7 +110,7 @@ def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal
     needs neither, but may say nothing else. None of this can be set by a page (Fetch, 2.2.2).
     """
     fetched, sent = headers.get("sec-fetch-site"), headers.get("origin")
-    is_own_origin = sent is not None and site.origin is not None and normalise_origin(sent) == site.origin
+    is_own_origin = sent is not None and site.origin is not None and normalize_origin(sent) == site.origin
     if method in READING:
         allowed = fetched in (None, "none", "same-origin") and (sent is None or is_own_origin)
     else:

@@ -14,7 +14,7 @@ from svc.domain.addresses import client_address, is_public, is_trusted, read_add
 from svc.domain.credentials import ApiKey
 from svc.domain.fetch_metadata import read_fetch_metadata
 from svc.domain.model import HeaderContext, RequestFacts
-from svc.domain.origins import is_loopback, normalise_origin
+from svc.domain.origins import is_loopback, normalize_origin
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.useragent import read_hints
 
@@ -90,13 +90,13 @@ def page_context(origin: str | None, host: str) -> HeaderContext | None:
         return None
     if origin.startswith("https://") and not is_loopback(origin):
         return "secure"
-    own = normalise_origin(f"http://{host}")
+    own = normalize_origin(f"http://{host}")
     return "secure" if is_loopback(origin) and own is not None and is_loopback(own) else "plain"
 
 
 def forwarded_facts(key: ApiKey, headers: HeaderMap, origin: str | None) -> RequestFacts | Refusal:
     """The visitor for whom a server speaks; `422 invalid_visitor_metadata` where something is missing or malformed.
-    `origin` is the visitor's, normalised.
+    `origin` is the visitor's, normalized.
     """
     address = _forwarded_address(headers.get("x-svc-visitor-ip"), key)
     if isinstance(address, Refusal):

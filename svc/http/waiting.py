@@ -47,14 +47,14 @@ async def can_serve(
         return True
     listeners = open_listeners([one.dup() for one in sockets], ssl_context=certificate and certificate.context)
     shutdown = trio.Event()
-    signalled = False
+    signaled = False
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
 
             async def end_at_signal() -> None:
-                nonlocal signalled
+                nonlocal signaled
                 async for _ in signals:
-                    signalled = True
+                    signaled = True
                     nursery.cancel_scope.cancel()
 
             refuse = partial(edge_refusal, world)
@@ -72,7 +72,7 @@ async def can_serve(
                 why = await obstacle()
             log.info("nothing stands in the way of serving any more")
             nursery.cancel_scope.cancel()
-    return not signalled
+    return not signaled
 
 
 async def _respond(world: World, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:

@@ -1,7 +1,7 @@
 """What commands put into the folder, and what they note of it: checksums, credits, and one writer at a time.
 
     SHA256SUMS         as `sha256sum` writes it: what was put there, and so may be replaced; mirrors are checked by it
-    CREDITS-free.md    licence and credit of each
+    CREDITS-free.md    license and credit of each
     .update.lock       held by the command that changes them
 
 What may live here: writing these files and replacing one, each in one step. Files that are not in SHA256SUMS are the
@@ -110,7 +110,7 @@ def replace(path: Path, content: bytes, written: datetime | None = None) -> None
 
 
 def credits_of(folder: Path) -> dict[str, str]:
-    """File name -> its licence and origin, as far as the file of credits is there and says so."""
+    """File name -> its license and origin, as far as the file of credits is there and says so."""
     try:
         text = (folder / CREDITS_FILE).read_text(errors="replace")
     except OSError:

@@ -1,6 +1,6 @@
-"""Where `svc data update` has its files from: addresses, licences, bounds, and how each becomes a file of the folder.
+"""Where `svc data update` has its files from: addresses, licenses, bounds, and how each becomes a file of the folder.
 
-What may live here: the table and the forms in which its sources publish. A source is in the table only if its licence
+What may live here: the table and the forms in which its sources publish. A source is in the table only if its license
 allows what the service does with it; docs/adr/0028 says what each adds. Nothing of them comes with the program.
 """
 
@@ -28,7 +28,7 @@ class Source(NamedTuple):
     """What it is made of, in this order."""
     convert: Converter
     """From the contents of `urls` to the file. Raises `ValueError` or `NetworkFileError`."""
-    licence: str
+    license: str
     credit: str
     at_least: int
     """Entries; a database's are its nodes. Fewer are taken for a source that broke."""
@@ -164,7 +164,7 @@ def _repository(
     files: Iterable[str],
     convert: Converter = addresses,
     *,
-    licence: str = "MIT",
+    terms: str = "MIT",
     note: str = "joined and sorted",
     part: str = "",
     **bounds: Any,
@@ -173,8 +173,8 @@ def _repository(
     them; `bounds` are further fields of `Source`.
     """
     urls = tuple(f"https://raw.githubusercontent.com/{repository}/{branch}/{file}" for file in files)
-    credit = f"{part}{repository} (https://github.com/{repository}), {licence}; {note}"
-    return Source(name, f"{name}.txt", urls, convert, licence, credit, **bounds)
+    credit = f"{part}{repository} (https://github.com/{repository}), {terms}; {note}"
+    return Source(name, f"{name}.txt", urls, convert, terms, credit, **bounds)
 
 
 def _servers(name: str, repository: str, *files: str) -> Source:
@@ -185,7 +185,7 @@ def _servers(name: str, repository: str, *files: str) -> Source:
         f"tn3w/{repository}",
         "master",
         texts,
-        licence="Apache-2.0",
+        terms="Apache-2.0",
         at_least=200,
         most_addresses=1 << 18,
     )
@@ -247,7 +247,7 @@ SOURCES: tuple[Source, ...] = (
     ),
     _repository(
         "vpn-firstparty", "Joe12387/open-source-vpn-ip-lists", "master", [f"{one}.txt" for one in _FIRST_PARTY],
-        licence="CC0-1.0", note="joined", at_least=3_000, most_addresses=1 << 20,
+        terms="CC0-1.0", note="joined", at_least=3_000, most_addresses=1 << 20,
     ),
     _servers("protonvpn", "ProtonVPN-IPs", "protonvpn_ips", "protonvpn_entry_ips"),
     _servers("windscribe", "Windscribe-IPs", "windscribe_ips", "windscribe_entry_ips"),

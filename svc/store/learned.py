@@ -1,7 +1,7 @@
 """The rows of what matching has learned: which belong to a scope, and how one scope starts from another.
 
 Production learns from production alone. Other environments start from what production knew, and keep their own: tests
-and anybody with a development key can then not wear down what production recognises.
+and anybody with a development key can then not wear down what production recognizes.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def activity(
     return counted, found[-1] if len(found) == MOST_COUNTED else search.ended_at
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """The events beside one, of the same visitor and environment, in the order of arrival."""
 
     previous: UUID | None
@@ -147,7 +147,7 @@ class Neighbours(NamedTuple):
     next: UUID | None
 
 
-def neighbours(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbours:
+def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbors:
     """The events of the visitor just before and after this one; those that arrived before `oldest_ms` count as gone.
 
     Looks into the segments between them, however many events the visitor has.
@@ -164,4 +164,4 @@ def neighbours(snapshot: Snapshot, number: int, request_id: UUID, event: Event, 
         return None
 
     before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)
-    return Neighbours(first(iter(before)), first(later(snapshot, scope, digest, here)))
+    return Neighbors(first(iter(before)), first(later(snapshot, scope, digest, here)))

@@ -1,4 +1,4 @@
-"""Connections to receivers: dialled by address, secured by name, metered, and kept for a while.
+"""Connections to receivers: dialed by address, secured by name, metered, and kept for a while.
 
 What may live here: the one place that asks for sockets to receivers, and the table of those that wait to be used again.
 """
@@ -189,10 +189,10 @@ class Dialer:
         """A connection to the first of the addresses that accepts, at most `MAX_DIALS` of them. The certificate must
         name the host, whatever the address is.
         """
-        dialled = await self._dial(addresses[:MAX_DIALS], target.port)
-        if dialled is None:
+        dialed = await self._dial(addresses[:MAX_DIALS], target.port)
+        if dialed is None:
             return "connect_error"
-        address, plain = dialled
+        address, plain = dialed
         try:
             secured = await plain.start_tls(self._tls, server_hostname=target.host)
         except httpcore.ConnectError:

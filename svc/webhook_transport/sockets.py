@@ -34,10 +34,10 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """A connection to this address. Raises `httpcore.ConnectError`."""
         try:
-            dialled = (await trio.open_tcp_stream(host, port)).socket
+            dialed = (await trio.open_tcp_stream(host, port)).socket
         except OSError as error:
             raise httpcore.ConnectError from error
-        connected = socket.socket(fileno=dialled.detach())
+        connected = socket.socket(fileno=dialed.detach())
         connected.setblocking(False)
         return Plain(connected)
 

@@ -38,7 +38,7 @@ _read_target = lru_cache(maxsize=1024)(read_target)
 class WebhookTransport:
     """Implements `svc.domain.webhooks.transport_types.Transport` over the network.
 
-    `reach` says which addresses and ports may be dialled. `now_ms` is Unix time, for dates in `Retry-After`. `backend`
+    `reach` says which addresses and ports may be dialed. `now_ms` is Unix time, for dates in `Retry-After`. `backend`
     opens sockets by address; it never sees a name.
     """
 

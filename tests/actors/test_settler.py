@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from svc.actors.settler import INTERVAL_S, run, settle_all
 from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
+from svc.domain.clock_watch import ClockWatch
 from svc.domain.ids import DAY_MS
 from svc.store.store import StoreFullError
 from svc.store.tables import SETTLEMENTS
@@ -25,6 +26,10 @@ def settled(world: OutboxWorld) -> dict[tuple[int, int], Settlement]:
         return {(number, day): row for (number, day), row in snapshot.scan(SETTLEMENTS)}
 
 
+def watch_of(world: OutboxWorld) -> ClockWatch:
+    return ClockWatch(world.world.now_ms(), world.world.elapsed_s())
+
+
 async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Path, autojump_clock: MockClock):
     assert INTERVAL_S == 60.0
     with outbox_world(tmp_path) as world:
@@ -32,7 +37,7 @@ async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Pat
         books.visits(EPOCH_MS - 2 * DAY_MS, EPOCH_MS - DAY_MS)
         before = (books.number, FIRST_DAY - 2)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(run, world.store, world.world, world.outbox.nudge)
+            nursery.start_soon(run, world.store, world.world, world.outbox.nudge, watch_of(world))
             await trio.sleep(1)
             assert list(settled(world)) == [before]
             await trio.sleep(SETTLED_AFTER_MS / 1000 - 2)
@@ -102,7 +107,7 @@ async def test_a_full_store_delays_settlement_and_loses_nothing(
         async with trio.open_nursery() as nursery:
             with monkeypatch.context() as patched:
                 patched.setattr(world.store, "write", full)
-                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, None, 10.0)
+                nursery.start_soon(run, world.store, world.world, world.outbox.nudge, watch_of(world), None, 10.0)
                 await trio.sleep(35)
             assert settled(world) == {}
             await trio.sleep(10)
@@ -125,6 +130,6 @@ async def test_a_failed_transaction_does_not_count_as_a_settlement(
                 await settle_all(world.store, world.world, world.outbox.nudge)
             began = trio.current_time()
             with pytest.raises(RuntimeError, match="nobody foresaw this"):
-                await run(world.store, world.world, world.outbox.nudge)
+                await run(world.store, world.world, world.outbox.nudge, watch_of(world))
             assert trio.current_time() - began == INTERVAL_S, "restarted at once, its failure would end the process"
         assert settled(world) == {}

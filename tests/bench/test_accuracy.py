@@ -455,7 +455,7 @@ def test_the_upgrade_ladder_counts_upgrades_other_builds_and_devices_that_share_
     assert climbed.other_builds == {"a": (1, 1)}
     assert climbed.missed == ["b/step1"]
     assert climbed.merged == [("a", "b")]
-    assert climbed.recognised == (1, 2)
+    assert climbed.recognized == (1, 2)
 
 
 def test_devices_of_the_ladder_run_on_their_own_networks_or_on_a_shared_one():

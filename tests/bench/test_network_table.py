@@ -1,4 +1,4 @@
-"""The table of labelled addresses: what it must show with the built-in ranges, and that databases are counted."""
+"""The table of labeled addresses: what it must show with the built-in ranges, and that databases are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each signal of the catalogue fires on what it is for, and not on its nearest innocent neighbour.
+"""Each signal of the catalog fires on what it is for, and not on its nearest innocent neighbor.
 
 Cases are whole requests: a report as a collector sends it, the headers beside it, what is known of the address. Each is
 read by the adapters and by the user agent's reader, as in production.

@@ -160,7 +160,7 @@ def test_on_phones_the_screen_is_a_hard_attribute_too() -> None:
         assert seen.token_conflict is conflict
 
 
-OWN_TOKEN = "token-of-the-neighbour-0123456789"
+OWN_TOKEN = "token-of-the-neighbor-0123456789"
 
 
 def test_a_token_that_joined_by_similarity_is_on_probation_for_three_more_days() -> None:
@@ -217,7 +217,7 @@ def test_another_device_with_a_token_on_probation_is_a_conflict_and_the_owner_ke
 def test_a_second_new_token_from_where_the_first_one_joined_is_also_on_probation() -> None:
     organization = Organization()
     victim = organization.visit(features_of(ip="81.2.69.161"))
-    for minute, token in enumerate(("first-token-of-the-neighbour", OWN_TOKEN), start=1):
+    for minute, token in enumerate(("first-token-of-the-neighbor", OWN_TOKEN), start=1):
         joins = features_of(ip="81.2.69.201", token=token, token_is_new=True)
         assert organization.visit(joins, START_MS + minute * MINUTE_MS).number == victim.number
     away = organization.visit(features_of(ip=ELSEWHERE, token=OWN_TOKEN), START_MS + DAY_MS)
@@ -311,8 +311,8 @@ def test_a_report_shared_by_many_devices_is_not_linked_by_its_attributes_alone()
 )
 def test_a_device_is_recognized_after_a_change(changes: dict[str, str]) -> None:
     organization = Organization()
-    for neighbour in range(5):
-        organization.visit(features_of(other_device(str(neighbour)), ip=f"20.{neighbour}.7.7"))
+    for neighbor in range(5):
+        organization.visit(features_of(other_device(str(neighbor)), ip=f"20.{neighbor}.7.7"))
     first = organization.visit(features_of())
     seen = organization.visit(features_of(changed(**changes)), START_MS + DAY_MS)
     assert seen.number == first.number
@@ -332,7 +332,7 @@ def test_a_browser_upgrade_is_recognized() -> None:
 def test_another_device_behind_the_same_address_is_new() -> None:
     organization = Organization()
     first = organization.visit(features_of())
-    seen = organization.visit(features_of(other_device("the neighbour")), START_MS + MINUTE_MS)
+    seen = organization.visit(features_of(other_device("the neighbor")), START_MS + MINUTE_MS)
     assert seen.number != first.number
     assert (seen.is_new, seen.confidence) == (True, 0)
 
@@ -539,9 +539,9 @@ def populate(organization: Organization, size: int, seed: int) -> None:
 def test_the_only_sender_of_a_report_is_recognized_at_home_with_two_blocks_and_one_record() -> None:
     organization = Organization()
     populate(organization, 100, seed=2)
-    mine, neighbour = features_of(other_device("mine")), features_of(other_device("neighbour"))
+    mine, neighbor = features_of(other_device("mine")), features_of(other_device("neighbor"))
     number = organization.visit(mine).number
-    organization.visit(neighbour)
+    organization.visit(neighbor)
     reads: list[tuple[int, int]] = []
     for day in range(1, 40):
         seen = organization.visit(mine, START_MS + day * DAY_MS)

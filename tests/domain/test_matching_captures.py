@@ -82,12 +82,12 @@ PROFILES = ("p0", "p1", "p2", "p3", "p5")
 
 
 def climb(ladder: Path, days: int, addresses: list[str]) -> tuple[int, set[tuple[str, str]]]:
-    """Take every device through its upgrades without a token: (steps recognised, pairs of devices that were merged)."""
+    """Take every device through its upgrades without a token: (steps recognized, pairs of devices that were merged)."""
     by_profile = {profile: load(ladder, address) for profile, address in zip(PROFILES, addresses, strict=True)}
     organization = Organization()
     known: dict[str, int] = {}
     owners: dict[int, str] = {}
-    recognised, merged = 0, set[tuple[str, str]]()
+    recognized, merged = 0, set[tuple[str, str]]()
     for step, name in enumerate(STEPS):
         for place, profile in enumerate(PROFILES):
             now_ms = START_MS + step * days * DAY_MS + place * 10 * MINUTE_MS
@@ -95,9 +95,9 @@ def climb(ladder: Path, days: int, addresses: list[str]) -> tuple[int, set[tuple
             owner = owners.setdefault(seen.number, profile)
             if owner != profile:
                 merged.add((owner, profile))
-            recognised += known.get(profile) == seen.number
+            recognized += known.get(profile) == seen.number
             known[profile] = seen.number
-    return recognised, merged
+    return recognized, merged
 
 
 @pytest.mark.parametrize(("days", "at_least"), [(2, 30), (7, 30), (28, 28)])
@@ -106,8 +106,8 @@ def test_devices_are_recognized_across_real_upgrades_and_kept_distinct(
 ) -> None:
     """Upgrades of about ten releases at a time, 30 steps, each device on its own network."""
     addresses = [f"81.{2 + 7 * place}.69.142" for place in range(len(PROFILES))]
-    recognised, merged = climb(shared_data / "browsers" / "ladder.jsonl.gz", days, addresses)
-    assert recognised >= at_least
+    recognized, merged = climb(shared_data / "browsers" / "ladder.jsonl.gz", days, addresses)
+    assert recognized >= at_least
     assert not merged
 
 

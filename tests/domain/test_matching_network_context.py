@@ -185,10 +185,8 @@ def odds_of_link(
     agent = msgspec.structs.replace(CHROME, browser_version=version)
     visitor = first_record(features_of(ip=HOME), START_MS)
     now_ms = START_MS + int(days * DAY_MS)
-    neighbour = first_record(
-        features_of(other_device("the neighbour"), ip=HOME), now_ms - int(others_away_days * DAY_MS)
-    )
-    candidates = [(1, visitor), (2, neighbour)]
+    neighbor = first_record(features_of(other_device("the neighbor"), ip=HOME), now_ms - int(others_away_days * DAY_MS))
+    candidates = [(1, visitor), (2, neighbor)]
     decision = decide(
         features_of(report, agent=agent, ip=HOME), now_ms, {NETWORK: 1.0 + others}, candidates, (), Statistics()
     )
@@ -202,7 +200,7 @@ SAME, NEWER, OLDER = CHROME.browser_version, CHROME.browser_version + 10, CHROME
 
 @pytest.mark.parametrize("version", [SAME, OLDER])
 @pytest.mark.parametrize("days", [0.1, 2.0])
-def test_another_report_on_no_newer_version_is_rather_a_neighbours(
+def test_another_report_on_no_newer_version_is_rather_a_neighbors(
     version: int, days: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
@@ -233,11 +231,11 @@ def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: 
     def calibrated(*_: object) -> float:
         return 0.75
 
-    for neighbours, number in ((0, 2), (4, 1)):
+    for neighbors, number in ((0, 2), (4, 1)):
         organization = Organization()
         organization.visit(features_of(ip=HOME))
-        for neighbour in range(neighbours):
-            organization.visit(features_of(other_device(str(neighbour)), ip=HOME), START_MS + neighbour * MINUTE_MS)
+        for neighbor in range(neighbors):
+            organization.visit(features_of(other_device(str(neighbor)), ip=HOME), START_MS + neighbor * MINUTE_MS)
         upgraded = msgspec.structs.replace(CHROME, browser_version=NEWER)
         report = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}, agent=upgraded, ip=HOME)
         with monkeypatch.context() as patched:

@@ -151,7 +151,7 @@ def test_other_languages_weigh_less_where_the_first_is_the_same() -> None:
 @pytest.mark.parametrize("is_former", [False, True])
 @pytest.mark.parametrize("follows", [False, True])
 def test_a_dependent_change_counts_once_and_a_habitual_change_hardly_at_all(is_former: bool, follows: bool) -> None:
-    """The colours follow the screen: here both are others, or the colours alone."""
+    """The colors follow the screen: here both are others, or the colors alone."""
     values = DESKTOP_VALUES | {Attribute.COLOUR: "another"} | ({Attribute.SCREEN: "another"} if follows else {})
     seen = features_of(values)
     former = ((int(Attribute.COLOUR), seen.values[Attribute.COLOUR]),) if is_former else ()

@@ -152,12 +152,12 @@ def test_another_address_of_a_network_says_as_much_as_the_wide_network() -> None
 
 
 def test_an_address_varies_once_proven_visits_came_from_several() -> None:
-    home, neighbour = features_of(token=OWN), features_of(token=OWN, ip=NEIGHBOUR)
+    home, neighbor = features_of(token=OWN), features_of(token=OWN, ip=NEIGHBOUR)
     organization = Organization()
     visitor = record(organization, owned(organization))
     assert visitor.addresses == (home.address,)
-    assert visitor.updated(neighbour, START_MS).addresses == (home.address,)
-    varied = visitor.updated(neighbour, START_MS, proven=True)
+    assert visitor.updated(neighbor, START_MS).addresses == (home.address,)
+    varied = visitor.updated(neighbor, START_MS, proven=True)
     assert varied.addresses == (VARIES,)
     assert varied.updated(home, START_MS, proven=True).addresses == (VARIES,)
     assert not varied.is_proven_address(home)

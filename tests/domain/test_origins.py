@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.origins import normalise_origin, normalise_pattern, origin_allowed
+from svc.domain.origins import normalize_origin, normalize_pattern, origin_allowed
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from svc.domain.origins import normalise_origin, normalise_pattern, origin_allow
     ],
 )
 def test_an_origin_has_one_canonical_form(text: str, normal: str):
-    assert normalise_origin(text) == normal
+    assert normalize_origin(text) == normal
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_an_origin_has_one_canonical_form(text: str, normal: str):
     ],
 )  # fmt: skip
 def test_an_invalid_origin_is_rejected(text: str):
-    assert normalise_origin(text) is None
-    assert normalise_pattern(text) is None
+    assert normalize_origin(text) is None
+    assert normalize_pattern(text) is None
 
 
 def test_only_patterns_may_contain_a_wildcard():
-    assert normalise_pattern("https://*.Example.com:443") == "https://*.example.com"
-    assert normalise_origin("https://*.example.com") is None
-    assert normalise_pattern("https://*.com") is None
+    assert normalize_pattern("https://*.Example.com:443") == "https://*.example.com"
+    assert normalize_origin("https://*.example.com") is None
+    assert normalize_pattern("https://*.com") is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_development_accepts_only_loopback_and_on_any_port():
 @given(st.text(max_size=80))
 def test_no_text_makes_origins_raise_and_normalization_is_idempotent(text: str):
     for candidate in (text, "https://" + text):
-        normal = normalise_origin(candidate)
+        normal = normalize_origin(candidate)
         if normal is not None:
-            assert normalise_origin(normal) == normal
+            assert normalize_origin(normal) == normal
             assert origin_allowed(normal, (normal,), "production")

@@ -1,4 +1,4 @@
-"""The catalogue against signals.md 2. The table is repeated on purpose: names and weights are a public contract."""
+"""The catalog against signals.md 2. The table is repeated on purpose: names and weights are a public contract."""
 
 from __future__ import annotations
 

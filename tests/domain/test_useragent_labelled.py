@@ -1,4 +1,4 @@
-"""User agents that others have labelled: how many are read right, and that the judge itself judges right."""
+"""User agents that others have labeled: how many are read right, and that the judge itself judges right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.detection.useragents import (
     equivalents,
     errors_table,
     plain,
-    read_labelled,
+    read_labeled,
     read_listed,
     read_one,
     same,
@@ -28,8 +28,8 @@ BY_NAME = {measure.name: measure for measure in (*OF_LABELS, *OF_LISTS)}
 
 
 @pytest.fixture(scope="module")
-def labelled(shared_data: Path) -> list[Reading]:
-    return read_labelled(shared_data)
+def labeled(shared_data: Path) -> list[Reading]:
+    return read_labeled(shared_data)
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +61,15 @@ def measured(measure: Measure, readings: list[Reading], *, tuned_on: bool) -> fl
     ],
 )
 def test_labeled_user_agents_are_read_as_well_in_the_held_out_half(
-    labelled: list[Reading], name: str, least: float, tuned_on: bool
+    labeled: list[Reading], name: str, least: float, tuned_on: bool
 ):
-    assert measured(BY_NAME[name], labelled, tuned_on=tuned_on) >= least
+    assert measured(BY_NAME[name], labeled, tuned_on=tuned_on) >= least
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tuned_on", [True, False])
-def test_labeled_people_are_rarely_classified_as_bots(labelled: list[Reading], tuned_on: bool):
-    assert measured(BY_NAME["people taken for bots"], labelled, tuned_on=tuned_on) <= 0.0012
+def test_labeled_people_are_rarely_classified_as_bots(labeled: list[Reading], tuned_on: bool):
+    assert measured(BY_NAME["people taken for bots"], labeled, tuned_on=tuned_on) <= 0.0012
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_other_lists_agree_on_who_is_a_bot(listed: list[Reading], tuned_on: bool
 
 
 @pytest.mark.slow
-def test_no_search_crawler_is_read_as_an_ai_agent_except_by_policy(labelled: list[Reading]):
-    tuned_on = [reading for reading in labelled if reading.tuned_on()]
+def test_no_search_crawler_is_read_as_an_ai_agent_except_by_policy(labeled: list[Reading]):
+    tuned_on = [reading for reading in labeled if reading.tuned_on()]
     assert {one.agent.program for one in tuned_on if one.is_search() and one.found_ai()} == {"TikTokSpider"}
     # Siri's search lists pages, and somebody who is compatible with Googlebot says to be it.
     assert {one.agent.program for one in tuned_on if one.is_ai() and one.found_search()} == {"Applebot", "Googlebot"}

@@ -15,7 +15,7 @@ from svc.domain.addresses import client_address, is_trusted, parse_ip
 from svc.domain.credentials import Credential, issue_secret, parse
 from svc.domain.listing import Asked, CursorScope, Listing, read_listing, read_timestamp
 from svc.domain.model import Agent, ClientHints, Report, RequestFacts
-from svc.domain.origins import MAX_LENGTH, normalise_origin, normalise_pattern, origin_allowed
+from svc.domain.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
@@ -151,18 +151,18 @@ ORIGINS = [
 
 
 def read_both(text: str) -> tuple[str | None, str | None]:
-    return normalise_origin(text), normalise_pattern(text)
+    return normalize_origin(text), normalize_pattern(text)
 
 
 def check_origin(_: str, found: tuple[str | None, str | None]) -> None:
     origin, pattern = found
     if origin is not None:
-        assert origin == pattern == normalise_origin(origin)
+        assert origin == pattern == normalize_origin(origin)
         assert origin.isascii()
         assert len(origin) <= MAX_LENGTH + 300
         assert origin_allowed(origin, [origin], "production")
     if pattern is not None:
-        assert normalise_pattern(pattern) == pattern
+        assert normalize_pattern(pattern) == pattern
         assert not origin_allowed(pattern, ["https://another.example"], "production")
 
 

@@ -405,7 +405,7 @@ def test_every_source_has_valid_names_limits_and_addresses():
     assert len(BY_NAME) == len({source.file for source in SOURCES}) == len(SOURCES)
     for source in SOURCES:
         assert all(check_url(url) for url in (*source.urls, *filter(None, [source.checksum_url])))
-        assert source.licence in source.credit
+        assert source.license in source.credit
         assert source.at_least > 0
         if not source.file.endswith(".mmdb"):
             content = b"64496\n" if source.file.startswith("asn-") else b"81.2.69.160\n"

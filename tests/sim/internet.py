@@ -67,7 +67,7 @@ class Post(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     connected_at: float
-    """Virtual seconds; when the connection was dialled."""
+    """Virtual seconds; when the connection was dialed."""
 
 
 class Receipt:
@@ -135,7 +135,7 @@ class Internet(httpcore.AsyncNetworkBackend):
     async def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         found = self._by_address.get(host)
         if found is None or port != 443:
-            self.illegal_dials.append(f"{host}:{port} was dialled, where no receiver is")
+            self.illegal_dials.append(f"{host}:{port} was dialed, where no receiver is")
             raise httpcore.ConnectError
         manner = found.now()
         await trio.sleep(self.chance.uniform(0.001, 0.08))

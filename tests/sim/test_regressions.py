@@ -6,10 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.plan import FAR_S, Change, Identify, Jump, Plan, Receive, Register, Shop
+from tests.sim.plan import FAR_S, Bill, Change, Identify, Jump, Plan, Receive, Register, Shop
 from tests.sim.simulation import simulate
 
 DAY_S = 86_400
+
+
+@pytest.mark.slow
+def test_a_clock_that_jumped_ahead_blocks_nobody_who_has_just_not_paid(tmp_path: Path):
+    steps = (
+        Bill(at=5, org=0, status="active"),
+        Bill(at=10, org=0, status="past_due"),
+        Jump(at=20, seconds=FAR_S, back_after_s=300),
+        Identify(at=150, org=0),
+        Identify(at=400, org=0),
+    )
+    assert simulate(Plan(1, (Shop(),), steps), tmp_path).violations == []
 
 
 @pytest.mark.slow

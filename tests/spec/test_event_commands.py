@@ -200,7 +200,7 @@ def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
         ("--visitor", "nobody"),
         ("--ip", "1.2.3"),
         ("--country", "Germany"),
-        ("--signal", "colour"),
+        ("--signal", "color"),
         ("--kind", "cat"),
         ("--level", "extreme"),
         ("--limit", "0"),

@@ -197,7 +197,7 @@ def test_a_request_is_shown_with_the_meaning_of_its_evidence(run: Run, tmp_path:
         ("webdriver", "The browser or the app reports that a program controls it."),
         ("audio", "audio computed by the browser"),
         ("token", "recognized by its client token"),
-        ("private_address", "the address is not a public one"),
+        ("private_address", "the address is not public"),
     ):
         assert shown.count([f"{name}:", meaning]) == 1, ran.out
     event, document, *_ = (line["value"] for line in lines(run("inspect", "request", requests[1], "--json")))

@@ -218,7 +218,7 @@ def test_an_update_that_cannot_start_gives_the_reason(
 
 def test_the_sources_are_listed_with_license_and_address(run: Run):
     sources = {source["name"]: source for source in run("data", "sources", "--json").json["sources"]}
-    assert sources["tor-exits"]["licence"] == "MIT"
+    assert sources["tor-exits"]["license"] == "MIT"
     assert all(url.startswith("https://") for source in sources.values() for url in source["urls"])
     assert not sources["vpn-x4bnet"]["recommended"]
     assert "tor-exits" in run("data", "sources").out

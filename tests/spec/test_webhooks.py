@@ -180,7 +180,7 @@ FAULTS: list[Any] = [
     ({"events": ["billing.status_changed"], "environment": "test"}, "events", "requires_live"),
     ({"description": None}, "description", "wrong_type"),
     ({"description": "x" * 501}, "description", "too_long"),
-    ({"paused": False, "colour": "red"}, "colour", "unknown_field"),
+    ({"paused": False, "color": "red"}, "color", "unknown_field"),
 ]
 
 

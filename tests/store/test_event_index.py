@@ -26,7 +26,7 @@ from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
 from svc.store.transactions.indexing import poll, step
-from svc.store.visitor_views import neighbours, visitors_with
+from svc.store.visitor_views import neighbors, visitors_with
 from tests.store.test_events import (
     ADDRESSES,
     TAGS,
@@ -171,7 +171,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def visit(self) -> None:
-        """The neighbours of an event, and all events of its visitor."""
+        """The neighbors of an event, and all events of its visitor."""
         if not self.made:
             return
         _, request_id, given = self.chance.choice(self.made)
@@ -186,7 +186,7 @@ class Machine(RuleBasedStateMachine):
         before = own[place - 1] if place and own[place - 1][0] >= oldest_ms else None
         after = own[place + 1] if place + 1 < len(own) else None
         with self.store.read() as snapshot:
-            found = neighbours(snapshot, 1, request_id, given, oldest_ms)
+            found = neighbors(snapshot, 1, request_id, given, oldest_ms)
             assert found == (before and before[1], after and after[1])
             every = {UUID(bytes=one) for one in events_of(snapshot, 1, visitor_id.encode())}
         assert every == {one for _, one, other in self.made if other.verdict.visitor_id == visitor_id}

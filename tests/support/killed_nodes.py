@@ -162,7 +162,7 @@ class KilledNodes:
         """Kill so often; then compare what clients and receivers were told with what is stored."""
         keys = [
             await trio.to_thread.run_sync(partial(shop, self._directory, name, SVC_STORE=self._url))
-            for name in ("shop", *(f"neighbour {number}" for number in range(NEIGHBOURS)))
+            for name in ("shop", *(f"neighbor {number}" for number in range(NEIGHBOURS)))
         ]
         async with receiving(self._fickle, self._directory) as port:
             self._register(port)

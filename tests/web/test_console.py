@@ -145,7 +145,7 @@ def test_a_tag_turns_the_direction_of_writing_within_itself_only(tour: dict[str,
 
 
 def test_weights_are_previewed_before_they_are_saved(tour: dict[str, Any]):
-    assert "in development would have another level" in tour["preview"]
+    assert "in development would change their level" in tour["preview"]
     assert tour["saved"]["weights"]["headless"] == 77
     assert tour["negative"] == ["-5", False], "what was typed stays, and is not saved as another number"
     assert tour["saved"]["revision"] == 1

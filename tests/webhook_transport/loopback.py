@@ -58,7 +58,7 @@ class Names:
         return known.pop(0) if isinstance(known, list) else known
 
 
-class Dialled(SocketBackend):
+class Dialed(SocketBackend):
     """The real network, with every dial and what was read written down. Any address can lead to a port of loopback."""
 
     def __init__(self, *, leading_to: int | None = None) -> None:
@@ -77,7 +77,7 @@ class Dialled(SocketBackend):
 
 
 class _Read(httpcore.AsyncNetworkStream):
-    def __init__(self, backend: Dialled, stream: httpcore.AsyncNetworkStream) -> None:
+    def __init__(self, backend: Dialed, stream: httpcore.AsyncNetworkStream) -> None:
         self._backend = backend
         self._stream = stream
         self.aclose = stream.aclose

@@ -1,4 +1,4 @@
-"""Which addresses are dialled: none that is not public, in whatever form and at whatever moment (reliability R8)."""
+"""Which addresses are dialed: none that is not public, in whatever form and at whatever moment (reliability R8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from svc.webhook_transport.resolver import SystemResolver
 from tests.support.receivers import THANKS, Responder, receiver, response
-from tests.webhook_transport.loopback import NAME, Authority, Dialled, Names, issue_of, sending
+from tests.webhook_transport.loopback import NAME, Authority, Dialed, Names, issue_of, sending
 
 PUBLIC_V4, PUBLIC_V6 = "81.2.69.160", "2a00:1450:4001:80b::200e"
 
@@ -46,7 +46,7 @@ async def test_no_private_address_is_dialed_in_any_case(authority: Authority):
         for hostile, records, stage in CASES:
             turned = STAGES.index(stage)
             answers = [(PUBLIC_V4,)] * turned + [RECORDS[records](hostile)] * (len(STAGES) - turned)
-            backend, names = Dialled(leading_to=port), Names(**{NAME: answers})
+            backend, names = Dialed(leading_to=port), Names(**{NAME: answers})
             async with sending(authority, names, backend, networks=()) as sender:
                 url = f"https://{NAME}/{hostile}"
                 created = await issue_of(url, names)
@@ -63,7 +63,7 @@ async def test_a_persistent_connection_does_not_bypass_the_check_of_a_rebound_na
     names = Names(**{NAME: [(PUBLIC_V4,), ("127.0.0.1",), (PUBLIC_V4,)]})
     hears = Responder(THANKS)
     async with receiver(hears, authority.server(NAME)) as port:
-        backend = Dialled(leading_to=port)
+        backend = Dialed(leading_to=port)
         async with sending(authority, names, backend, networks=()) as sender:
             errors = [(await sender.post(f"https://{NAME}/", b"{}", {})).error for _ in range(3)]
     assert errors == [None, "blocked_address", None]
@@ -80,7 +80,7 @@ async def test_a_persistent_connection_does_not_bypass_the_check_of_a_rebound_na
     ],
 )  # fmt: skip
 async def test_unusual_notations_are_resolved_by_the_system_and_then_checked(authority: Authority, host: str):
-    resolver, backend = SystemResolver(), Dialled()
+    resolver, backend = SystemResolver(), Dialed()
     assert await issue_of(f"https://{host}:8443/x", resolver) == "not_public_address"
     async with sending(authority, resolver, backend, networks=()) as sender:
         assert (await sender.post(f"https://{host}:8443/x", b"{}", {})).error == "blocked_address"
@@ -100,7 +100,7 @@ async def test_unusual_notations_are_resolved_by_the_system_and_then_checked(aut
     ],
 )  # fmt: skip
 async def test_an_invalid_target_is_refused_before_it_is_stored_and_never_dialed(authority: Authority, url: str):
-    backend = Dialled()
+    backend = Dialed()
     assert await issue_of(url, Names()) == "invalid_url"
     async with sending(authority, Names(), backend) as sender:
         assert (await sender.post(url, b"{}", {})).error in ("blocked_address", "dns_error")
@@ -123,7 +123,7 @@ async def test_an_https_url_whose_name_resolves_to_public_addresses_is_a_valid_t
 async def test_a_port_of_another_service_is_neither_stored_nor_dialed_unless_opened(authority: Authority, port: int):
     """Decisions 8.7."""
     names, url = Names(**{NAME: (PUBLIC_V4,)}), f"https://{NAME}:{port}/"
-    backend = Dialled()
+    backend = Dialed()
     assert await issue_of(url, names) == "invalid_url"
     async with sending(authority, names, backend) as sender:
         assert (await sender.post(url, b"{}", {})).error == "blocked_address"
@@ -146,7 +146,7 @@ async def test_only_a_private_network_opened_by_the_operator_can_be_reached(auth
     names = Names(**{NAME: ("10.1.2.3",), "other.test": ("10.2.2.3",)})
     opened = (ip_network("10.1.0.0/16"),)
     async with receiver(Responder(THANKS), authority.server(NAME)) as port:
-        backend = Dialled(leading_to=port)
+        backend = Dialed(leading_to=port)
         async with sending(authority, names, backend, networks=opened) as sender:
             assert (await sender.post(f"https://{NAME}/", b"{}", {})).error is None
             assert (await sender.post("https://other.test/", b"{}", {})).error == "blocked_address"
@@ -159,7 +159,7 @@ async def test_only_a_private_network_opened_by_the_operator_can_be_reached(auth
     "metadata", ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"]
 )
 async def test_metadata_addresses_stay_blocked_even_where_everything_is_open(authority: Authority, metadata: str):
-    everything, backend = (ip_network("0.0.0.0/0"), ip_network("::/0")), Dialled()
+    everything, backend = (ip_network("0.0.0.0/0"), ip_network("::/0")), Dialed()
     async with sending(authority, Names(**{NAME: (metadata,)}), backend, networks=everything) as sender:
         assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "blocked_address"
     assert backend.dials == []

@@ -7,7 +7,7 @@ import trio
 
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from tests.support.receivers import HOSTILE, THANKS, Play, Responder, after_a_request, endless, never_reads, receiver
-from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialed, Names, sending
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ async def test_a_silent_resolver_is_cut_off_at_the_deadline(authority: Authority
 
 @pytest.mark.parametrize("play", ["1 MB of headers", "100,000 headers", "interim answers for ever"])
 async def test_oversized_headers_are_rejected_and_not_read(authority: Authority, play: str):
-    backend = Dialled()
+    backend = Dialed()
     async with receiver(HOSTILE[play], authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         with trio.fail_after(HANG_S):
             attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
@@ -86,7 +86,7 @@ async def test_oversized_headers_are_rejected_and_not_read(authority: Authority,
 
 
 async def test_an_endless_body_is_cut_and_the_delivery_made(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(HOSTILE["a body without end"], authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,

@@ -1,7 +1,7 @@
-"""From create to retry, by the outbox itself: no address that is not public is ever dialled (reliability R8).
+"""From create to retry, by the outbox itself: no address that is not public is ever dialed (reliability R8).
 
 Names, dials and time are small worlds; store, outbox and transport are the real ones. Nothing answers at the addresses
-that are dialled, so that every delivery is tried again, and its name looked up again.
+that are dialed, so that every delivery is tried again, and its name looked up again.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Dials(httpcore.AsyncNetworkBackend):
     """Where nobody is at home; writes down who was called."""
 
     def __init__(self) -> None:
-        self.dialled: list[str] = []
+        self.dialed: list[str] = []
 
     async def connect_tcp(self, host: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         await trio.lowlevel.checkpoint()
-        self.dialled.append(host)
+        self.dialed.append(host)
         raise httpcore.ConnectError
 
 
@@ -105,11 +105,11 @@ async def test_a_name_rebound_at_any_moment_is_never_dialed(tmp_path: Path, auto
         for number in range(1, organizations + 1):
             for attempt in world.attempts(number):
                 errors.setdefault(attempt.endpoint_url, []).append(attempt.error)
-    assert set(dials.dialled) == set(PUBLIC)
+    assert set(dials.dialed) == set(PUBLIC)
     stored = [(place, case) for place, case in enumerate(CASES) if case.moment != "create"]
     assert len(errors) == len(stored)
     for place, case in stored:
         turned = MOMENTS.index(case.moment) - 1
         expected = ["blocked_address" if attempt == turned else "connect_error" for attempt in range(4)]
         assert errors[f"https://case{place}.test/"] == expected, case
-    assert len(dials.dialled) == len(stored) * 3 * len(PUBLIC), "a name with one bad address is dialled at none"
+    assert len(dials.dialed) == len(stored) * 3 * len(PUBLIC), "a name with one bad address is dialed at none"

@@ -11,12 +11,12 @@ import pytest
 import trio
 
 from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
-from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, Authority, Dialed, Names, sending
 
 
 async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext | None, heard: list[bytes]) -> int:
     """Each is answered 200, after it was sent; the dials."""
-    backend = Dialled()
+    backend = Dialed()
     async with receiver(play, tls) as port, sending(authority, Names(), backend) as sender:
         for number in range(3):
             with trio.fail_after(HANG_S):

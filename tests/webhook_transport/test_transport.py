@@ -19,7 +19,7 @@ from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s
 from tests.support.receivers import THANKS, Play, Responder, read_request, receiver, response
-from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialled, Names, sending
+from tests.webhook_transport.loopback import HANG_S, NAME, NOW_MS, Authority, Dialed, Names, sending
 
 HEADERS = {"Content-Type": "application/json", "X-Svc-Event-ID": "0197"}
 
@@ -74,7 +74,7 @@ async def test_only_2xx_is_success(authority: Authority, status: str, error: str
 
 
 async def test_a_redirect_is_not_followed(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     hears = Responder(response("302 Found", "Location: /elsewhere"))
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         attempted = await post(sender, url(port))
@@ -114,7 +114,7 @@ def measured(body: bytes) -> bytes:
 async def test_a_large_body_is_cut_and_no_failure(authority: Authority, length: int, written: Callable[[bytes], bytes]):
     """Decisions 8.2: the head says that the receiver has the event; nine more attempts would tell it the same."""
     whole = written(b"x" * length)
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(Responder(whole), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
@@ -204,14 +204,14 @@ async def test_a_closed_port_is_a_connect_error(authority: Authority):
 
 
 async def test_a_name_without_addresses_is_a_dns_error_and_nothing_is_dialed(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     async with sending(authority, Names(), backend) as sender:
         attempted = await post(sender, "https://nowhere.test/")
     assert (attempted.error, backend.dials) == ("dns_error", [])
 
 
 async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     async with receiver(Responder(THANKS), authority.server(NAME)) as port:
         names = Names(**{NAME: ("127.0.0.9", "127.0.0.1")})
         async with sending(authority, names, backend) as sender:
@@ -220,7 +220,7 @@ async def test_the_next_address_of_a_name_is_tried_when_one_refuses(authority: A
 
 
 async def test_a_silent_address_leaves_time_for_the_next(authority: Authority, monkeypatch: pytest.MonkeyPatch):
-    class FirstSilent(Dialled):
+    class FirstSilent(Dialed):
         async def connect_tcp(self, host: str, port: int, *arguments, **named) -> httpcore.AsyncNetworkStream:
             if host == "127.0.0.9":
                 await trio.sleep_forever()
@@ -299,7 +299,7 @@ async def test_plain_http_behind_an_https_url_is_a_tls_error(authority: Authorit
 
 
 async def test_a_connection_is_reused_for_the_next_delivery_to_the_same_url(authority: Authority):
-    backend, hears = Dialled(), Responder(THANKS)
+    backend, hears = Dialed(), Responder(THANKS)
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         for _ in range(5):
             assert (await post(sender, url(port))).error is None
@@ -310,7 +310,7 @@ async def test_a_connection_is_reused_for_the_next_delivery_to_the_same_url(auth
 
 async def responded_at_once(authority: Authority, count: int) -> tuple[int, int]:
     """Twice so many deliveries that are answered together: (arrived, dials)."""
-    backend, arrived = Dialled(), []
+    backend, arrived = Dialed(), []
 
     async def responds_all_at_once(stream: trio.abc.Stream) -> None:
         while (request := await read_request(stream)) is not None:
@@ -339,7 +339,7 @@ async def test_at_most_as_many_connections_are_kept_per_url_as_it_has_deliveries
 
 
 async def test_headers_and_body_are_sent_in_one_write(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(Responder(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
@@ -350,7 +350,7 @@ async def test_headers_and_body_are_sent_in_one_write(authority: Authority):
 
 
 async def test_an_idle_connection_is_not_kept_past_its_timeout(authority: Authority, monkeypatch: pytest.MonkeyPatch):
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(Responder(THANKS), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
@@ -362,10 +362,10 @@ async def test_an_idle_connection_is_not_kept_past_its_timeout(authority: Author
 
 
 async def test_a_persistent_connection_is_not_used_for_another_address_of_the_name(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     names = Names(**{NAME: [("127.0.0.1",), ("127.0.0.2",), ("127.0.0.1",)]})
     async with receiver(Responder(THANKS), authority.server(NAME)) as port:
-        backend = Dialled(leading_to=port)
+        backend = Dialed(leading_to=port)
         async with sending(authority, names, backend) as sender:
             for _ in range(3):
                 assert (await post(sender, url(port))).error is None
@@ -391,7 +391,7 @@ async def responds_once_and_then_unasked(stream: trio.abc.Stream) -> None:
     "play", [responds_once, responds_once_and_hangs_up_on_the_next, responds_once_and_then_unasked]
 )
 async def test_a_dead_persistent_connection_is_replaced_within_the_attempt(authority: Authority, play: Play):
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(play, authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
@@ -410,7 +410,7 @@ async def test_a_persistent_connection_that_dies_within_the_response_is_a_failur
         await read_request(stream)
         await stream.send_all(b"HTTP/1.1 200")
 
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(breaks_the_second, authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,
@@ -420,7 +420,7 @@ async def test_a_persistent_connection_that_dies_within_the_response_is_a_failur
 
 
 async def test_a_receiver_that_sends_connection_close_is_dialed_again(authority: Authority):
-    backend = Dialled()
+    backend = Dialed()
     async with (
         receiver(Responder(response("200 OK", "Connection: close")), authority.server(NAME)) as port,
         sending(authority, Names(), backend) as sender,

@@ -128,7 +128,7 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
 const TESTS: [string, string][] = [
   ["Reload this page", "The token in this browser's storage names you at once."],
   ["Open this page in a private window", "There is no token, and the id stays."],
-  ["Clear the storage of this site", "The browser is recognized by what it is; twice in a row it may be new. Earlier visits show once its token comes back."],
+  ["Clear the storage of this site", "The browser is recognized by its properties; right after clearing it may count as new. Earlier visits show once its token comes back."],
   ["Restart the browser, or the service", "Nothing is lost."],
   ["Open it in another browser", "That is another visitor, with an id of its own."],
 ];
@@ -173,7 +173,7 @@ function Snippet() {
         );
   return (
     <section class="card">
-      <h2>Put it on a page of yours</h2>
+      <h2>Put it on your own page</h2>
       <p>
         Send <code>request_id</code> to your own server with the form, and read the verdict there. This development key
         works from <code>localhost</code>.

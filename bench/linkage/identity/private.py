@@ -49,8 +49,8 @@ AIMS: dict[str, Aim] = {
     PRIVATE: at_least(0.97),
     "two profiles: pairs apart after the first day": at_least(0.95),
     "four profiles: pairs apart after the first day": at_least(0.95),
-    "two profiles: a profile keeps its id when travelling": at_least(0.97),
-    "four profiles: a profile keeps its id when travelling": at_least(0.97),
+    "two profiles: a profile keeps its id when traveling": at_least(0.97),
+    "four profiles: a profile keeps its id when traveling": at_least(0.97),
     "an old report sent again elsewhere changes the victim's later ids": at_most(0.0),
 }
 
@@ -170,5 +170,5 @@ def _profiles(world: World, sent: Sent, random: Random, counts: Counts, many: in
     for place, profile in enumerate(profiles):
         at_ms = START_MS + DAYS * DAY_MS + place * HOUR_MS
         answer = world.visit(profile._replace(ip=address(random), at_ms=at_ms))
-        counts.add(f"{name} profiles: a profile keeps its id when travelling", answer.visitor == usual[place])
+        counts.add(f"{name} profiles: a profile keeps its id when traveling", answer.visitor == usual[place])
     counts.add_confidences(world)

@@ -105,9 +105,9 @@ def _take_over(
     answer = world.visit(home._replace(at_ms=at_ms))
     counts.add(AT_HOME, answer.visitor == number)
     at_ms += pace_ms
-    travelling = world.visit(home._replace(ip=address(random), at_ms=at_ms))
-    counts.add(ON_THE_ROAD, travelling.visitor == number)
-    counts.add(f"{'/24' if nearby else 'address'}, {where}: the owner on the road", travelling.visitor == number)
+    traveling = world.visit(home._replace(ip=address(random), at_ms=at_ms))
+    counts.add(ON_THE_ROAD, traveling.visitor == number)
+    counts.add(f"{'/24' if nearby else 'address'}, {where}: the owner on the road", traveling.visitor == number)
     counts.add_confidences(world)
 
 

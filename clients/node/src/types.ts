@@ -83,7 +83,7 @@ export interface EventBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
   /** The browser signed the report with the key that its token had before: neither was copied to another one. */
   proven: boolean;
@@ -148,7 +148,7 @@ export interface EventDetailBody {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
   /** The browser signed the report with the key that its token had before: neither was copied to another one. */
   proven: boolean;
@@ -302,7 +302,7 @@ export interface IdentifyAnswer {
   visitor_is_new: boolean;
   /** `false` when the report carried too little to identify anyone. The request is still scored. */
   identifiable: boolean;
-  /** `100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id. */
+  /** `100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id. */
   visitor_confidence: number;
   /** The browser signed the report with the key that its token had before: neither was copied to another one. */
   proven: boolean;
@@ -622,7 +622,7 @@ export interface SignalBody {
   default_weights: Record<string, number>;
   /** Of the VPN and residential-proxy families: the mode in which the signal fires. */
   mode?: Open<"confidence" | "method">;
-  /** Version of the catalogue that introduced it. */
+  /** Version of the catalog that introduced it. */
   since: string;
 }
 

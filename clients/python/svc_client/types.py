@@ -53,7 +53,7 @@ class EventBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
     proven: bool
     """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
@@ -122,7 +122,7 @@ class EventDetailBody(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
     proven: bool
     """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
@@ -244,7 +244,7 @@ class IdentifyAnswer(TypedDict):
     identifiable: bool
     """`false` when the report carried too little to identify anyone. The request is still scored."""
     visitor_confidence: int
-    """`100` seen before exactly; `85` to `99` recognised after the device changed; `0` a new visitor id."""
+    """`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id."""
     proven: bool
     """The browser signed the report with the key that its token had before: neither was copied to another one."""
     state: str
@@ -486,7 +486,7 @@ class SignalBody(TypedDict):
     `method`.
     """
     since: str
-    """Version of the catalogue that introduced it."""
+    """Version of the catalog that introduced it."""
 
 
 class SignalsBody(TypedDict):

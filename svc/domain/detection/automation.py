@@ -217,7 +217,7 @@ def _headless_firefox(report: Report) -> list[str]:
 
     Each has an innocent owner: bare window managers leave a window the whole screen, small screens are found in old
     laptops (but few windows that leave a part of them free), and careful people switch WebGL off. Displays of few
-    colours have no WebGL either. That the processor draws shows nothing where the window fits: virtual machines do the
+    colors have no WebGL either. That the processor draws shows nothing where the window fits: virtual machines do the
     same.
     """
     claims = report.claims

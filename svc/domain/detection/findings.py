@@ -65,7 +65,7 @@ class Findings:
                 self.add(signal, name, "proof", place)
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
-        """One observation per signal that exists on `platform`, in catalogue order. Confidence: high for a `definitive`
+        """One observation per signal that exists on `platform`, in catalog order. Confidence: high for a `definitive`
         finding or two proofs, medium for one proof, low for hints alone (signals.md 2).
         """
         return tuple(

@@ -1,4 +1,4 @@
-"""What the address tells: Tor, VPN, relays, proxies, data centres, reputation, and clocks of another country.
+"""What the address tells: Tor, VPN, relays, proxies, data centers, reputation, and clocks of another country.
 
 What may live here: checks on network facts. Both modes of weighing a VPN or a residential proxy are observed side by
 side; which of them counts is the weights profile's choice (`scoring`).
@@ -25,8 +25,8 @@ def detect_network_signals(
         findings.add("vpn_relay", "relay_range", "definitive")
     if network.proxy:
         findings.add("public_proxy", "proxy_list")
-    # Most exits, VPNs and relays, and all crawlers, stand in data centres: that they do tells nothing new, and would
-    # bring ordinary privacy behaviour over the threshold.
+    # Most exits, VPNs and relays, and all crawlers, stand in data centers: that they do tells nothing new, and would
+    # bring ordinary privacy behavior over the threshold.
     explained = network.tor or network.vpn or network.relay
     crawls_from_home = agent.crawler is not None and comes_from_operator(agent, network)
     if network.hosting and not explained and not crawls_from_home:

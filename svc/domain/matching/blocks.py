@@ -11,7 +11,7 @@ not others; between them, the eight kinds find nearly every return (the blocking
     B     GPU, hardware, canvas, WebGL, audio, font preferences             travel, monitor, fonts, languages
     C     model, GPU, hardware, touch, fonts                                travel, monitor, languages, rendering,
                                                                             versions
-    D     screen, languages, time zone, fonts, colour, accessibility,       GPU and core-count noise, rendering,
+    D     screen, languages, time zone, fonts, color, accessibility,       GPU and core-count noise, rendering,
           frame, rest                                                       versions
     N     class, near network (0 = an address that tells nothing)           everything but the network
     T     client token; device id                                           everything

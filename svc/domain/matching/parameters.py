@@ -222,7 +222,7 @@ PRIOR_DEVICES: Final = 4.0
 UNSEEN_DEVICES: Final = 300.0
 UNSEEN_AT_MOST: Final = 5.0
 """How far a small organization is from having seen its visitors, in devices, and the most that this may weigh. The
-first lets a young organization recognise at all; the second keeps its first few visitors apart."""
+first lets a young organization recognize at all; the second keeps its first few visitors apart."""
 RARE_TOGETHER: Final = 1.8
 """Rare values come together more often than their product says: the most that the log of expected twins is raised."""
 UNSEEN_TWINS: Final = 0.5
@@ -358,7 +358,7 @@ YOUNG_VISITS: Final = 50.0
 LINK_PRIVATE: Final = (0.75, 0.8)
 """Tau: a visit is linked from this probability on. A doubtful split costs less than a false merge (ADR 65). Without a
 token: where the visitor is known to be, that is on a network of its own or behind an address that hides as before; on a
-crowded network of its own, where a device that gets a new id at each upgrade is taken for its neighbour in the end, and
+crowded network of its own, where a device that gets a new id at each upgrade is taken for its neighbor in the end, and
 where every link updates the template for the same reason (ADR 78); and anywhere else, where nothing but likeness
 speaks, and where equal devices stand that nobody has seen yet. With a token that is not known, and without one for a
 visitor whose tokens come back: where no other device is known to report what this one does, and where one is. With an

@@ -58,7 +58,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     number: int | None = None
     """The visitor's number; `None` = a new visitor."""
     confidence: int = 0
-    """0 for a new id, 85 to 99 recognised though something changed, 100 (decisions 3.5)."""
+    """0 for a new id, 85 to 99 recognized though something changed, 100 (decisions 3.5)."""
     probability: float = 0.0
     """That it is the known visitor which it resembles most, linked or not."""
     token_conflict: bool = False
@@ -377,7 +377,7 @@ def _template_probability(features: Features, decision: LinkDecision, *, private
 
 def _is_proven(features: Features, visitor: Visitor, decision: LinkDecision) -> bool:
     """Whether more than a likeness says that it is this visitor: a token that is not on probation, or the visitor's own
-    network down to the address of a proven visit. A copied report from the neighbourhood does not.
+    network down to the address of a proven visit. A copied report from the neighborhood does not.
     """
     if decision.outcome == "token":
         for key in features.keys:

@@ -348,7 +348,7 @@ class Statistics:
     def _count_changes(self, features: Features, before: Visitor, days: int, *, proven: bool) -> None:
         """Compare how often attributes change with what was expected; rescale the expectation now and then.
 
-        Links that a token proved are fair. Judged ones favour devices that changed little: they only raise a rate.
+        Links that a token proved are fair. Judged ones favor devices that changed little: they only raise a rate.
         """
         changes = self._shared.changes[features.mobile]
         table = EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]

@@ -1,6 +1,6 @@
 """What a browser garbles on purpose, so that noise is not taken for a changed device.
 
-What may live here: for each browser that randomises or levels its answers, how it is recognised and which attributes
+What may live here: for each browser that randomizes or levels its answers, how it is recognized and which attributes
 are worthless then. Such a browser is no suspect: it protects its user.
 """
 

@@ -43,7 +43,7 @@ IN_ANY_REPORT = FieldTable(
 def read_report(signals: Signals, facts: RequestFacts) -> Report:
     """Read any JSON object: every shape, every wrong type and every size gives a `Report`, never an exception.
 
-    The adapters are chosen by what the report looks like. The first that recognises a part gives the attributes, the
+    The adapters are chosen by what the report looks like. The first that recognizes a part gives the attributes, the
     later ones fill what it left open; a value is always prefixed by the collector it came from, so values of two
     libraries are never equal. Source: signals.md 1.
     """

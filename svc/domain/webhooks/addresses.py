@@ -1,4 +1,4 @@
-"""Where a webhook may go: the form of a target URL, and which addresses may be dialled (decisions 8.7).
+"""Where a webhook may go: the form of a target URL, and which addresses may be dialed (decisions 8.7).
 
 What may live here: rules about targets. The table of special networks is that of `svc.domain.addresses`; what an
 operator may open beside it, and what nobody may, is said here.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from svc.domain.addresses import Address, is_public, read_address
-from svc.domain.origins import normalise_origin
+from svc.domain.origins import normalize_origin
 
 Networks = Sequence[IPv4Network | IPv6Network]
 
@@ -35,7 +35,7 @@ METADATA = {
     "fd00:42::42": "Scaleway",
     "fd00:c1::a9fe:a9fe": "Oracle Cloud",
 }
-"""Addresses on which a machine's provider hands out the machine's credentials, and whose. Never dialled."""
+"""Addresses on which a machine's provider hands out the machine's credentials, and whose. Never dialed."""
 
 _EMBEDDING = ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
 """Prefixes, 96 bits long, behind which a translator finds an IPv4 address (RFC 4291, 6145, 6052, 8215)."""
@@ -85,7 +85,7 @@ def read_target(url: str) -> Target | None:
     if len(url) > MAX_URL_LENGTH or any(character <= " " or character == "\x7f" for character in url):
         return None
     match = _FORM.fullmatch(url)
-    origin = match and normalise_origin(match[1])
+    origin = match and normalize_origin(match[1])
     if match is None or origin is None:
         return None
     authority = origin.removeprefix("https://")
@@ -111,7 +111,7 @@ def may_use(port: int, policy: TargetPolicy) -> bool:
 
 
 def addresses_to_dial(answers: Iterable[str], policy: TargetPolicy) -> tuple[Address, ...] | None:
-    """The addresses to dial, in the order of the answers; `None` when any single one must not be dialled.
+    """The addresses to dial, in the order of the answers; `None` when any single one must not be dialed.
 
     One bad answer spoils the name: a name that also leads inside is either a mistake or an attack.
     """

@@ -25,7 +25,7 @@ from svc.store import views
 from svc.store.events import refuse_hidden
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
-from svc.store.visitor_views import neighbours
+from svc.store.visitor_views import neighbors
 from svc.store.webhook_views import attempts_about
 
 ATTEMPTS_SHOWN = 100
@@ -56,7 +56,7 @@ async def read_event(services: Services, call: Call) -> Outcome:
             refuse_hidden(snapshot, number, request_id, call.at_ms)
         if event is None or event.occurred_at_ms < oldest_ms:
             return Refusal("event_not_found", explanation=_NOT_FOUND)
-        beside = neighbours(snapshot, number, request_id, event, oldest_ms)
+        beside = neighbors(snapshot, number, request_id, event, oldest_ms)
         attempts = attempts_about(snapshot, number, event_ids, ATTEMPTS_SHOWN)
         key = views.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
         return ConsoleEventBody(

@@ -19,7 +19,7 @@ from msgspec import UNSET, UnsetType
 from svc.domain.bodies import body_of
 from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
-from svc.domain.origins import normalise_pattern
+from svc.domain.origins import normalize_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
@@ -144,7 +144,7 @@ def read_origins(texts: Sequence[str]) -> tuple[str, ...] | Refusal:
     """Allowed origins in their normal form, each once (decisions 2.6); `422` (`invalid_origin`) with every text that is
     none.
     """
-    origins = [normalise_pattern(text) for text in texts]
+    origins = [normalize_pattern(text) for text in texts]
     faults = [
         Detail(f"allowed_origins[{index}]", "invalid_origin", "body")
         for index, origin in enumerate(origins)

@@ -219,7 +219,7 @@ class RiskWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalBody(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the catalogue of signals (decisions 6.3)."""
+    """One row of the catalog of signals (decisions 6.3)."""
 
     name: Annotated[str, about("Permanent name of the signal.", "automation")]
     group: SignalGroup
@@ -230,7 +230,7 @@ class SignalBody(msgspec.Struct, frozen=True, kw_only=True):
         Mode | UnsetType,
         about("Of the VPN and residential-proxy families: the mode in which the signal fires.", "method"),
     ] = UNSET
-    since: Annotated[str, about("Version of the catalogue that introduced it.", "1")]
+    since: Annotated[str, about("Version of the catalog that introduced it.", "1")]
 
 
 class SignalsBody(msgspec.Struct, frozen=True):

@@ -54,7 +54,9 @@ class RotateVerdictKeyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 async def get_verdict_keys(services: Services, call: Call) -> Outcome:
-    """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429 rate_limited` by address."""
+    """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429
+    rate_limited` by address.
+    """
     known = await services.store.query(partial(views.find_account, organization_id=call.path["organization_id"]))
     if known is None or known.organization.removed_at_ms is not None:
         return Outcome(Refusal("not_found"))

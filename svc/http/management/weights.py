@@ -45,7 +45,7 @@ _SIGNALS = SignalsBody(
 
 
 async def list_signals(services: Services, call: Call) -> Outcome:
-    """`GET .../risk-signals`: the catalogue of signals, whole (decisions 6.3)."""
+    """`GET .../risk-signals`: the catalog of signals, whole (decisions 6.3)."""
     await touch_caller(services, call)
     return Outcome(_SIGNALS)
 

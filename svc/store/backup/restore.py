@@ -94,7 +94,7 @@ def restore(
         )
     with files.reporting("cannot read", directory):
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise DirectoryError(f"{directory} is there and not empty; name a directory that is to be made")
+            raise DirectoryError(f"{directory} is there and not empty; name one that does not exist yet")
     carried_on = to_ms is not None or chosen.path != source
     partial = directory.with_name(directory.name + ".restoring")
     try:

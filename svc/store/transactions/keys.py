@@ -98,7 +98,7 @@ def revoke_key_of(
 def replace_origins(
     transaction: Transaction, number: int, key_id: str, allowed_origins: tuple[str, ...]
 ) -> ApiKey | Refusal:
-    """Replace the origins of a public key, given in normalised form. `404 not_found` for a key of another organization,
+    """Replace the origins of a public key, given in normalized form. `404 not_found` for a key of another organization,
     `422` for a secret key, `409 sdk_key_revoked` for a revoked one.
     """
     key = find_sdk_key(transaction, number, key_id)

@@ -31,7 +31,7 @@ export function Keys() {
         <Show of={sdk}>{(rows) => <KeyTable name="SDK keys" rows={rows} onOpen={setOpen} empty="No key yet. Issue a public key to identify visitors of a page." />}</Show>
       </Card>
       <Card title="Proxy keys" actions={<Button admin onClick={() => setOpen({ is: "issue", proxy: true })}>Issue a proxy key</Button>}>
-        <p class="quiet">For a reverse proxy of yours that forwards visitors' requests.</p>
+        <p class="quiet">For your reverse proxy that forwards visitors' requests.</p>
         <AdminNote what="Seeing and changing proxy keys" />
         {isAdmin && <Show of={proxy}>{(rows) => <KeyTable name="Proxy keys" rows={rows} onOpen={setOpen} empty="No proxy key." />}</Show>}
       </Card>

@@ -86,7 +86,7 @@ function Erase({ visitor }: { visitor: VisitorDetail }) {
   };
   return (
     <Card title="Erase this visitor">
-      <p>Erases the visitor in every environment: all events, reports, and webhooks that still wait. It cannot be undone.</p>
+      <p>Erases the visitor in every environment: all events, reports, and pending webhooks. It cannot be undone.</p>
       <AdminNote what="Erasing" />
       <Button admin kind="danger" onClick={() => setAsking(true)}>Erase visitor …</Button>
       {isAsking && (

@@ -110,10 +110,11 @@ mutation: venv
 	$(BIN)/python -m bench.mutation $(or $(TARGET),outbox) --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
 # What of the documentation is generated from the program. A test tells when it is out of date.
-reference: venv
+reference: web
 	$(BIN)/svc openapi > docs/openapi.json
-	set -e; for page in api commands configuration metrics report-fields signals; do $(BIN)/python -m tools.reference $$page > docs/$$page.md; done
-	$(BIN)/python -m tools.reference settings > ops/svc.toml.example
+	set -e; for page in api commands configuration metrics report-fields signals; do $(BIN)/python -m tools.reference $$page > .venv/page; cp .venv/page docs/$$page.md; done
+	$(BIN)/python -m tools.reference settings > .venv/page
+	cp .venv/page ops/svc.toml.example
 	$(BIN)/python -m tools.client_code
 
 # Pictures of the pages for the documentation, into docs/images. Needs npm.

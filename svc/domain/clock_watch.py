@@ -25,6 +25,8 @@ class ClockWatch:
     def __init__(self, expected_ms: int, at_s: float) -> None:
         self._expected_ms, self._at_s = expected_ms, at_s
         self._ahead_since_s: float | None = None
+        self._ahead_ms = 0.0
+        """By how much it was ahead then."""
         self._confirmation: int | None = None
 
     def is_ahead(self, now_ms: int, at_s: float, confirmation: int = 0) -> bool:
@@ -35,8 +37,8 @@ class ClockWatch:
         self._confirmation = confirmation
         ahead_ms = now_ms - self._expected_ms - (at_s - self._at_s) * 1000
         if ahead_ms > AHEAD_MS and not confirmed:
-            if self._ahead_since_s is None:
-                self._ahead_since_s = at_s
+            if self._ahead_since_s is None or abs(ahead_ms - self._ahead_ms) > AHEAD_MS:  # or it has jumped again
+                self._ahead_since_s, self._ahead_ms = at_s, ahead_ms
             if at_s - self._ahead_since_s < BELIEVED_AFTER_S:
                 return True
             ahead_ms = -1.0  # it stayed: from now on this is the time

@@ -52,3 +52,14 @@ def test_how_far_behind_the_last_write_a_start_is():
     assert seconds_behind(START_MS, None) == 0
     assert seconds_behind(START_MS, START_MS + BEHIND_MS) == 0
     assert seconds_behind(START_MS, START_MS + BEHIND_MS + 1000) == 3601
+
+
+def test_a_clock_that_jumps_again_while_it_is_not_believed_begins_another_hour():
+    """Held after a start since nobody knew that it was right: the hour says nothing of what it shows then."""
+    watch = ClockWatch(START_MS - 400 * DAY_MS, 0.0)
+    assert watch.is_ahead(START_MS, 0.0)
+    late_s = BELIEVED_AFTER_S - 600
+    assert watch.is_ahead(START_MS + 400 * DAY_MS, late_s)
+    assert watch.is_ahead(START_MS + 400 * DAY_MS + 900_000, late_s + 900), "an hour after the start"
+    assert watch.is_ahead(START_MS + 1_800_000, late_s + 1_800), "right again, and another jump"
+    assert not watch.is_ahead(START_MS + 1_800_000 + 3_600_000, late_s + 1_800 + BELIEVED_AFTER_S)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,8 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
     try:
         config.networks()
     except ValueError as error:
-        raise ConfigError(f"{named('trusted_proxies')}: {error}") from error
+        problem = f"{named('trusted_proxies')}: {error}; name addresses or networks, such as 10.0.0.0/8"
+        raise ConfigError(problem) from error
     if config.store is not None and (problem := url_problem(config.store)):
         raise ConfigError(f"{named('store')}: {problem}")
     _refuse_unsafe_webhooks(config, named)
@@ -114,14 +116,31 @@ def _refuse_unknown(settings: Mapping[str, Any], where: str, *, upper: bool = Fa
     unknown = [name for name in settings if name not in Config.__struct_fields__]
     if unknown:
         shown = [PREFIX + name.upper() if upper else name for name in unknown]
-        raise ConfigError(f"unknown setting in {where}: {', '.join(shown)}; `svc serve --print-config` lists all")
+        similar = get_close_matches(unknown[0], Config.__struct_fields__, n=1)
+        meant = [PREFIX + name.upper() if upper else name for name in similar]
+        hint = f"did you mean {meant[0]}? " if meant else ""
+        raise ConfigError(f"unknown setting in {where}: {', '.join(shown)}; {hint}`svc serve --print-config` lists all")
 
 
 def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> str:
     message, _, path = str(error).partition(" - at `$.")
     setting = re.split(r"[`\[.]", path, maxsplit=1)[0]
+    message = re.sub(r"^Invalid enum value (.*)$", rf"\1 is not {_choices(setting)}", message)
     message = re.sub(r"`([a-z]+(?: [|] [a-z]+)*)`", lambda found: _in_words(found[1]), message)
     return f"{named(setting)}: {message}" if setting else message
+
+
+def _choices(setting: str) -> str:
+    """The values that a setting with names for some may have."""
+    described = msgspec.inspect.type_info(Config)
+    assert isinstance(described, msgspec.inspect.StructType)
+    kind = next(field.type for field in described.fields if field.name == setting)
+    while isinstance(kind, msgspec.inspect.Metadata):
+        kind = kind.type
+    kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    named = [repr(value) for one in kinds if isinstance(one, msgspec.inspect.LiteralType) for value in one.values]
+    numbers = ["a whole number"] if any(isinstance(one, msgspec.inspect.IntType) for one in kinds) else []
+    return " or ".join([*named, *numbers])
 
 
 _TYPES = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "a text", "array": "a list"}

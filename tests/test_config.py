@@ -66,6 +66,21 @@ def test_an_unusable_setting_is_rejected_by_name(variables: dict[str, str], says
         load(None, variables)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("SVC_WORKERS", "many", "SVC_WORKERS: 'many' is not 'auto' or a whole number"),
+        ("SVC_LOG_FORMAT", "xml", "SVC_LOG_FORMAT: 'xml' is not 'auto' or 'console' or 'json'"),
+        ("SVC_TRUSTED_PROXY", "::1", "did you mean SVC_TRUSTED_PROXIES?"),
+        ("SVC_TRUSTED_PROXIES", "localhost", "name addresses or networks, such as 10.0.0.0/8"),
+    ],
+)
+def test_a_mistake_is_explained_in_terms_of_the_settings(variable: str, value: str, says: str):
+    with pytest.raises(ConfigError) as raised:
+        load(None, {variable: value})
+    assert says in str(raised.value)
+
+
 def test_a_missing_invalid_or_unknown_setting_file_is_rejected(tmp_path: Path):
     with pytest.raises(ConfigError, match="cannot read"):
         load(tmp_path / "none.toml", {})

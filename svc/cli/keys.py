@@ -60,7 +60,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
     directory: Path,
     as_json: bool,
 ) -> None:
-    """Issue a key. Its secret is printed only once: store it."""
+    """Issue a key. It is printed only once: store it."""
     _check(kind, environment, role, origins, platforms)
     region = settings().region
     with opened(directory) as found:
@@ -83,7 +83,10 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
         show({"key": shown, "secret": secret}, as_json=True)
         return
     show(shown, as_json=False)
-    click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
+    if kind == "public":
+        click.echo(f"\nkey  {secret}\n\nPages contain it, so it is no secret. Note it: only its end is kept here.")
+    else:
+        click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
 
 
 def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
@@ -138,7 +141,10 @@ def read_origins(texts: tuple[str, ...]) -> tuple[str, ...]:
     for text in texts:
         origin = normalize_pattern(text)
         if origin is None:
-            raise CommandError(f"{text!r} is not an origin such as https://shop.example or https://*.shop.example")
+            hint = "; an origin has no slash or path at its end" if text.count("/") > 2 else ""
+            raise CommandError(
+                f"{text!r} is not an origin such as https://shop.example or https://*.shop.example{hint}"
+            )
         if origin not in origins:
             origins.append(origin)
     return tuple(origins)

@@ -28,6 +28,8 @@ log = structlog.get_logger()
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
+GOOD_AFTER_S = 30.0
+"""Of service, for each failure of a worker that ended by itself."""
 LOOK_S = 1.0
 """Between two looks at the pulse of the workers."""
 WAITS_FOR_DISK = "D"
@@ -43,11 +45,12 @@ def pause_s(failures: int) -> float:
     return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (min(failures, 20) - 1))
 
 
-def failures_after(failures: int, served_s: float) -> int:
+def failures_after(failures: int, served_s: float, *, was_killed: bool) -> int:
     """The failures that count after one more death. Each second of service makes an earlier one good, so that a worker
-    that is killed now and then is back at once, and one that dies as soon as it serves is not.
+    that is killed now and then is back at once, and one that dies as soon as it serves is not. Of a worker that ends by
+    itself, as where the disk fails, it takes `GOOD_AFTER_S`: each start sends again what was not recorded.
     """
-    return max(0, failures - int(served_s)) + 1
+    return max(0, failures - int(served_s / (1.0 if was_killed else GOOD_AFTER_S))) + 1
 
 
 class _Worker(msgspec.Struct):
@@ -206,7 +209,7 @@ class Parent:
                 self._clean = False
                 log.error("worker did not end well", worker=worker.index, pid=pid, **cause)
             return
-        worker.failures = failures_after(worker.failures, served_s)
+        worker.failures = failures_after(worker.failures, served_s, was_killed=code < 0)
         wait_s = pause_s(worker.failures)
         worker.start_at_s = elapsed_s() + wait_s
         log.error(

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.http.sockets import inherited_sockets
-from svc.parent import FIRST_PAUSE_S, LONGEST_PAUSE_S, failures_after, pause_s
+from svc.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, failures_after, pause_s
 from svc.pulse import PulseBoard
 from svc.store.directory import open_directory
 from svc.world import World
@@ -326,15 +326,24 @@ def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: P
 # What the parent decides
 
 
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=200))
-def test_restart_delays_grow_while_workers_die_at_once_and_stay_within_limits(lives: list[float]):
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=200), st.booleans())
+def test_restart_delays_grow_while_workers_die_at_once_and_stay_within_limits(lives: list[float], was_killed: bool):
     failures = 0
     for served_s in lives:
-        failures = failures_after(failures, served_s)
+        failures = failures_after(failures, served_s, was_killed=was_killed)
         assert FIRST_PAUSE_S <= pause_s(failures) <= LONGEST_PAUSE_S
     if all(served_s < 1 for served_s in lives):
         assert failures == len(lives)
-    assert failures_after(failures, failures) == 1
+    assert failures_after(failures, failures * GOOD_AFTER_S, was_killed=was_killed) == 1
+
+
+def test_a_worker_whose_disk_fails_after_some_seconds_each_time_starts_ever_more_seldom():
+    """Each start sends again what could not be recorded."""
+    failures, at_s, starts = 0, 0.0, 0
+    while at_s < 60:
+        failures, starts = failures_after(failures, 1.5, was_killed=False), starts + 1
+        at_s += 1.5 + pause_s(failures)
+    assert starts <= 9
 
 
 def test_the_board_reports_how_long_a_worker_served():

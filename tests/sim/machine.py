@@ -267,7 +267,7 @@ class Machine:
                 self.internet.cut_all()
             if seat.workers == 1:
                 self._refuse_clients()
-            failures = failures_after(failures, trio.current_time() - began)
+            failures = failures_after(failures, trio.current_time() - began, was_killed=True)
             if not self._is_ending:
                 await trio.sleep(pause_s(failures))
 

@@ -137,11 +137,18 @@ def event_by_request(
 
 
 def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int) -> None:
-    """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there."""
-    if made_at_ms(request_id.bytes) >= now_ms - RETENTION_MS:
-        for table in (DOCUMENTS, DEFERRED_REPORTS):
-            if snapshot.has(table, number, request_id.bytes):
-                raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
+    """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there, or the
+    index has it.
+    """
+    at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
+    if at_ms < now_ms - RETENTION_MS:
+        return
+    for table in (DOCUMENTS, DEFERRED_REPORTS):
+        if snapshot.has(table, number, raw_id):
+            raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
+    for place in range(len(ENVIRONMENTS)):
+        if is_indexed(snapshot, Scope(number, place), (at_ms, raw_id)):
+            raise CorruptionError(f"the event {request_id} is missing, and the index has it")
 
 
 def _is_at(place: EventPosition, event: Event) -> bool:

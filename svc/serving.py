@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ import trio
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
+from svc.hang_watch import HangWatch
 from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.sockets import inherited_sockets, open_sockets
 from svc.http.tls import Certificate, CertificateError, read_certificate
@@ -28,8 +27,6 @@ log = structlog.get_logger()
 
 ALIVE_S = 1.0
 """Between two messages to the service manager that this process lives."""
-HANG_S = 10.0
-"""A loop that does not run for so long hangs."""
 
 
 class ListeningSockets(NamedTuple):
@@ -101,7 +98,7 @@ async def run_until_signaled(
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as watching:
             await watching.start(_watch_signals, shutdown, on_hangup)
-            watching.start_soon(trace_hang)
+            watching.start_soon(HangWatch(service.services.world).run)
             if lifeline is not None:
                 watching.start_soon(_watch_parent, lifeline, shutdown)
             else:
@@ -150,20 +147,6 @@ async def _notify_alive() -> None:
     while True:
         notify("WATCHDOG=1")
         await trio.sleep(ALIVE_S)
-
-
-async def trace_hang(after_s: float = HANG_S) -> None:
-    """Whenever the loop has not run for `after_s` (more than `ALIVE_S`), write to the standard error where every thread
-    stands: who replaces the process ends it, and nobody can ask it any more.
-    """
-    if sys.stderr is None:  # it was closed at the start
-        return
-    try:
-        while True:
-            faulthandler.dump_traceback_later(after_s)
-            await trio.sleep(ALIVE_S)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
 
 
 async def _watch_parent(lifeline: int, shutdown: trio.Event) -> None:

@@ -23,6 +23,7 @@ LAYERS = {
     "svc.http": {"svc.actors", "svc.store", "svc.domain", "svc.world", "svc.service_manager"},
     "svc.seat": set(),
     "svc.pulse": set(),
+    "svc.hang_watch": {"svc.world"},
     "svc.service_manager": set(),
     "svc.siblings": {"svc.store", "svc.domain", "svc.world", "svc.seat"},
     "svc.relay": {"svc.actors", "svc.siblings", "svc.domain"},
@@ -40,7 +41,7 @@ LAYERS = {
         "svc.network_data", "svc.webhook_transport", "svc.seat", "svc.pulse", "svc.siblings", "svc.relay",
         "svc.node_metrics",
     },
-    "svc.serving": {"svc.service", "svc.http", "svc.domain", "svc.config", "svc.service_manager"},
+    "svc.serving": {"svc.service", "svc.hang_watch", "svc.http", "svc.domain", "svc.config", "svc.service_manager"},
     "svc.parent": {"svc.world", "svc.seat", "svc.pulse", "svc.service_manager"},
     "svc.cli": {
         "svc.serving", "svc.parent", "svc.service", "svc.metrics", "svc.http", "svc.actors", "svc.store", "svc.domain",

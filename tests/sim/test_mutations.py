@@ -214,8 +214,8 @@ def test_retention_that_forgets_at_a_start_that_the_clock_had_jumped_is_detected
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """What is written after the jump is no proof that the clock is right."""
-    away = Jump(at=23_000, seconds=FAR_S, back_after_s=900)
-    steps = plan(FIRST_VISITS[0], away, Identify(at=23_100, org=0, device=2), Crash(at=23_200, down_s=1))
+    away = Jump(at=200, seconds=FAR_S, back_after_s=900)
+    steps = plan(FIRST_VISITS[0], away, Identify(at=230, org=0, device=2), Crash(at=260, down_s=1))
     assert simulate(steps, tmp_path / "sound").violations == []
     monkeypatch.setattr(processes, "last_believed_ms", lambda _: None)
     violations = simulate(steps, tmp_path / "broken").violations

@@ -180,7 +180,7 @@ def same(heading: str, ours: str | None, label: str) -> bool:
 
 
 def read_labeled(data: Path) -> list[Reading]:
-    with gzip.open(data / "useragents" / "labeled.jsonl.gz", "rt") as lines:
+    with gzip.open(data / "useragents" / "labelled.jsonl.gz", "rt") as lines:
         return [read_one(json.loads(line)) for line in lines]
 
 

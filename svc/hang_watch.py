@@ -1,7 +1,7 @@
-"""Says where the event loop stands when it does not run: whoever replaces the process cannot ask it any more.
+"""Logs the stack of an event loop that hangs, before the process is replaced and the stack is lost.
 
-A thread of its own looks every second, since nothing on the loop can. It needs Python's lock for that, as every thread
-does: a call into C that keeps it is not seen here, and the process is replaced all the same.
+A thread checks every second, since nothing on the loop can. It needs the GIL: a call into C that holds it is not
+logged, and the process is replaced all the same.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ log = structlog.get_logger()
 
 LOOK_S = 1.0
 HANG_S = 10.0
-"""A loop that does not run for so long hangs."""
+"""A loop that has not run for so long hangs."""
 
 
 class HangWatch:
-    """The watch over the loop of the thread that makes it."""
+    """Watches the event loop of the thread that makes it."""
 
     def __init__(self, world: World, hang_s: float = HANG_S, look_s: float = LOOK_S) -> None:
         self._world, self._hang_s, self._look_s = world, hang_s, look_s
@@ -32,7 +32,7 @@ class HangWatch:
         self._is_over = threading.Event()
 
     async def run(self) -> None:
-        """Run on the loop until cancelled; say once of each hang where the loop stands."""
+        """Run on the loop until cancelled; each hang is logged once, with the stack of the loop."""
         thread = threading.Thread(target=self._look, name="hang watch", daemon=True)
         thread.start()
         try:

@@ -10,13 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.effort import effort
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, PROGRAM, run_json
 
 pytestmark = pytest.mark.slow(6)
 
-CLOSED = ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"][-effort(3, 5) :]
+CLOSED = ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"]
 
 
 def shell(arguments: tuple[object, ...], closed: str) -> list[str]:

@@ -1,40 +1,88 @@
-"""A loop that does not run leaves in the log where it stands, whoever ends its process then."""
+"""The stack of a hung event loop is logged, once for each hang."""
 
 from __future__ import annotations
 
-import time
+import threading
+from typing import Any
 
+import pytest
+import structlog
 import trio
-from structlog.testing import capture_logs
 
-from svc.hang_watch import HangWatch
+from svc.hang_watch import HANG_S, HangWatch
 from svc.world import World
 
+LOOK_S = 0.001
+PATIENCE_S = 30
 
-async def run_beside(seconds: float) -> None:
-    """The watch, and something on its loop that does not let it run for so long, twice."""
+
+class Monotonic:
+    """A monotonic clock that the test sets. It counts the checks of the thread that watches."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.checks = 0
+        self._loop = threading.get_ident()
+        self._checked = threading.Condition()
+
+    def elapsed_s(self) -> float:
+        if threading.get_ident() != self._loop:
+            with self._checked:
+                self.checks += 1
+                self._checked.notify_all()
+        return self.now_s
+
+    def hang(self, seconds: float) -> None:
+        """Block the loop, on which it is called, until that much time has passed and the thread has seen it."""
+        self.now_s += seconds
+        with self._checked:
+            seen = self.checks + 2  # the first one may have read the time before
+            assert self._checked.wait_for(lambda: self.checks >= seen, timeout=PATIENCE_S)
+
+    async def run_on(self) -> None:
+        """Let the loop run until the thread has seen that it does."""
+        seen = self.checks + 3
+        with trio.fail_after(PATIENCE_S):
+            while self.checks < seen:  # noqa: ASYNC110  counted by a thread
+                await trio.sleep(LOOK_S)
+
+
+@pytest.fixture
+def logged() -> Any:
+    logged: list[dict[str, Any]] = []
+
+    def processor(_: Any, __: str, event: dict[str, Any]) -> Any:
+        logged.append(event)
+        raise structlog.DropEvent
+
+    structlog.configure(processors=[processor], cache_logger_on_first_use=False)
+    yield logged
+    structlog.reset_defaults()
+
+
+async def hang_for(hangs: list[float]) -> None:
+    """The watch beside a loop that hangs so often and so long, and runs in between until that was seen."""
+    monotonic = Monotonic()
+    real = World.real()
+    world = World(real.now_ms, real.entropy, real.run_sync, elapsed_s=monotonic.elapsed_s)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(HangWatch(World.real(), hang_s=0.2, look_s=0.02).run)
-        for _ in range(2):
-            await trio.sleep(0.1)
-            stand_still(seconds)
-        await trio.sleep(0.1)
+        nursery.start_soon(HangWatch(world, look_s=LOOK_S).run)
+        await trio.testing.wait_all_tasks_blocked()
+        for seconds in hangs:
+            monotonic.hang(seconds)
+            await monotonic.run_on()
         nursery.cancel_scope.cancel()
 
 
-def stand_still(seconds: float) -> None:
-    time.sleep(seconds)
+def test_the_stack_of_a_hung_loop_is_logged_once_for_each_hang(logged: list[dict[str, Any]]):
+    trio.run(hang_for, [HANG_S + 1, HANG_S + 5])
+    assert [(one["event"], one["seconds"]) for one in logged] == [
+        ("the event loop hangs", HANG_S + 1),
+        ("the event loop hangs", HANG_S + 5),
+    ]
+    assert any(line.endswith(" hang") for line in logged[0]["stack"])
 
 
-def test_a_loop_that_stands_still_says_where_once_each_time():
-    with capture_logs() as logs:
-        trio.run(run_beside, 0.6)
-    assert [one["event"] for one in logs] == ["the event loop hangs"] * 2
-    assert logs[0]["stack"][0].endswith(" stand_still")
-    assert logs[0]["seconds"] >= 0.2
-
-
-def test_a_loop_that_runs_says_nothing():
-    with capture_logs() as logs:
-        trio.run(run_beside, 0.0)
-    assert logs == []
+def test_a_loop_that_is_late_but_does_not_hang_logs_nothing(logged: list[dict[str, Any]]):
+    trio.run(hang_for, [HANG_S - 1, HANG_S - 1])
+    assert logged == []

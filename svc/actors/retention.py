@@ -17,6 +17,7 @@ import msgspec
 import structlog
 import trio
 
+from svc.actors.believed_clock import is_ahead
 from svc.actors.corruption import CorruptRows
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
@@ -28,7 +29,6 @@ from svc.store.transactions.erasure import continue_erasure, pending_erasures
 from svc.store.transactions.removal import continue_removal, is_removal_pending
 from svc.store.transactions.retention import (
     CleanupTask,
-    clock_confirmation,
     end_pass,
     expired_by_key,
     has_stray_events,
@@ -100,9 +100,8 @@ async def sweep_if_believed(
     store: Store, world: World, visitor_days: int, watch: ClockWatch, progress: Progress
 ) -> None:
     """`sweep` now, where the clock is believed; else only finish what was interrupted (decisions 17.3)."""
-    confirmation = await store.query(clock_confirmation)
+    held = await is_ahead(store, world, watch)
     now_ms = world.now_ms()
-    held = watch.is_ahead(now_ms, world.elapsed_s(), confirmation)
     _note_hold(progress, now_ms, held=held)
     if held:
         await finish_interrupted(store, progress)

@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 import trio
 
+from svc.actors.believed_clock import is_ahead
 from svc.actors.corruption import CorruptRows
 from svc.actors.visitor_index import Nudge
 from svc.domain.billing import Usage
@@ -21,7 +22,6 @@ from svc.domain.clock_watch import ClockWatch
 from svc.store.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
-from svc.store.transactions.retention import clock_confirmation
 from svc.store.transactions.settlement import (
     DueDay,
     block_overdue,
@@ -56,9 +56,8 @@ async def run(
     """
     while True:
         try:
-            confirmation = await store.query(clock_confirmation)
-            held = watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)
-            await settle_all(store, world, nudge, corrupt, may_block=not held)
+            may_block = not await is_ahead(store, world, watch)
+            await settle_all(store, world, nudge, corrupt, may_block=may_block)
         except StoreFullError as error:
             log.warning("settlement stopped: store full", reason=str(error))
         except Exception:

@@ -1,6 +1,4 @@
-"""A store file that is lost is told from one that grows (decisions 17.4); `tests/crash/test_hung.py` loses it under a
-service.
-"""
+"""A growing store file is not reported as lost (decisions 17.4). `tests/crash/test_hung.py` loses one for real."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Victim = Literal["node", "keeper", "stopped", "database"]
 NODES = 2
 RECEIVERS = 2
 """Of the first organization's webhooks, to which every other client belongs."""
-NEIGHBOURS = 4
+NEIGHBORS = 4
 """Organizations of the other clients: nodes write for them together."""
 VICTIMS: tuple[Victim, ...] = ("node", "keeper", "database")
 AGAIN_S = 0.02
@@ -162,7 +162,7 @@ class KilledNodes:
         """Kill so often; then compare what clients and receivers were told with what is stored."""
         keys = [
             await trio.to_thread.run_sync(partial(shop, self._directory, name, SVC_STORE=self._url))
-            for name in ("shop", *(f"neighbor {number}" for number in range(NEIGHBOURS)))
+            for name in ("shop", *(f"neighbor {number}" for number in range(NEIGHBORS)))
         ]
         async with receiving(self._fickle, self._directory) as port:
             self._register(port)
@@ -172,7 +172,7 @@ class KilledNodes:
                 watching.start_soon(self._watch)
                 async with trio.open_nursery() as nursery:
                     for number in range(CLIENTS):
-                        place = 1 + number // 2 % NEIGHBOURS if number % 2 else 0
+                        place = 1 + number // 2 % NEIGHBORS if number % 2 else 0
                         nursery.start_soon(self._client, keys[place], number)
                     for number in range(kills):
                         await self._die(number, self._victims[number % len(self._victims)])

@@ -10,6 +10,7 @@ one that is set back deletes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
 from svc.domain.sessions import ConsoleLink, Session
+from svc.store.codec import CorruptionError
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.table import KeptFor, LastTwoPeriods
 from svc.store.tables import (
@@ -47,7 +49,7 @@ from svc.store.transactions.erasure import has_events, purge_event, purge_visito
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks import purge_webhook_event
-from svc.store.views import is_removed
+from svc.store.views import is_removed, organizations
 from svc.store.webhook_views import attempt_index_keys
 
 EVENTS_A_STEP = 32
@@ -113,10 +115,13 @@ def confirm_clock(transaction: Transaction, now_ms: int) -> None:
 
 def last_believed_ms(snapshot: Snapshot) -> int | None:
     """When the clock was last believed, Unix ms: passes are made every six hours, and only then. `None` before the
-    first one.
+    first one. A row that cannot be read says nothing (decisions 17.5).
     """
-    began = [made.began_at_ms for _, made in snapshot.scan(RETENTION_PASSES)]
-    return max(began, default=0) or None
+    began_at_ms = 0
+    for number in organizations(snapshot):
+        with suppress(CorruptionError):
+            began_at_ms = max(began_at_ms, _noted(snapshot, number).began_at_ms)
+    return began_at_ms or None
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:

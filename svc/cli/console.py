@@ -70,7 +70,7 @@ def link(
     the audit log names it, and `svc key revoke` ends the session. A link that is not used in
     time is deleted with its key when the next one is made, or by the service within hours.
     """
-    base = _base(url)
+    base = _base(url, directory)
     region = settings().region
     with opened(directory) as found:
         organization = account(found.store, organization_id).organization
@@ -142,12 +142,12 @@ def link_for(found: Opened, world: World, organization: Organization, secret: st
     return token
 
 
-def _base(url: str | None) -> str:
+def _base(url: str | None, directory: Path) -> str:
     """Where browsers reach the service, without a slash at the end. Raises `CommandError` for a URL from which nobody
     could sign in.
     """
     if url is None:
-        return local_url(settings())
+        return local_url(settings(), directory)
     origin = normalize_origin(url.rstrip("/"))
     scheme = "" if origin is None else origin.partition("://")[0]
     if origin is None or scheme not in ("http", "https"):

@@ -180,7 +180,7 @@ def lock_and_service(examined: Examined) -> Finding:
     runs = holder or "a service"
     if holder is None and examined.url is None and config.store is None:
         return _could_listen(config)
-    url = examined.url or local_url(config)
+    url = examined.url or local_url(config, examined.directory)
     try:
         status, response = _get(url, "/readyz")
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
+from svc.cli.dev_keys import read_keys
 from svc.config import Config
+from svc.store.serve_lock import is_held_by
 
 
-def local_url(config: Config) -> str:
-    """Where a service with these settings is on this machine, without a slash at the end."""
+def local_url(config: Config, directory: Path) -> str:
+    """Where the service of a data directory with these settings is on this machine, without a slash at the end. Of a
+    running `svc dev`, which is given its address at the start, it is what that wrote beside its keys.
+    """
+    if is_held_by(directory, "svc dev") and (url := read_keys(directory).url):
+        return url
     return f"{'http' if config.tls_certfile is None else 'https'}://{reachable(config.bind)[0]}"
 
 

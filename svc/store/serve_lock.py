@@ -75,11 +75,23 @@ def holder_of(directory: Path) -> str | None:
     """The process that holds the lock of a data directory now, for people; `None` where none does. Raises
     `DirectoryError` where the lock file cannot be opened.
     """
+    content = _content_of_holder(directory)
+    return None if content is None else _named(content)
+
+
+def is_held_by(directory: Path, command: str) -> bool:
+    """Whether this command holds the lock of a data directory now. Raises `DirectoryError` as `holder_of`."""
+    content = _content_of_holder(directory)
+    holder = None if content is None else _read(content)
+    return holder is not None and holder.command == command
+
+
+def _content_of_holder(directory: Path) -> bytes | None:
     path = directory / NAME
     if not path.exists():
         return None
     with files.locked(path) as lock:
-        return None if lock.acquire() else _named(lock.content())
+        return None if lock.acquire() else lock.content()
 
 
 def _refusal(directory: Path, content: bytes, reason: str) -> str:
@@ -87,8 +99,15 @@ def _refusal(directory: Path, content: bytes, reason: str) -> str:
 
 
 def _named(content: bytes) -> str:
-    try:
-        holder = msgspec.json.decode(content, type=Holder)
-    except msgspec.DecodeError:
-        return "another process"  # which has not written its name yet
+    holder = _read(content)
+    if holder is None:
+        return "another process"
     return f"`{holder.command}` (process {holder.pid} on {holder.host}, since {timestamp(holder.since_ms)})"
+
+
+def _read(content: bytes) -> Holder | None:
+    """`None` where the holder has not written its name yet."""
+    try:
+        return msgspec.json.decode(content, type=Holder)
+    except msgspec.DecodeError:
+        return None

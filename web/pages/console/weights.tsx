@@ -118,7 +118,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
   return (
     <form ref={form} onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
       <p class="summary">
-        <span>{saved.stored ? `Revision ${saved.revision}` : `Nothing is saved here: ${parent} are in force`}</span>
+        <span>{saved.stored ? `Revision ${saved.revision}` : `Not customized: ${parent} apply`}</span>
         {saved.updated_at && <span>saved <Time at={saved.updated_at} /></span>}
       </p>
       <Card title="Levels">
@@ -153,7 +153,7 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
             rows={saved.signals.filter((name) => (signals.find((one) => one.name === name)?.group ?? "other") === group)} />
         </Card>
       ))}
-      {asks && <Confirm title="Restore these weights?" submit="Restore" onClose={() => setAsks(false)} onConfirm={restore}><p>What is saved here is dropped, and {parent} are in force again.</p></Confirm>}
+      {asks && <Confirm title="Restore these weights?" submit="Restore" onClose={() => setAsks(false)} onConfirm={restore}><p>The saved weights are deleted, and {parent} apply again.</p></Confirm>}
     </form>
   );
 }

@@ -26,7 +26,7 @@ import structlog
 import trio
 import trio.testing
 
-from svc.actors import keeper
+from svc.actors import keeper, store_watch
 from svc.store.invariants import RULES, violations
 from svc.store.tables import DUE, TABLES
 from tests.sim import final_check
@@ -59,7 +59,13 @@ def simulate(
     """Run a plan in an empty directory. `sabotage` breaks the service on purpose, `tell` hears the trace."""
     run = Simulation(plan, directory, sabotage, tell)
     try:
-        with seeded_scheduling(plan.seed), _heard(run.hear), patch.object(keeper, "INTERVAL_S", OFTEN_S):
+        with (
+            seeded_scheduling(plan.seed),
+            _heard(run.hear),
+            patch.object(keeper, "INTERVAL_S", OFTEN_S),
+            patch.object(store_watch, "INTERVAL_S", LOOKS_S),  # nothing hangs here: a look each second, and a
+            patch.object(store_watch, "PROBE_S", LOOKS_S),  # commit each five, took a third of a simulation
+        ):
             trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
     except Exception as error:  # noqa: BLE001  a run that breaks off has failed, and others may follow it
         run.violations += [f"the run broke off: {''.join(traceback.format_exception(leaf))}" for leaf in leaves(error)]

@@ -16,10 +16,17 @@ process.env.FONTCONFIG_FILE = fonts;
 
 /** `webgl`: as in a visitor's browser. It then draws everything by OpenGL, which is emulated and takes long. */
 export async function launch({ webgl = false, ...options } = {}) {
-  return puppeteer.launch({
+  const start = async () => puppeteer.launch({
     executablePath: await chromium.executablePath(),
     headless: "shell",
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--renderer-process-limit=1", ...(webgl ? ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"] : ["--disable-gpu"])],
     ...options,
   });
+  try {
+    return await start();
+  } catch (error) {
+    // Seen once in some hundred starts on a busy machine: it dies at once, by a signal, and says nothing.
+    console.warn(`The browser did not start, trying once more: ${error.message.split("\n")[0]}`);
+    return start();
+  }
 }

@@ -41,6 +41,10 @@ from tests.support.simulation import seeded_scheduling
 SOUND = Sabotage()
 OFTEN_S, LOOKS_S = keeper.INTERVAL_S, 60.0
 """Between two attempts of a worker to become the keeper: while one may die, and when none does."""
+BEAT_S = store_watch.STALLED_S / 2
+"""Between two beats of the watch over the store: a commit that one of them has seen must be over at the next, long
+before it counts as stalled. Each second, with a commit each five, they took a third of a simulation, and nothing hangs.
+"""
 DEATHS_S = 5.0
 """For so long after a step processes die of it."""
 
@@ -63,8 +67,8 @@ def simulate(
             seeded_scheduling(plan.seed),
             _heard(run.hear),
             patch.object(keeper, "INTERVAL_S", OFTEN_S),
-            patch.object(store_watch, "INTERVAL_S", LOOKS_S),  # nothing hangs here: a look each second, and a
-            patch.object(store_watch, "PROBE_S", LOOKS_S),  # commit each five, took a third of a simulation
+            patch.object(store_watch, "INTERVAL_S", BEAT_S),
+            patch.object(store_watch, "PROBE_S", LOOKS_S),
         ):
             trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
     except Exception as error:  # noqa: BLE001  a run that breaks off has failed, and others may follow it

@@ -63,3 +63,18 @@ def test_setting_the_clock_does_not_lengthen_a_cancelled_attempt(seconds: int, t
         ),
     )
     assert simulate(plan, tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_a_clock_that_was_behind_for_a_moment_does_not_block_who_became_past_due_then(tmp_path: Path):
+    plan = Plan(
+        seed=45,
+        shops=(Shop(),),
+        steps=(
+            Bill(at=1710.1, org=0, status="active"),
+            Jump(at=1710.11, seconds=-400 * DAY_S, back_after_s=5.0),
+            Bill(at=1710.12, org=0, status="past_due"),
+            Identify(at=1848.9, org=0),
+        ),
+    )
+    assert simulate(plan, tmp_path).violations == []

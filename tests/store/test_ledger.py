@@ -23,8 +23,16 @@ from svc.domain.billing import (
     Usage,
 )
 from svc.domain.ids import DAY_MS, first_id
-from svc.domain.records import Organization
-from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, ORGANIZATION_IDS, PAST_DUE, SETTLEMENTS
+from svc.domain.records import Organization, RetentionPass
+from svc.store.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    LEDGER,
+    ORGANIZATION_IDS,
+    PAST_DUE,
+    RETENTION_PASSES,
+    SETTLEMENTS,
+)
 from svc.store.transactions import accounts, settlement
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import (
@@ -182,6 +190,15 @@ def test_a_status_change_follows_the_table_and_is_recorded_and_notified(books: B
             "blocked_reason": reason,
         }
     ]
+
+
+def test_a_clock_that_is_behind_does_not_shorten_the_term_of_payment(books: Books):
+    """Decisions 17: retention has believed the clock of today, and the operator's shows last year."""
+    books.world.do(lambda transaction: transaction.put(RETENTION_PASSES, (books.number,), RetentionPass(EPOCH_MS)))
+    books.set_status("active", EPOCH_MS)
+    books.set_status("past_due", EPOCH_MS - 400 * DAY_MS)
+    assert books.past_due() == EPOCH_MS
+    assert not books.is_overdue(EPOCH_MS + 7 * DAY_MS - 1)
 
 
 def test_past_due_for_seven_days_is_overdue_and_a_millisecond_less_is_not(books: Books):

@@ -10,7 +10,7 @@ import msgspec
 from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
 from svc.domain.counting import HOUR_MS
 from svc.domain.ids import DAY_MS, made_at_ms
-from svc.domain.records import Organization
+from svc.domain.records import Organization, RetentionPass
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.snapshot import Transaction
@@ -24,6 +24,7 @@ from svc.store.tables import (
     ORGANIZATION_IDS,
     ORGANIZATIONS,
     PAST_DUE,
+    RETENTION_PASSES,
 )
 from svc.store.transactions import holdings
 from svc.store.transactions.webhooks import enqueue
@@ -142,7 +143,9 @@ def change_billing_status(
     change = BillingChange(before, status, reason, author.at_ms, author.by, author.note)
     transaction.put(BILLING_CHANGES, (number, author.change_id.bytes), change)
     if status == "past_due":
-        transaction.put(PAST_DUE, (number,), author.at_ms)
+        # A clock that is behind would have the term of payment pass at once.
+        believed = transaction.get(RETENTION_PASSES, number) or RetentionPass()
+        transaction.put(PAST_DUE, (number,), max(author.at_ms, believed.began_at_ms))
     else:
         transaction.delete(PAST_DUE, number)
     data = BillingStatusChanged(

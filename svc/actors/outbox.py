@@ -56,6 +56,9 @@ from svc.world import World
 
 log = structlog.get_logger()
 
+BRING_FORWARD_S = 60.0
+"""Between two looks at what is due later than anything may be: a request that arrived before the clock was set back may
+be stored after it."""
 POLL_INTERVAL_S = 15.0
 """Between two looks for what other processes have committed."""
 QUEUES_PER_POLL = 256
@@ -169,10 +172,12 @@ class Outbox:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
             nursery.start_soon(self._follow_shares)
-            await self._bring_forward()
-            self._poll_at_s = -inf
+            self._poll_at_s = bring_at_s = -inf
             while True:
                 self._awake = trio.Event()
+                if self._world.elapsed_s() >= bring_at_s:
+                    bring_at_s = self._world.elapsed_s() + BRING_FORWARD_S
+                    await self._bring_forward()
                 if self._world.elapsed_s() >= self._poll_at_s:
                     self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
                     await self._poll()

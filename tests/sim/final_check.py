@@ -109,8 +109,8 @@ def _responses(acts: Acts, by_tag: Tagged, stored: int) -> Iterator[str]:
             yield f"request {one.number} was acknowledged and is gone"
         by_key[one.shop, -one.number if one.key is None else one.key] |= ids
     for (shop, key), ids in by_key.items():
-        at = [made_at_ms(UUID(one).bytes) for one in ids]
-        if len(ids) > 1 and max(at) - min(at) < DAY_MS:  # a key is remembered for a day
+        at = [made_at_ms(UUID(one).bytes) for one in ids if not is_over(one)]  # a key goes with its event
+        if len(at) > 1 and max(at) - min(at) < DAY_MS:  # a key is remembered for a day
             yield f"key {key} of shop {shop} has {len(ids)} events"
 
 

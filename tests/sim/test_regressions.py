@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.plan import FAR_S, Bill, Change, Identify, Jump, Plan, Receive, Register, Shop
+from tests.sim.plan import FAR_S, Bill, Change, Client, Identify, Jump, Plan, Receive, Register, Shop
 from tests.sim.simulation import simulate
 
 DAY_S = 86_400
@@ -75,6 +75,20 @@ def test_a_clock_that_was_behind_for_a_moment_does_not_block_who_became_past_due
             Jump(at=1710.11, seconds=-400 * DAY_S, back_after_s=5.0),
             Bill(at=1710.12, org=0, status="past_due"),
             Identify(at=1848.9, org=0),
+        ),
+    )
+    assert simulate(plan, tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_a_request_that_arrived_while_the_clock_was_ahead_is_delivered_when_it_is_right(tmp_path: Path):
+    plan = Plan(
+        seed=264,
+        shops=(Shop(),),
+        steps=(
+            Register(at=0.6, hook=6, org=0),
+            Jump(at=9738.75, seconds=400 * DAY_S, back_after_s=5.0),
+            Identify(at=9738.76, org=0, client=Client(manner="drips", after_s=3.0)),
         ),
     )
     assert simulate(plan, tmp_path).violations == []

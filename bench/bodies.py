@@ -45,7 +45,7 @@ from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs
 from svc.http.body import MAX_BODY_BYTES
-from svc.http.edge import open_listeners
+from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen
 from svc.world import World

@@ -26,7 +26,7 @@ from bench.measures import quantile
 from svc.cli.keys import issue_key
 from svc.config import Config
 from svc.domain.timestamps import timestamp
-from svc.http.edge import open_listeners
+from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen
 from svc.store.directory import open_directory

@@ -32,7 +32,7 @@ from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
 from svc.domain.webhooks.transport_types import Transport
-from svc.http.edge import open_listeners
+from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen
 from svc.store.directory import Opened, open_directory

@@ -39,7 +39,7 @@ from svc.domain.histogram import HistogramStatistics
 from svc.domain.history import LOOKALIKES
 from svc.domain.quotas import Quotas
 from svc.domain.timestamps import utc
-from svc.http.edge import EdgeStatistics
+from svc.http.server.server import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.metric_samples import (
     Metric,

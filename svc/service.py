@@ -52,18 +52,19 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
 from svc.http import try_page
-from svc.http.accepting import PlainListener
-from svc.http.app import App
+from svc.http.app import application
 from svc.http.authentication import AuthPolicy
-from svc.http.edge import Edge, EdgeLimits, serve
-from svc.http.exchange import edge_refusal
+from svc.http.exchange import Exchange, edge_refusal
 from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
 from svc.http.request_details import details
 from svc.http.scrape import Scrape, expected_hosts
-from svc.http.tls import TlsListener
+from svc.http.server.fair_queue import KnownKeys
+from svc.http.server.listening import PlainListener
+from svc.http.server.messages import Application
+from svc.http.server.server import Edge, EdgeLimits, serve
+from svc.http.server.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
-from svc.http.turnstile import KnownKeys
 from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics import Metrics, Sources
 from svc.network_data.builtin import BuiltInRanges
@@ -273,11 +274,9 @@ class Service:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
-                    app, limits = App(self.services, self.traffic, keys), self._edge_limits()
-                    refuse = partial(edge_refusal, self._world)
-                    edge: Edge = await edge_nursery.start(
-                        partial(serve, app, listeners, limits, refuse=refuse, shutdown=shutdown, keys=keys)
-                    )
+                    app = application(Exchange(self.services, self.traffic, keys))
+                    served = self._served(app, listeners, self._edge_limits())
+                    edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))
                     self._edge = edge
                     task_status.started(edge)
                 self.pipeline.admission.close()
@@ -329,10 +328,14 @@ class Service:
     async def _serve_metrics(self, listeners: Listeners) -> None:
         """Until cancelled: also while the service drains."""
         limits = EdgeLimits(max_connections=METRICS_CONNECTIONS)
-        refuse = partial(edge_refusal, self._world)
         hosts = expected_hosts(self._config.metrics_bind, self._config.metrics_hosts)
         scrape = Scrape(self.metrics.expose, hosts)
-        await serve(scrape, listeners, limits, refuse=refuse, shutdown=trio.Event())
+        await self._served(scrape, listeners, limits)(shutdown=trio.Event())
+
+    def _served(self, app: Application, listeners: Listeners, limits: EdgeLimits) -> Callable[..., Awaitable[None]]:
+        """`serve` with what is the same for both addresses."""
+        refuse = partial(edge_refusal, self._world)
+        return partial(serve, app, listeners, limits, refuse=refuse, now_ms=self._world.now_ms)
 
     async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()

@@ -17,9 +17,9 @@ from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
 from svc.hang_watch import HangWatch
-from svc.http.edge import Edge, EdgeLimits, addresses, open_listeners
-from svc.http.sockets import inherited_sockets, open_sockets
-from svc.http.tls import Certificate, CertificateError, read_certificate
+from svc.http.server.listening import inherited_sockets, open_sockets
+from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
+from svc.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.service import Listeners, Service
 from svc.service_manager import notify
 

@@ -54,8 +54,8 @@ LAYERS = {
 ONLY_IN = {
     "lmdb": ("svc/store/lmdb/",),
     "quart": (),
-    "quart_trio": ("svc/http/app.py",),
-    "hypercorn": ("svc/http/",),
+    "quart_trio": (),
+    "hypercorn": (),
     "httpcore": ("svc/webhook_transport/", "svc/network_data/fetch.py"),
     "certifi": ("svc/webhook_transport/",),
     "time": ("svc/world.py",),

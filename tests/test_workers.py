@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.sockets import inherited_sockets
+from svc.http.server.listening import inherited_sockets
 from svc.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, failures_after, pause_s
 from svc.pulse import PulseBoard
 from svc.store.directory import open_directory

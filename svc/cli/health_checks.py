@@ -35,8 +35,8 @@ from svc.config import Config, ConfigError
 from svc.domain.addresses import read_bind
 from svc.domain.errors import OperatorError
 from svc.domain.timestamps import utc
-from svc.http.edge import open_listeners
-from svc.http.sockets import open_sockets
+from svc.http.server.listening import open_sockets
+from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.codec import CorruptionError

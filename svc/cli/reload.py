@@ -14,7 +14,7 @@ import structlog
 from svc.cli.logs import set_up_logging
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms
-from svc.http.tls import TlsListener
+from svc.http.server.tls import TlsListener
 from svc.service import Listeners, Service
 from svc.serving import read_tls, warn_of_dates
 

@@ -1,26 +1,24 @@
 """One request from its first header to its response: the checks in their fixed order, and the one way to render.
 
 route -> key -> body size, media type, encoding -> JSON -> fields -> state (decisions 1.8). The request id and the time
-of arrival are made here, once. ASGI messages come in and go out; no framework is in between (docs/adr/0004).
+of arrival are made here, once. Requests and responses are plain values; no framework is in between (docs/adr/0004).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 import structlog
 import trio
-from hypercorn.typing import ASGIReceiveCallable, HTTPScope
 
 from svc.domain.credentials import ApiKey
 from svc.domain.eviction import client_prefix
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
-from svc.http.asgi import BODY, ArrivedBody
 from svc.http.authentication import (
     AuthRequest,
     Caller,
@@ -37,10 +35,11 @@ from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
+from svc.http.server.fair_queue import KnownKeys
+from svc.http.server.messages import Body, Request
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.static import is_for_people, nothing_at
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
-from svc.http.turnstile import KnownKeys
 from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
 from svc.store.snapshot import Snapshot
@@ -83,15 +82,14 @@ class _Arrived(NamedTuple):
 
     route: Route
     match: RouteMatch
-    scope: HTTPScope
-    receive: ASGIReceiveCallable
+    request: Request
     headers: dict[str, str]
     context: RequestContext
 
     @property
     def peer(self) -> str:
         """The address of the connection; empty where the server does not know it."""
-        client = self.scope["client"]
+        client = self.request.client
         return client[0] if client else ""
 
 
@@ -104,19 +102,19 @@ class Exchange:
         self._traffic = traffic
         self._keys = keys
 
-    async def respond(self, scope: HTTPScope, receive: ASGIReceiveCallable) -> Response:
+    async def respond(self, request: Request) -> Response:
         """The one response to a request, `500 internal_error` after a fault of this program; counted and logged, a
         stream when it is closed. Raises only cancellation, when the client has gone.
         """
         at_ms = self._services.world.now_ms()
         context = self._traffic.began(self._services.world.request_id(at_ms), at_ms)
-        context.scope = scope
+        context.request = request
         try:
-            response = await self._respond(scope, receive, context)
+            response = await self._respond(request, context)
         except BaseException:
             self._traffic.ended(context, None)
             raise
-        if scope["raw_path"].startswith(CONSOLE_PATHS):
+        if request.path.startswith(CONSOLE_PATHS):
             response = response._replace(headers=list(dict.fromkeys((*response.headers, *CONSOLE_HEADERS))))
         if response.stream is not None:
             return self._counted(response, response.stream, context)
@@ -132,13 +130,13 @@ class Exchange:
 
         return response._replace(stream=stream._replace(close=close))
 
-    async def _respond(self, scope: HTTPScope, receive: ASGIReceiveCallable, context: RequestContext) -> Response:
-        path, headers = scope["raw_path"].decode("latin-1"), _read_headers(scope)
+    async def _respond(self, request: Request, context: RequestContext) -> Response:
+        path, headers = request.path.decode("latin-1"), _read_headers(request)
         found = PATHS.find(path)
         if found is None:
             context.refusal = Refusal("not_found")
             return render(context.request_id, _for_reader(Outcome(context.refusal), path, headers), None)
-        method, resource = scope["method"], found.resource
+        method, resource = request.method, found.resource
         route = resource.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if resource.from_browsers else None
         if method == "OPTIONS" and resource.from_browsers:
@@ -149,7 +147,7 @@ class Exchange:
             return render(context.request_id, Outcome(context.refusal, headers={"Allow": resource.allow}), origin)
         context.operation_id = route.operation_id
         try:
-            outcome = await self._run(_Arrived(route, found, scope, receive, headers, context))
+            outcome = await self._run(_Arrived(route, found, request, headers, context))
         except UnavailableError as error:
             log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
             outcome = unavailable()
@@ -172,7 +170,7 @@ class Exchange:
     async def _run(self, arrived: _Arrived) -> Outcome:
         policy, route, context, headers = self._services.policy, arrived.route, arrived.context, arrived.headers
         is_console = arrived.match.resource.is_console
-        site = read_site(policy, headers, arrived.scope["scheme"], arrived.peer) if is_console else None
+        site = read_site(policy, headers, arrived.request.scheme, arrived.peer) if is_console else None
         caller = await self._authenticate(arrived, site) if route.kinds else None
         if isinstance(caller, Refusal):
             outcome, key = Outcome(caller), caller.key
@@ -214,7 +212,7 @@ class Exchange:
 
     async def _handle(self, arrived: _Arrived, site: Site | None) -> Outcome:
         """Everything after the key, in its order."""
-        route, match, scope, receive, headers, context = arrived
+        route, match, request, headers, context = arrived
         caller = context.caller
         if caller is not None:
             refusal = forbidden(caller, match.path.get("organization_id"), route.role)
@@ -223,10 +221,10 @@ class Exchange:
         body: msgspec.Struct | Refusal | None
         platform = None
         if route.body is None:
-            body = await self._skip_body(receive, headers)
+            body = await self._skip_body(request.body, headers)
         else:
             client = client_prefix(sender(self._services.policy, headers, arrived.peer) or "")
-            json = await self._json(scope, receive, headers, client)
+            json = await self._json(request.body, headers, client)
             platform = None if isinstance(json, Refusal) else sdk_platform(json)
             body = json if isinstance(json, Refusal) else decode(json or route.empty_body, route.body)
         platform = platform or claimed_platform(headers)
@@ -234,7 +232,7 @@ class Exchange:
             return Outcome(refusal)
         if isinstance(body, Refusal):
             return Outcome(body)
-        query = read_query(scope["query_string"], route.query)
+        query = read_query(request.query, route.query)
         if isinstance(query, Refusal):
             return Outcome(query)
         call = Call(
@@ -242,7 +240,7 @@ class Exchange:
             operation_id=route.operation_id,
             at_ms=context.at_ms,
             headers=headers,
-            repeated=_repeated(scope, headers),
+            repeated=_repeated(request, headers),
             caller=caller,
             platform=platform,
             path=match.path,
@@ -259,7 +257,7 @@ class Exchange:
         def find(snapshot: Snapshot) -> Caller | Refusal:
             request = AuthRequest(policy, snapshot, headers, arrived.peer, at_ms)
             if site is not None and "x-api-key" not in headers:
-                return authenticate_session(request, site, arrived.scope["method"])
+                return authenticate_session(request, site, arrived.request.method)
             return authenticate(request, route.kinds)
 
         # A transaction looks at the key again; what only reads has no other look at it.
@@ -270,15 +268,13 @@ class Exchange:
             return await self._services.store.query(find)
         return found
 
-    async def _json(
-        self, scope: HTTPScope, receive: ASGIReceiveCallable, headers: dict[str, str], client: str
-    ) -> bytes | Refusal:
+    async def _json(self, body: Body, headers: dict[str, str], client: str) -> bytes | Refusal:
         """The text of the body, not looked into yet. What arrives in parts counts against the budget of the client."""
         content_type, encoding = headers.get("content-type"), headers.get("content-encoding")
         refusal = acceptable(content_type, encoding, headers.get("content-length"))
         if refusal is not None:
             return refusal
-        wire = _whole_body(scope)
+        wire = body.whole()
         if wire is None:
             parts: list[bytes] = []
             budget, timeout_s = self._services.bodies, self._services.request_timeout_s
@@ -290,25 +286,25 @@ class Exchange:
                 return has_space
 
             try:
-                refusal = await _receive_body(receive, timeout_s, MAX_WIRE_BYTES, keep)
+                refusal = await _receive_body(body, timeout_s, MAX_WIRE_BYTES, keep)
                 if refusal is not None:
                     return refusal
                 wire = b"".join(parts)
             finally:
                 budget.release(client, sum(map(len, parts)))
-        body = unpack(wire, content_type, encoding)
-        if isinstance(body, bytes) and len(body) > LARGE_BODY_BYTES:
+        unpacked = unpack(wire, content_type, encoding)
+        if isinstance(unpacked, bytes) and len(unpacked) > LARGE_BODY_BYTES:
             await trio.lowlevel.checkpoint()
-        return body
+        return unpacked
 
-    async def _skip_body(self, receive: ASGIReceiveCallable, headers: dict[str, str]) -> Refusal | None:
+    async def _skip_body(self, body: Body, headers: dict[str, str]) -> Refusal | None:
         """Read past the body of a route that takes none: ignored up to 1 MiB (decisions 9.3), and never in memory."""
         length = headers.get("content-length", "0")
         if length == "0" and "transfer-encoding" not in headers:
             return None
         if length.isdecimal() and int(length) > MAX_BODY_BYTES:
             return Refusal("payload_too_large")
-        return await _receive_body(receive, self._services.request_timeout_s, MAX_BODY_BYTES, lambda _: True)
+        return await _receive_body(body, self._services.request_timeout_s, MAX_BODY_BYTES, lambda _: True)
 
 
 def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
@@ -319,31 +315,19 @@ def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outc
     return nothing_at(path) if is_bare and is_for_people(headers) else outcome
 
 
-def _whole_body(scope: HTTPScope) -> bytes | None:
-    """The body, where all of it is here; `None` where it has to be received."""
-    arrived = cast("dict[str, ArrivedBody]", scope["extensions"]).get(BODY)
-    return arrived.take() if arrived is not None and arrived.is_whole else None
-
-
-async def _receive_body(
-    receive: ASGIReceiveCallable, timeout_s: float, most_bytes: int, take: Callable[[bytes], bool]
-) -> Refusal | None:
+async def _receive_body(body: Body, timeout_s: float, most_bytes: int, take: Callable[[bytes], bool]) -> Refusal | None:
     """Hand all parts of the body to `take`, within its time and its size on the wire; false is `503`: there is no space
     for it now.
     """
     size = 0
     with trio.CancelScope(deadline=trio.current_time() + timeout_s):
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return Refusal("bad_request")  # the client went away: nobody reads this
-            size += len(message["body"])
+        while part := await body.receive():
+            size += len(part)
             if size > most_bytes:
                 return Refusal("payload_too_large")
-            if not take(message["body"]):
+            if not take(part):
                 return NOT_NOW
-            if not message["more_body"]:
-                return None
+        return None if part is not None else Refusal("bad_request")  # the client has left: nobody reads this
     return Refusal("request_timeout")
 
 
@@ -361,16 +345,16 @@ def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, by
     ]
 
 
-def _read_headers(scope: HTTPScope) -> dict[str, str]:
+def _read_headers(request: Request) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
+    for raw_name, raw_value in request.headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 
 
-def _repeated(scope: HTTPScope, headers: dict[str, str]) -> frozenset[str]:
-    fields = [name for name, _ in scope["headers"]]
+def _repeated(request: Request, headers: dict[str, str]) -> frozenset[str]:
+    fields = [name for name, _ in request.headers]
     if len(fields) == len(headers):
         return frozenset()
     return frozenset(name.decode("latin-1") for name, count in Counter(fields).items() if count > 1)

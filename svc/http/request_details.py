@@ -21,9 +21,9 @@ def details(context: RequestContext) -> dict[str, Any]:
     that was refused.
     """
     fields: dict[str, Any] = {}
-    if context.scope is not None:
-        fields["method"] = context.scope["method"]
-        fields["path"] = context.scope["raw_path"].decode("latin-1")
+    if context.request is not None:
+        fields["method"] = context.request.method
+        fields["path"] = context.request.path.decode("latin-1")
     body = context.body
     if isinstance(body, IdentifyAnswer):
         fields |= {name: getattr(body, name) for name in _OF_VERDICT}

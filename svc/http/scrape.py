@@ -1,4 +1,4 @@
-"""`GET /metrics`, an ASGI application of its own: it runs under an edge of its own, at an address of its own.
+"""`GET /metrics`, an application of its own: it runs under an edge of its own, at an address of its own.
 
 No key is asked. A page of any site could have its own name resolved to this address and read the response, so that the
 name in `Host` must be one that is expected here. An address needs no check: a page has it as its origin only where it
@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
-
 from svc.domain.addresses import parse_ip, read_bind
+from svc.http.server.messages import Reply, Request
 
-PATH = "/metrics"
+PATH = b"/metrics"
 
 MEDIA_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -42,25 +41,23 @@ class Scrape:
         self._expose = expose
         self._hosts = frozenset(host.lower().removesuffix(".") for host in hosts)
 
-    async def __call__(self, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        """Respond to one request (ASGI); the values are collected only for a `GET` or `HEAD` of `PATH`."""
-        assert scope["type"] == "http", "the edge speaks nothing else"
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        """Respond to one request; the values are collected only for a `GET` or `HEAD` of `PATH`."""
         status, headers, body = 200, [(b"cache-control", b"no-store")], b""
-        host = next((value for name, value in scope["headers"] if name == b"host"), None)
+        host = next((value for name, value in request.headers if name == b"host"), None)
         if host is not None and not self._is_expected(host.decode("latin-1")):  # browsers always send one
             status, body = 421, _MISDIRECTED
             headers.append((b"content-type", b"text/plain; charset=utf-8"))
-        elif scope["path"] != PATH:
+        elif request.path != PATH:
             status = 404
-        elif scope["method"] not in ("GET", "HEAD"):
+        elif request.method not in ("GET", "HEAD"):
             status = 405
             headers.append((b"allow", b"GET, HEAD"))
         else:
             body = await self._expose()
             headers.append((b"content-type", MEDIA_TYPE))
         headers.append((b"content-length", b"%d" % len(body)))
-        await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        await reply.respond(status, headers, body)
 
     def _is_expected(self, host: str) -> bool:
         found = _HOST.fullmatch(host.strip())

@@ -14,11 +14,11 @@ from uuid import UUID
 import msgspec
 import structlog
 import trio
-from hypercorn.typing import HTTPScope
 
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller
+from svc.http.server.messages import Request
 
 log = structlog.get_logger()
 
@@ -43,8 +43,8 @@ class RequestContext(msgspec.Struct, kw_only=True):
     operation_id: str = UNKNOWN
     caller: Caller | None = None
     refusal: Refusal | None = None
-    scope: HTTPScope | None = None
-    """Of ASGI: for lines that people read."""
+    request: Request | None = None
+    """For lines that people read."""
     body: Any = None
     """Of the response, before it is encoded; likewise."""
 

@@ -14,14 +14,14 @@ from functools import partial
 import msgspec
 import structlog
 import trio
-from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 
 import svc
-from svc.http.edge import EdgeLimits, open_listeners, serve
 from svc.http.exchange import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
-from svc.http.tls import Certificate
+from svc.http.server.messages import Reply, Request
+from svc.http.server.server import EdgeLimits, open_listeners, serve
+from svc.http.server.tls import Certificate
 from svc.service_manager import notify
 from svc.world import World
 
@@ -57,10 +57,9 @@ async def can_serve(
                     signaled = True
                     nursery.cancel_scope.cancel()
 
-            refuse = partial(edge_refusal, world)
-            app = partial(_respond, world)
+            served = partial(serve, partial(_respond, world), listeners, EdgeLimits(), now_ms=world.now_ms)
             nursery.start_soon(end_at_signal)
-            nursery.start_soon(partial(serve, app, listeners, EdgeLimits(), refuse=refuse, shutdown=shutdown))
+            nursery.start_soon(partial(served, refuse=partial(edge_refusal, world), shutdown=shutdown))
             said_s = -SAY_S
             notify("READY=1")  # it answers: a start that takes too long would be ended
             while why is not None:
@@ -75,16 +74,13 @@ async def can_serve(
     return not signaled
 
 
-async def _respond(world: World, scope: Scope, _: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """The ASGI application of the time before."""
-    if scope["type"] != "http":
-        return
-    path = scope["path"].removeprefix(BASE)
+async def _respond(world: World, request: Request, reply: Reply) -> None:
+    """The application of the time before."""
+    path = request.path.decode("latin-1").removeprefix(BASE)
     status, (body, headers) = 503, edge_refusal(world, 503)
     if path == "/healthz":
         status, body = 200, msgspec.json.encode(HealthBody(status="ok", version=svc.__version__))
     elif path == "/readyz":
         checks = ReadinessChecks(store="unreachable", webhooks="stopped", network_data="missing")
         body = msgspec.json.encode(ReadinessBody("unavailable", checks))
-    await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
-    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body, "more_body": False})
+    await reply.respond(status, [*headers, (b"content-length", b"%d" % len(body))], body)

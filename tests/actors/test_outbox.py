@@ -16,7 +16,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import POLL_INTERVAL_S, Outbox
+from svc.actors.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.signature import signing_secret
@@ -119,7 +119,7 @@ async def test_the_outbox_sleeps_while_nothing_is_due(tmp_path: Path, autojump_c
             await trio.sleep(300)
             del world.store.read
         assert len(world.receivers.posts) == 4
-        assert reads == 300 // POLL_INTERVAL_S
+        assert reads == 300 // POLL_INTERVAL_S + 300 // BRING_FORWARD_S
 
 
 async def test_deliveries_committed_by_another_process_are_found(tmp_path: Path, autojump_clock: MockClock):

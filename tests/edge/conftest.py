@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from trio.testing import MockClock
-
-from tests.edge import world
-
-
-@pytest.fixture(scope="module", params=["lean", "full"])
-def either_path(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Plain requests on the path of their own, and on that of all others."""
-    world.lean = request.param == "lean"
-    yield
-    world.lean = True
 
 
 @pytest.fixture

@@ -13,12 +13,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from svc.http.accepting import PlainListener
-from svc.http.edge import open_listeners
-from svc.http.sockets import open_sockets
+from svc.http.server.listening import PlainListener, open_sockets
+from svc.http.server.server import open_listeners
 from tests.edge.world import HANG_S, Client, Running, get, post, running_edge
-
-pytestmark = pytest.mark.usefixtures("either_path")
 
 HUGE = b"Content-Length: 1000000"
 
@@ -413,10 +410,10 @@ async def test_head_gets_a_response_without_a_body() -> None:
             assert (await client.ask(get("/hello"))).body == b"hello"
 
 
-async def test_a_body_larger_than_the_read_ahead_arrives_complete() -> None:
+async def test_a_large_body_arrives_complete() -> None:
     body = bytes(range(256)) * 4_000
     with trio.fail_after(HANG_S):
-        async with running_edge(read_ahead_bytes=1_000) as world:
+        async with running_edge() as world:
             client = await world.connect()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(client.send, post("/echo", body))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 
-import pytest
 import trio
 import trio.testing
 from trio.testing import MockClock
 
 from tests.edge.world import Client, Running, get, post, running_edge
-
-pytestmark = pytest.mark.usefixtures("either_path")
 
 HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: "
 HALF_A_BODY = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"

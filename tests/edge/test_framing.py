@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 import trio
 
-from svc.http.messages import MOST_FIELDS
-from svc.http.protocol import MOST_CHUNKS
+from svc.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
 from tests.edge.world import HANG_S, get, post, running_edge
-
-pytestmark = pytest.mark.usefixtures("either_path")
 
 HIDDEN = get("/hidden")
 

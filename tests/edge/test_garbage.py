@@ -11,8 +11,6 @@ import trio.testing
 
 from tests.edge.world import HANG_S, Running, get, post, running_edge
 
-pytestmark = pytest.mark.usefixtures("either_path")
-
 CONNECTIONS = 20
 CUT = b"..."
 """Ends a request that the client does not wait for."""

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 import trio
 
-from svc.http.asgi import STREAM
+from svc.http.server.messages import Reply, Request
 from tests.edge.world import HANG_S, Running, get, running_edge
 
-pytestmark = pytest.mark.usefixtures("either_path")
-
-START = {"type": "http.response.start", "status": 200, "headers": [], STREAM: True}
 LARGE = bytes(1 << 20)
 
 
@@ -26,17 +23,16 @@ class Streamer:
         self.parts, self._taken = trio.open_memory_channel[bytes](8)
         self.open = self.stopped = self.sent = 0
 
-    async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+    async def __call__(self, request: Request, reply: Reply) -> None:
         self.open += 1
         try:
-            await send(START)
-            await send({"type": "http.response.body", "body": b"hello", "more_body": True})
+            reply.begin(200, [], is_stream=True)
+            await reply.send(b"hello")
             while True:
-                part = LARGE if scope["path"] == "/large" else await self._taken.receive()
-                await send({"type": "http.response.body", "body": part, "more_body": True})
+                await reply.send(LARGE if request.path == b"/large" else await self._taken.receive())
                 self.sent += 1
         except trio.EndOfChannel:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await reply.end()
         except trio.Cancelled:
             self.stopped += 1
             raise
@@ -61,7 +57,7 @@ async def begun(world: Running, path: str = "/", context: ssl.SSLContext | None 
 async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is_reused() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app) as world:
+        async with running_edge(native=app) as world:
             client = await begun(world)
             await app.parts.send(b"more")
             assert await client.stream.receive_some() == b"4\r\nmore\r\n"
@@ -75,7 +71,7 @@ async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is
 async def test_a_stream_ends_at_once_when_its_client_disconnects(how: str) -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app) as world:
+        async with running_edge(native=app) as world:
             client = await begun(world)
             if how == "sends no more":
                 await client.stream.send_eof()
@@ -94,7 +90,7 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
     served, trusting = tls_contexts
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
+        async with running_edge(native=app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
             clients = [await begun(world, context=trusting if over_tls else None) for _ in range(3)]
             world.shutdown.set()
             for client in clients:
@@ -109,7 +105,7 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
 async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app, write_timeout_s=600, drain_timeout_s=600) as world:
+        async with running_edge(native=app, write_timeout_s=600, drain_timeout_s=600) as world:
             await begun(world, "/large")
             await world.until(lambda: any(one.waits() is not None for one in connections(world)))
             world.shutdown.set()
@@ -121,7 +117,7 @@ async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
 async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app, write_timeout_s=0.2) as world:
+        async with running_edge(native=app, write_timeout_s=0.2) as world:
             await begun(world, "/large")
             await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
             await world.until(lambda: app.open == 0)
@@ -131,7 +127,7 @@ async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -
 async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app, drain_timeout_s=600) as world:
+        async with running_edge(native=app, drain_timeout_s=600) as world:
             client = await world.connect()
             await client.send(get("/")[:-2])
             await world.until(lambda: any(one.waits() is not None for one in connections(world)))
@@ -144,7 +140,7 @@ async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
 
 async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any) -> None:
     app = Streamer()
-    async with running_edge(app, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5) as world:
+    async with running_edge(native=app, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5) as world:
         client = await begun(world)
         for _ in range(3):
             mock_clock.jump(3600)
@@ -155,7 +151,7 @@ async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any
 async def test_other_requests_are_served_beside_viewers_that_do_not_read() -> None:
     app = Streamer()
     with trio.fail_after(HANG_S):
-        async with running_edge(app, write_timeout_s=600) as world:
+        async with running_edge(native=app, write_timeout_s=600) as world:
             for _ in range(4):
                 await begun(world, "/large")
             reader = await begun(world)

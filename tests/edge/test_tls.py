@@ -12,11 +12,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from trio.testing import MockClock
 
-from svc.http.tls import CertificateError, TlsListener, read_certificate
+from svc.http.server.tls import CertificateError, TlsListener, read_certificate
 from tests.edge.world import get, running_edge
 from tests.support.certificates import Files
-
-pytestmark = pytest.mark.usefixtures("either_path")
 
 HANDSHAKE = b"\x16"
 """The type of a record in which the server goes on with the handshake."""

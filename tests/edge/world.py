@@ -14,15 +14,14 @@ import trio
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from svc.http.edge import Edge, EdgeLimits, open_listeners, serve
-from svc.http.sockets import open_sockets
+from svc.http.server.asgi import asgi
+from svc.http.server.listening import open_sockets
+from svc.http.server.messages import Application
+from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
 from tests.edge.quart_connection import TrioConnection
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
-
-lean = True
-"""Whether plain requests take the lean path: the fixture `either_path` has every test of a module done both ways."""
 
 CODES = {
     400: "bad_request",
@@ -216,18 +215,26 @@ class Running:
 
 @asynccontextmanager
 async def running_edge(
-    app: Any = None, *, max_body_bytes: int = 1 << 20, ssl_context: ssl.SSLContext | None = None, **limits: float
+    app: Any = None,
+    *,
+    native: Application | None = None,
+    max_body_bytes: int = 1 << 20,
+    ssl_context: ssl.SSLContext | None = None,
+    **limits: float,
 ) -> AsyncGenerator[Running, None]:
-    """An edge on loopback for the length of the block, which has to end by itself after the shutdown."""
+    """An edge on loopback for the length of the block, which has to end by itself after the shutdown. It serves a small
+    application of Quart, another one of ASGI, or one that speaks with the edge itself.
+    """
     handlers = Handlers()
     shutdown, returned = trio.Event(), trio.Event()
     listeners = open_listeners(open_sockets("127.0.0.1:0", 64), ssl_context=ssl_context)
-    served = create_app(handlers, max_body_bytes=max_body_bytes) if app is None else app
+    served = native or asgi(create_app(handlers, max_body_bytes=max_body_bytes) if app is None else app)
 
     async def run(task_status: trio.TaskStatus[Edge]) -> None:
         edge_limits = EdgeLimits(**{"drain_timeout_s": 1.0, **limits})  # type: ignore[arg-type]
+        now_ms = partial(round, 1_700_000_000_000)
         await serve(
-            served, listeners, edge_limits, refuse=refuse, shutdown=shutdown, lean=lean, task_status=task_status
+            served, listeners, edge_limits, refuse=refuse, now_ms=now_ms, shutdown=shutdown, task_status=task_status
         )
         returned.set()
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.messages import (
-    MOST_FIELDS,
+from svc.http.server.http1 import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, MOST_FIELDS, HttpProtocol, Phase
+from svc.http.server.messages import (
     BodyPart,
     EndOfRequest,
     HttpEvent,
@@ -19,8 +19,6 @@ from svc.http.messages import (
     RequestHead,
     ResponseError,
 )
-from svc.http.phases import Phase
-from svc.http.protocol import MOST_CHUNK_LINE_BYTES, MOST_CHUNKS, HttpProtocol
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, END, SOUND, framed
 from tests.edge.world import get, post
 from tests.fuzz.binary import REQUEST_PIECES, REQUESTS
@@ -31,20 +29,8 @@ LENGTH_0 = [(b"content-length", b"0")]
 EXPECTING = framed(b"Content-Length: 5", b"Expect: 100-continue")
 
 
-lean = True
-
-
-@pytest.fixture(scope="module", params=["lean", "full"], autouse=True)
-def either_path(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Plain messages without h11, and with it."""
-    global lean  # noqa: PLW0603  of this module alone
-    lean = request.param == "lean"
-    yield
-    lean = True
-
-
 def protocol(*received: bytes) -> HttpProtocol:
-    http = HttpProtocol(MOST_HEAD_BYTES, lean=lean)
+    http = HttpProtocol(MOST_HEAD_BYTES)
     for data in received:
         http.receive_data(data)
     return http
@@ -370,6 +356,39 @@ def test_an_independent_client_reads_what_was_sent():
         http.start_next_cycle()
         assert b"".join(bytes(event.data) for event in _client_events(client) if isinstance(event, h11.Data)) == body
         client.start_next_cycle()
+
+
+NAMES = st.sampled_from(
+    [b"Content-Length", b"content-length", b"X-Request-Id", b"Vary", b"Connection", b"Upgrade", b"x y"]
+)
+VALUES = st.sampled_from([b"5", b"0", b"05", b"5, 5", b"", b"a b", b"close", b"a\r\nb: c", b"\xe9", b"\x00"])
+
+
+@given(
+    st.sampled_from([200, 201, 204, 304, 404, 503]),
+    st.lists(st.tuples(NAMES, VALUES), max_size=4),
+    st.lists(st.sampled_from([b"hello", b"he", b"llo", b""]), max_size=3),
+    st.sampled_from(["GET", "HEAD"]),
+)
+def test_a_response_is_an_error_or_read_by_another_implementation_as_it_was_meant(
+    status: int, headers: list[tuple[bytes, bytes]], parts: list[bytes], method: str
+):
+    client, http = h11.Connection(h11.CLIENT), protocol()
+    http.receive_data(client.send(h11.Request(method=method, target="/", headers=[("host", "a")])))
+    client.send(h11.EndOfMessage())
+    events(http)
+    try:
+        sent = http.send_head(status, headers) + b"".join(map(http.send_body, parts)) + http.send_end()
+    except ResponseError:
+        assert not http.can_continue
+        return
+    client.receive_data(sent)
+    head, *rest = _client_events(client)
+    assert isinstance(head, h11.Response)
+    assert (head.status_code, http.can_continue) == (status, True)
+    body = b"".join(bytes(event.data) for event in rest if isinstance(event, h11.Data))
+    assert body == (b"" if method == "HEAD" or status in (204, 304) else b"".join(parts))
+    assert client.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}
 
 
 def _client_events(client: h11.Connection) -> Iterator[h11.Event]:

@@ -18,7 +18,7 @@ from svc.config import Config
 from svc.domain.credentials import ApiKey
 from svc.domain.records import Event, Organization
 from svc.domain.webhooks.transport_types import Transport
-from svc.http.edge import addresses, open_listeners
+from svc.http.server.server import addresses, open_listeners
 from svc.service import Service
 from svc.serving import listen
 from svc.store import views

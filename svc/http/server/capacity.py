@@ -1,4 +1,4 @@
-"""How many connections an edge serves, which one is evicted for a new one, and what all of them have in common.
+"""What the connections of one server have in common: their limits and counts, and which one is evicted for a new one.
 
 What may live here: what is known of all connections together. A single one is `connection.py`.
 """
@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from math import inf
 from typing import Protocol
 
 import msgspec
 import trio
-from hypercorn.config import Config
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework
 
 from svc.domain.eviction import IdleConnection, eviction_order
-from svc.http.departures import Departures
-from svc.http.edge_limits import EdgeLimits
-from svc.http.messages import Headers
-from svc.http.turnstile import KnownKeys, Turnstile
+from svc.http.server.departures import Departures
+from svc.http.server.fair_queue import KnownKeys, Turnstile
+from svc.http.server.messages import Application, Headers
 
 Refuse = Callable[[int], tuple[bytes, Headers]]
 """status -> body and headers of a response that the edge makes itself: 400, 408, 431, 500 or 503. Content-Length,
@@ -33,6 +30,33 @@ CHOSEN_FOR_S = 1.0
 """How long a choice holds, of those that still wait."""
 FULL_FOR_S = 0.05
 """How long nobody is looked for again after nobody could go."""
+
+
+class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on one client, and on all of them together."""
+
+    max_connections: int = 1_000
+    backlog: int = 1_024
+    """Connections that the kernel holds ready until they are accepted."""
+    max_header_bytes: int = 16_384
+    """Request line and header fields together; also the trailer fields of a chunked body."""
+    request_timeout_s: float = 10.0
+    """From the first byte of a request until its head and body have been read; also a new connection's first byte."""
+    body_grace_s: float = 1.0
+    """How much later the edge itself responds 408 for a missing body: the handler that waits for it goes first."""
+    write_timeout_s: float = 5.0
+    """For each 64 KiB of a response. A client that does not take them in that time is cut off."""
+    keep_alive_timeout_s: float = 60.0
+    """Between two requests on one connection."""
+    drain_timeout_s: float = 10.0
+    """How long running requests may go on once the shutdown has begun."""
+    drain_patience_s: float = 2.0
+    """How long a request that has begun may still take to arrive then."""
+    linger_timeout_s: float = 2.0
+    """How long unread input is dropped behind an early response. Closing at once would make the kernel send a reset,
+    which can destroy the response before the client has read it (RFC 9112, 9.6)."""
+    linger_bytes: int = 2_097_152
+    """How much of it at most: twice the largest body, so that a somewhat too large one still gets its 413."""
 
 
 class OpenConnection(Protocol):
@@ -76,16 +100,15 @@ class EdgeStatistics(msgspec.Struct):
 class EdgeState:
     """What the connections of one edge share, and count."""
 
-    app: ASGIFramework
-    config: Config
-    context: WorkerContext
+    app: Application
     limits: EdgeLimits
     refuse: Refuse
+    now_ms: Callable[[], int]
     keys: KnownKeys = field(default_factory=KnownKeys)
     turnstile: Turnstile = field(default_factory=Turnstile)
     departures: Departures = field(default_factory=Departures)
-    lean: bool = True
-    """Whether plain requests take the lean path."""
+    draining: bool = False
+    """Whether the shutdown has begun."""
     connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
     """Those that are open, in the order in which they came: they are drained, and evicted of the same age, in it."""
     counts: EdgeStatistics = field(default_factory=EdgeStatistics)
@@ -96,11 +119,8 @@ class EdgeState:
     )
     """Who is to go next, last in the list first."""
     _chosen_until: float = -inf
-
-    @property
-    def draining(self) -> bool:
-        """Whether the shutdown has begun."""
-        return self.context.terminated.is_set()
+    _date: bytes = b""
+    _dated_until: float = -inf
 
     def has_capacity(self) -> bool:
         """Whether another connection can be accepted, if need be by evicting one that waits for its client."""
@@ -132,9 +152,16 @@ class EdgeState:
         self._full_until = -inf if leaving else now + FULL_FOR_S
         return bool(leaving)
 
+    def date(self) -> tuple[bytes, bytes]:
+        """The field of every response that says when it was made, written once a second."""
+        now = trio.current_time()
+        if now >= self._dated_until:
+            self._date, self._dated_until = formatdate(self.now_ms() / 1000, usegmt=True).encode(), now + 1.0
+        return b"date", self._date
+
     def refusal(self, status: int) -> bytes:
         """A whole response of the edge's own as bytes, with `Connection: close`."""
         body, headers = self.refuse(status)
-        fields = [*headers, *self.config.response_headers("h11"), (b"content-length", b"%d" % len(body))]
+        fields = [*headers, self.date(), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
         return b"\r\n".join(lines)

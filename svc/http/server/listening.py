@@ -1,21 +1,26 @@
-"""Sockets that listen: opened here, or inherited from a supervisor that keeps them open while the service restarts.
+"""Sockets that listen, and the connections that are accepted from them.
 
-No event loop is needed: the parent of several workers opens its sockets before it forks, and each worker makes
-listeners of them.
+Sockets are opened here, or inherited from a supervisor that keeps them open while the service restarts. That needs no
+event loop: the parent of several workers opens its sockets before it forks, and each worker makes listeners of them.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+from collections import deque
 from collections.abc import MutableMapping
 from contextlib import suppress
 from typing import NamedTuple
+
+import trio
 
 from svc.domain.addresses import read_bind
 
 FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""
+AT_ONCE = 8
+"""Connections that are accepted in one pass of the loop. Few, so that workers who share a socket share a burst, too."""
 METRICS = "metrics"
 """Name of the inherited sockets that are for the metrics: `FileDescriptorName=` of systemd.socket(5)."""
 
@@ -88,3 +93,40 @@ def _listening(descriptor: int) -> socket.socket:
         f"the inherited descriptor {descriptor} is not a TCP socket that listens: a socket unit needs "
         "ListenStream=HOST:PORT and Accept=no"
     )
+
+
+class PlainListener(trio.abc.Listener[trio.SocketStream]):
+    """As `trio.SocketListener`, for a socket that listens and does not block, with several connections in one pass.
+
+    trio's listener accepts one in each pass. While passes are long, a client that connects behind some hundred others
+    would wait for some hundred passes before this service knows of it: the kernel's queue has no turns.
+    """
+
+    def __init__(self, plain: socket.socket) -> None:
+        self._plain = plain
+        self._inner = trio.SocketListener(trio.socket.from_stdlib_socket(plain))
+        self._accepted: deque[trio.SocketStream] = deque()
+        """Handed out before the loop goes on, so that none is left here when the listener is closed."""
+
+    @property
+    def socket(self) -> trio.socket.SocketType:
+        """The socket that listens."""
+        return self._inner.socket
+
+    async def accept(self) -> trio.SocketStream:
+        """The next connection; no checkpoint where it was accepted together with the one before. Raises `OSError`."""
+        if self._accepted:
+            return self._accepted.popleft()
+        first = await self._inner.accept()
+        for _ in range(AT_ONCE - 1):
+            try:
+                accepted, _ = self._plain.accept()
+            except OSError:  # nobody waits; and what is wrong is wrong at the next call, which says so
+                break
+            accepted.setblocking(False)
+            self._accepted.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+        return first
+
+    async def aclose(self) -> None:
+        """Close the socket that listens; connections that were accepted go on."""
+        await self._inner.aclose()

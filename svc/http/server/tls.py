@@ -18,7 +18,7 @@ import trio
 from cryptography import x509
 
 from svc.domain.errors import OperatorError
-from svc.http.accepting import PlainListener
+from svc.http.server.listening import PlainListener
 
 
 class CertificateError(OperatorError):

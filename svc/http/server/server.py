@@ -1,22 +1,18 @@
 """The edge: which connections are taken, and how the server ends.
 
 What may live here: the accept loop, its limits and counts, and the drain. What happens on a single connection is
-`connection.py`, what its bytes mean `protocol.py`, how the application sees a request `asgi.py`, and which connection
-is evicted for a new one `capacity.py`. Together they replace hypercorn's server, and correct what hypercorn 0.18 and
-quart-trio 0.12 do wrong; each correction has its raw-socket test in `tests/edge`:
+`connection.py`, what its bytes mean `http1.py`, and which connection is evicted for a new one `capacity.py`.
 
-1. quart-trio takes the end of its own response for a disconnect and cancels itself while hypercorn recycles the
-   connection, so that idle connections never time out, a shutdown waits its whole grace time and an early 413 hangs.
-   Here only the edge cancels a handler, and only while its response has not begun.
-2. An early response left the connection open for ever; now it says `Connection: close` and is followed by a bounded
-   lingering close. A client that never reads, trickles or is silent is cut off, and sooner when others want its place
-   under the cap on connections (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
+It is an HTTP/1.1 server of our own because the one for trio, hypercorn, waits without a limit for clients that do not
+read and has no cap on connections (docs/adr/0006, 0097). What it keeps to, with raw-socket tests in `tests/edge`:
+
+1. Only the edge cancels an application, and only while its response has not begun.
+2. An early response says `Connection: close` and is followed by a bounded lingering close. A client that never reads,
+   trickles or is silent is cut off, and sooner when others want its place under the cap on connections
+   (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
 3. Framing that two parsers could read in two ways gets a 400 and is closed: one response, never two requests of one.
 4. The edge's own responses carry the project's error body, made by a callable that the caller passes in.
 5. No Server header, and nothing on stderr for what a client does wrong.
-
-The lifespan protocol is not spoken: what serves requests must not live in a nursery of the application, where a crash
-leaves a server that still responds.
 """
 
 from __future__ import annotations
@@ -25,25 +21,20 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 import trio
-from hypercorn.config import Config
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ASGIFramework
 
-from svc.http.accepting import PlainListener
-from svc.http.capacity import EdgeState, EdgeStatistics, Refuse
-from svc.http.connection import Connection
-from svc.http.edge_limits import EdgeLimits
-from svc.http.messages import Headers
-from svc.http.receiving import AnyStream
-from svc.http.tls import TlsListener
-from svc.http.turnstile import KnownKeys
+from svc.http.server.capacity import EdgeLimits, EdgeState, EdgeStatistics, Refuse
+from svc.http.server.connection import AnyStream, Connection
+from svc.http.server.fair_queue import KnownKeys
+from svc.http.server.listening import PlainListener
+from svc.http.server.messages import Application
+from svc.http.server.tls import TlsListener
 
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
 
@@ -66,14 +57,14 @@ class Edge:
 
 
 async def serve(
-    app: ASGIFramework,
+    app: Application,
     listeners: Sequence[AnyListener],
     limits: EdgeLimits,
     *,
     refuse: Refuse,
+    now_ms: Callable[[], int],
     shutdown: trio.Event,
     keys: KnownKeys | None = None,
-    lean: bool = True,
     task_status: trio.TaskStatus[Edge] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve `app` until `shutdown` is set, then drain and return, at the latest `drain_timeout_s` later.
@@ -83,11 +74,10 @@ async def serve(
     reads. Listeners are closed here in any case.
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
-    Without `lean` plain requests take the path of all others: it is there to compare the two.
-    `refuse(status)` gives body and headers of the edge's own responses; with `nursery.start` one gets the `Edge`.
+    `refuse(status)` gives body and headers of the edge's own responses, `now_ms` the time for `Date`; with
+    `nursery.start` one gets the `Edge`.
     """
-    context = WorkerContext(None)
-    shared = EdgeState(app, _EdgeConfig(), context, limits, refuse, keys or KnownKeys(), lean=lean)
+    shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys())
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.turnstile.run)
         regulating.start_soon(shared.departures.run)
@@ -100,9 +90,7 @@ async def serve(
                 )
                 task_status.started(Edge(shared, listeners))
                 await shutdown.wait()
-                await (
-                    context.terminated.set()
-                )  # first, so that no response promises a connection that will not be there
+                shared.draining = True  # first, so that no response promises a connection that will not be there
                 accepting.cancel_scope.cancel()
             for connection in list(shared.connections):
                 connection.drain()
@@ -151,22 +139,3 @@ def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
 
 def _socket_of(listener: AnyListener) -> trio.socket.SocketType:
     return (listener.transport_listener if isinstance(listener, TlsListener) else listener).socket
-
-
-class _EdgeConfig(Config):
-    """hypercorn's settings as this edge wants them: silent, nameless, and a Date made once a second."""
-
-    accesslog = None
-    errorlog = None
-    include_server_header = False
-
-    def __init__(self) -> None:
-        self._dated: Headers = []
-        self._dated_until = float("-inf")
-
-    def response_headers(self, protocol: str) -> Headers:
-        now = trio.current_time()
-        if now >= self._dated_until:
-            self._dated = super().response_headers(protocol)
-            self._dated_until = now + 1.0
-        return self._dated

@@ -12,7 +12,7 @@ PARALLEL := -n 4 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection mutation reference screenshots browsers wheel clients lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel clients lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -103,11 +103,6 @@ accuracy: venv
 # databases in a folder, too.
 detection: venv
 	$(BIN)/python -m bench.detection --data ../shared/data $(if $(NETWORK),--network $(NETWORK))
-
-# Puts small faults into a part of the service, one at a time, and counts those that its tests find. TARGET=outbox, ledger,
-# idempotency or matching; SAMPLE=n of them instead of all, SEED=k for others, JOBS=n processes.
-mutation: venv
-	$(BIN)/python -m bench.mutation $(or $(TARGET),outbox) --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) --jobs $(or $(JOBS),2)
 
 # What of the documentation is generated from the program. A test tells when it is out of date.
 reference: web

@@ -36,16 +36,16 @@ from bench.events import A_COMMIT, DAY_MS, DAYS, REPORTS, WEIGHTS, event, record
 from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
-from svc.cli.organizations import create_organization
-from svc.domain.archive import deflate
-from svc.domain.billing import LedgerEntry
+from svc.cli.records.organizations import create_organization
+from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.events.archive import deflate
 from svc.domain.matching import Visitor
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.records import WeightsSnapshot
-from svc.domain.scoring import default_weights
+from svc.domain.scoring.score import default_weights
 from svc.store.directory import open_directory
+from svc.store.schema.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
-from svc.store.tables import VISITOR_COUNTS, VISITOR_IDS, VISITORS, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.accounts import enter
 from svc.world import World, twenty_characters
 from tests.support.drill import Drill, Loss, TimedJournal, lose_the_node

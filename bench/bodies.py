@@ -36,11 +36,11 @@ from bench.reports import submitted
 from svc.actors.mailbox import Reply
 from svc.actors.messages import Identify, PipelineResult
 from svc.cli.data_directory import opened_directory
-from svc.cli.keys import issue_key
-from svc.cli.logs import set_up_logging
-from svc.cli.organizations import create_organization
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
+from svc.cli.serve.logs import set_up_logging
 from svc.config import Config
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.domain.report import fingerprintjs

@@ -26,26 +26,26 @@ from uuid import UUID
 from bench.identify import ENVIRONMENT, Server
 from bench.measures import quantile
 from bench.reports import device_report
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
-from svc.domain.archive import deflate
-from svc.domain.counting import NOTHING
-from svc.domain.countries import COUNTRY_NAMES
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
+from svc.domain.billing.counting import NOTHING
+from svc.domain.events.archive import deflate
 from svc.domain.model import ENVIRONMENTS, Level
+from svc.domain.network.countries import COUNTRY_NAMES
 from svc.domain.records import Document, Event, WeightsSnapshot
-from svc.domain.scoring import default_weights
+from svc.domain.scoring.score import default_weights
+from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
 from svc.domain.timestamps import timestamp
-from svc.domain.verdict import EventSignal, EventTrigger, Verdict
 from svc.store.directory import open_directory
-from svc.store.event_index import Scope
-from svc.store.events import put_event
-from svc.store.hours import hours
-from svc.store.reading import read_only
-from svc.store.rebuilding import rebuild_indexes
+from svc.store.index.event_index import Scope
+from svc.store.index.rebuilding import rebuild_indexes
+from svc.store.schema.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
-from svc.store.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.indexing import step
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
+from svc.store.views.events import put_event
+from svc.store.views.hours import hours
+from svc.store.views.reading import read_only
 from svc.world import World, twenty_characters
 
 DAYS = 29

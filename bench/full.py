@@ -30,9 +30,9 @@ from uuid import UUID
 import httpx
 import trio
 
-from svc.store.invariants import violations
-from svc.store.reading import read_only
-from svc.store.tables import EVENTS, LEDGER, VISITOR_IDS
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import EVENTS, LEDGER, VISITOR_IDS
+from svc.store.views.reading import read_only
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import Served, run_json
 

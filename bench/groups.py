@@ -24,17 +24,17 @@ import trio
 from bench.measures import cpu_s
 from bench.reports import device_report, submission_of
 from svc.actors.visitor_index import ClassKey, Frequencies
-from svc.cli.organizations import create_organization
+from svc.cli.records.organizations import create_organization
 from svc.domain.identification import Assessment, Submission, assess
 from svc.store import hints
-from svc.store.invariants import violations
-from svc.store.learned import PRODUCTION
+from svc.store.check.invariants import violations
+from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import ORGANIZATIONS_PER_GROUP, PostgresqlStore
-from svc.store.postgresql.url import store_url
+from svc.store.schema.tables import TABLES
 from svc.store.store import Store
-from svc.store.tables import TABLES
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.views.learned import PRODUCTION
 from svc.world import World
 from tests.support.postgresql import Cluster
 from tests.support.worlds import Everywhere

@@ -23,7 +23,7 @@ import trio
 
 from bench.reports import device_report, submitted
 from bench.retention import EPOCH_MS, Everywhere
-from svc.domain.archive import deflate
+from svc.domain.events.archive import deflate
 from svc.domain.identification import Submission, assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
@@ -31,16 +31,16 @@ from svc.domain.model import RequestFacts
 from svc.domain.records import DeferredReport
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
-from svc.store import tables
 from svc.store.directory import Opened, open_directory
-from svc.store.reading import read_only
+from svc.store.schema import tables
 from svc.store.snapshot import Transaction
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.supplement import supplement
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from svc.store.transactions.webhooks import AttemptRecord, log_attempt
-from svc.store.webhook_views import NoWork, next_delivery
+from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.store.views.reading import read_only
+from svc.store.views.webhooks import NoWork, next_delivery
 from svc.world import World
 
 BATCH = 64

@@ -13,15 +13,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from svc.domain.billing import LedgerEntry
-from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
-from svc.domain.history import REPLAY_MEMORY_S, ReportFingerprint
-from svc.domain.network import Country
+from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
+from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
+from svc.domain.network.facts import Country
 from svc.domain.records import Event
-from svc.domain.verdict import EventSignal, EventTrigger, Verdict
-from svc.store.event_index import SLOTS, digests, part_of
-from svc.store.segments import Digests, Segment, joined, of_one, packed
-from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
+from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
+from svc.store.index.event_index import SLOTS, digests, part_of
+from svc.store.index.segments import Digests, Segment, joined, of_one, packed
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
 from svc.store.transactions.indexing import EVENTS_A_LARGE
 
 CYCLE = 49 * EVENTS_A_LARGE

@@ -20,19 +20,18 @@ from zlib import crc32
 import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
-from svc.domain.counting import NOTHING, HourCounts
-from svc.domain.countries import COUNTRY_NAMES
-from svc.domain.history import AddressHistory, VisitorHistory
+from svc.domain.billing.counting import NOTHING, HourCounts
+from svc.domain.history.evidence import AddressHistory, VisitorHistory
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
 from svc.domain.matching.blocks import TOKEN, token_key
 from svc.domain.matching.parameters import BLOCK_LENGTH
 from svc.domain.matching.tokens import CAME_BACK
 from svc.domain.matching.visitor import first_record
-from svc.domain.network import Country, Known
+from svc.domain.network.countries import COUNTRY_NAMES
+from svc.domain.network.facts import Country, Known
 from svc.domain.records import Event, Idempotency
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BALANCES,
     BLOCKS,
@@ -42,6 +41,7 @@ from svc.store.tables import (
     VISITOR_IDS,
     VISITORS,
 )
+from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import add
 from svc.world import visitor_id
 

@@ -22,9 +22,9 @@ from bench.page_visits import Visits
 from svc.domain.identification import assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
-from svc.store.invariants import violations
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import DOCUMENTS, TABLES
 from svc.store.snapshot import Snapshot
-from svc.store.tables import DOCUMENTS, TABLES
 from svc.store.transactions.identification import identify
 
 GROUP = 64

@@ -33,9 +33,9 @@ import trio
 
 from bench.apart import Apart, Ended
 from bench.disk import Record, compiled, losses, read_log
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
-from svc.store.invariants import violations
-from svc.store.tables import (
+from svc.store.schema.tables import (
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,

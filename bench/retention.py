@@ -25,15 +25,15 @@ import trio
 
 from bench.reports import device_report, submitted
 from svc.actors.retention import sweep
-from svc.domain.archive import deflate
+from svc.domain.events.archive import deflate
 from svc.domain.identification import Submission, assess
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.records import DeferredReport
 from svc.store.directory import Opened, open_directory
+from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import EVENTS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.identification import Recorded, identify

@@ -33,19 +33,19 @@ import trio
 
 from bench.apart import Apart
 from bench.retention import EPOCH_MS, Months
-from svc.cli.keys import issue_key
-from svc.domain.archive import deflate
+from svc.cli.records.keys import issue_key
+from svc.domain.events.archive import deflate
+from svc.domain.events.listing import LEVELS, Filters, Listing
 from svc.domain.ids import DAY_MS
-from svc.domain.listing import LEVELS, Filters, Listing
-from svc.store import events
-from svc.store.codec import CorruptionError
+from svc.store.check.invariants import violations
 from svc.store.directory import DirectoryError, Opened, open_directory
 from svc.store.engine import CheckDepth
-from svc.store.invariants import violations
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import DOCUMENTS, EVENTS, TABLES
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import DOCUMENTS, EVENTS, TABLES
 from svc.store.transactions.holdings import counted, keep
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.store.views import events
 from svc.world import World
 
 PAGE = 4096

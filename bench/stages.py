@@ -37,36 +37,36 @@ import trio
 
 from bench.reports import device_report, sdk_report
 from svc.actors.visitor_index import ClassKey, Frequencies
-from svc.cli.keys import issue_key
-from svc.cli.logs import set_up_logging
-from svc.cli.organizations import create_organization
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
+from svc.cli.serve.logs import set_up_logging
 from svc.config import Config
-from svc.domain import deferred
-from svc.domain.archive import deflate
+from svc.domain.access import deferred
 from svc.domain.attestation.claim import read_attestation
 from svc.domain.attestation.trust import published_trust
 from svc.domain.detection import detect
-from svc.domain.history import history_evidence
+from svc.domain.events.archive import deflate
+from svc.domain.history.evidence import history_evidence
 from svc.domain.identification import Assessment, Identified, Submission
 from svc.domain.matching import extract
 from svc.domain.model import RequestFacts
-from svc.domain.network import read_network
+from svc.domain.network.facts import read_network
+from svc.domain.network.request_headers import archived_headers
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.domain.request_headers import archived_headers
 from svc.domain.useragent import read_agent
+from svc.http.api.identify import read_submission
 from svc.http.authentication import Caller
 from svc.http.body import decode, sdk_platform, unpack
-from svc.http.client_api import read_submission
 from svc.http.handler import Call
 from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
-from svc.store.learned import PRODUCTION
 from svc.store.snapshot import Late, Transaction
 from svc.store.store import Store
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.views.learned import PRODUCTION
 from svc.world import World
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ import trio
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.measures import memory_mib, quantile
-from svc.cli.logs import set_up_logging
+from svc.cli.serve.logs import set_up_logging
 from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
@@ -37,15 +37,15 @@ from svc.service import Service
 from svc.serving import listen
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import Engine
-from svc.store.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
-from svc.store.transactions.webhook_endpoints import (
+from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
+from svc.store.transactions.webhooks.endpoints import (
     EndpointChange,
     Issued,
     NewEndpoint,
     change_endpoint,
     create_endpoint,
 )
-from svc.store.webhook_views import Registered
+from svc.store.views.webhooks import Registered
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.resolver import SystemResolver
 from svc.webhook_transport.transport import DEADLINE_S, WebhookTransport

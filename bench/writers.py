@@ -28,17 +28,17 @@ import trio
 
 from bench.reports import device_report, submission_of
 from svc.actors.visitor_index import ClassKey, Frequencies
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
 from svc.config import Config
+from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.domain.identification import Assessment, Submission, assess
-from svc.domain.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.network_data.builtin import BuiltInRanges
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.engine import Engine, Writer
-from svc.store.invariants import violations
-from svc.store.learned import PRODUCTION
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.views.learned import PRODUCTION
 from svc.world import World
 
 GROUP = 22

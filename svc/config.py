@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from svc.domain.errors import OperatorError
 from svc.domain.fields import about
-from svc.domain.quotas import Quotas
-from svc.domain.ratelimit import Allowances, LimitShares
+from svc.domain.limits.quotas import Quotas
+from svc.domain.limits.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
 
 GIB = 1 << 30

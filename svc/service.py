@@ -16,20 +16,21 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.actors import indexer, keeper, maintenance, retention, settler
-from svc.actors.corruption import CorruptRows
-from svc.actors.credit_watch import CreditWatch
-from svc.actors.event_loop_lag import EventLoopLag
+from svc.actors import indexer, leader, maintenance, retention, settler
 from svc.actors.live import LiveHub
-from svc.actors.network_watch import NetworkWatch
-from svc.actors.outbox import Outbox
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
-from svc.actors.shares import EVERY_SHARE, Shares
-from svc.actors.store_watch import Pulse, StoreWatch
 from svc.actors.supervisor import supervise
+from svc.actors.watch.corruption import CorruptRows
+from svc.actors.watch.credit import CreditWatch
+from svc.actors.watch.event_loop_lag import EventLoopLag
+from svc.actors.watch.network import NetworkWatch
+from svc.actors.watch.store import Pulse, StoreWatch
+from svc.actors.webhooks.outbox import Outbox
+from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.config import Config, ConfigError
-from svc.domain import deferred
+from svc.domain.access import deferred
+from svc.domain.access.signed_verdict import verdict_key
 from svc.domain.attestation.trust import (
     AppleTrust,
     Trust,
@@ -39,47 +40,46 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.body_budget import BodyBudget
 from svc.domain.clock_watch import ClockWatch
-from svc.domain.ratelimit import Buckets, MemoryBuckets
-from svc.domain.signed_verdict import verdict_key
+from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
+from svc.domain.limits.body_budget import BodyBudget
+from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
-from svc.domain.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
-from svc.http import try_page
+from svc.http.api.visitor_facts import ConnectionHeaders
 from svc.http.app import application
 from svc.http.authentication import AuthPolicy
 from svc.http.exchange import Exchange, edge_refusal
 from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
+from svc.http.pages import try_page
 from svc.http.request_details import details
-from svc.http.scrape import Scrape, expected_hosts
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, serve
 from svc.http.server.tls import TlsListener
 from svc.http.traffic import Describe, Traffic
-from svc.http.visitor_facts import ConnectionHeaders
-from svc.metrics import Metrics, Sources
+from svc.metrics.nodes import NodeSources
+from svc.metrics.registry import Metrics, Sources
+from svc.metrics.scrape import Scrape, expected_hosts
 from svc.network_data.builtin import BuiltInRanges
-from svc.node_metrics import NodeSources
-from svc.pulse import PulseBoard
-from svc.relay import Relay
-from svc.seat import Seat
-from svc.siblings.bus import Alone, Siblings
-from svc.siblings.counts import Counts
 from svc.store.directory import Opened
 from svc.store.store import Store
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
+from svc.workers.bus import Alone, Siblings
+from svc.workers.counts import Counts
+from svc.workers.pulse import PulseBoard
+from svc.workers.relay import Relay
+from svc.workers.slot import Seat
 from svc.world import World
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class Service:
         buckets: Buckets | None = None,
         counts: Counts | None = None,
         network: NetworkWatch | None = None,
-        keeping: keeper.Keeping = keeper.ONLY_PROCESS,
+        keeping: leader.Keeping = leader.ONLY_PROCESS,
         node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
         expected_ms: int | None = None,
@@ -130,7 +130,7 @@ class Service:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
-        process that does what only one may do (`keeper.py`); `node` is what it has of a database; `worker_restarts`,
+        process that does what only one may do (`leader.py`); `node` is what it has of a database; `worker_restarts`,
         how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
         store; `pulse` is that of all workers. Raises `ConfigError`.
         """
@@ -264,7 +264,7 @@ class Service:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
-            nursery.start_soon(keeper.run, self._keeping, stand_by, partial(self._keep, metrics))
+            nursery.start_soon(leader.run, self._keeping, stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
                 if not self._shares_metrics:
@@ -356,7 +356,7 @@ class Service:
         return self._network.data.state(today, self._config.network_stale_days)
 
     def use(self, config: Config) -> None:
-        """Take over the settings of `svc.cli.reload.WHILE_RUNNING`, and look for changed network files now."""
+        """Take over the settings of `svc.cli.serve.reload.WHILE_RUNNING`, and look for changed network files now."""
         self._config = config
         self.traffic.use(config.log_requests, _describe(config))
         self.services.limits.allow(config.allowances())

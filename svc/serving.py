@@ -16,12 +16,12 @@ import trio
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms, utc
 from svc.domain.useragent import load_patterns
-from svc.hang_watch import HangWatch
 from svc.http.server.listening import inherited_sockets, open_sockets
 from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.service import Listeners, Service
-from svc.service_manager import notify
+from svc.workers.hang_watch import HangWatch
+from svc.workers.service_manager import notify
 
 log = structlog.get_logger()
 

@@ -43,7 +43,7 @@ def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
 import svc.cli.config_check, svc.cli.data, svc.cli.signals
-print(*sorted({"trio", "lmdb", "httpcore", "svc.store.tables"} & set(sys.modules)))
+print(*sorted({"trio", "lmdb", "httpcore", "svc.store.schema.tables"} & set(sys.modules)))
 import svc.cli.audit, svc.cli.keys, svc.cli.organizations, svc.cli.pepper, svc.cli.store
 print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
 import svc.cli.processes

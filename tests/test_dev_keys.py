@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from svc.cli.data_directory import opened_directory
-from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
-from svc.cli.keys import revoke_key
-from svc.cli.organizations import create_organization
+from svc.cli.develop.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
 from svc.cli.output import CommandError
+from svc.cli.records.keys import revoke_key
+from svc.cli.records.organizations import create_organization
 from svc.config import Config
-from svc.domain.credentials import ApiKey, digest
-from svc.store import views
+from svc.domain.access.credentials import ApiKey, digest
+from svc.store.views import organizations as views
 from svc.world import World
 
 URL = "http://127.0.0.1:8081"

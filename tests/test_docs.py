@@ -32,7 +32,7 @@ from svc.config_loading import load
 from svc.domain.model import RequestFacts
 from svc.domain.report import read_report
 from svc.domain.report.native import FLAGS
-from svc.domain.signals import CATALOGUE
+from svc.domain.scoring.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
 from svc.http.routes import ROUTES
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE

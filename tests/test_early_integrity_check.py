@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.early_integrity_check import EarlyIntegrityCheck
-from svc.store.codec import CorruptionError
+from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.store.directory import open_directory
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.migrations import MIGRATIONS
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.migrations import MIGRATIONS
 from svc.store.store import Store
 from tests.support.worlds import inline
 
@@ -87,7 +87,7 @@ def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
 
 def test_an_older_store_is_not_checked_while_it_is_upgraded(data: Path, monkeypatch: pytest.MonkeyPatch):
     with monkeypatch.context() as later:
-        later.setattr("svc.cli.early_integrity_check.MIGRATIONS", (*MIGRATIONS, lambda _: None))
+        later.setattr("svc.cli.store.early_integrity_check.MIGRATIONS", (*MIGRATIONS, lambda _: None))
         assert EarlyIntegrityCheck.begin(data) is None
     with closing(LmdbEngine.open(data / "store")):  # nothing has it open any more
         pass

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from svc.cli.export import csv_cell, csv_line, output_file
 from svc.cli.output import CommandError
+from svc.cli.records.export import csv_cell, csv_line, output_file
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 HOSTILE = st.text(

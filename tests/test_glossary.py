@@ -13,7 +13,7 @@ import click
 import pytest
 
 from svc.cli import program
-from svc.http import openapi
+from svc.http.openapi import document as openapi
 from svc.http.routes import API
 from tools.docs import DOCS, ROOT
 

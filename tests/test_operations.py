@@ -17,8 +17,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.http import site
-from svc.metrics import METRICS
+from svc.http.pages import site
+from svc.metrics.registry import METRICS
 from tests.support.live import Live, live_service
 
 ROOT = Path(__file__).parents[1]

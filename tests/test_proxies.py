@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
-from svc.http.web import sdk_version
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
+from svc.http.pages.web import sdk_version
 from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files

@@ -12,13 +12,13 @@ import trio
 from svc.actors.live import MOST_VIEWERS
 from svc.config import Config
 from svc.domain.webhooks.records import EndpointKey
-from svc.seat import Seat
 from svc.service import Service
-from svc.siblings.bus import announce, reach
 from svc.store.directory import open_directory
+from svc.workers.bus import announce, reach
+from svc.workers.slot import Seat
 from svc.world import World
 from tests.http.test_console_stream import EVERYTHING, an_event
-from tests.siblings.test_bus import REFUSED
+from tests.workers.test_bus import REFUSED
 
 QUEUE = EndpointKey(1, 2)
 

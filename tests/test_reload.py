@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.reload import WHILE_RUNNING
+from svc.cli.serve.reload import WHILE_RUNNING
 from svc.config import Config
 from svc.store.directory import open_directory
 from svc.world import World

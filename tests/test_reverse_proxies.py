@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
 from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files

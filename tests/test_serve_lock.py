@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from svc.store.directory import DirectoryError, open_directory
+from svc.store.schema.tables import TABLES
 from svc.store.serve_lock import NAME, DirectoryInUseError, sole_process
-from svc.store.tables import TABLES
 from svc.world import World
 from tests.support.process import PROGRAM, Served, run
 

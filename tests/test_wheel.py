@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.http import site, web
+from svc.http.pages import site, web
 from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow(10)

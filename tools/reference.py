@@ -21,10 +21,10 @@ from svc.config import Config
 from svc.config_loading import PREFIX
 from svc.domain.fields import bare
 from svc.domain.refusals import CATALOGUE
-from svc.http.openapi import TAGS
+from svc.http.openapi.document import TAGS
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
-from svc.metrics import METRICS
+from svc.metrics.registry import METRICS
 from tools import report_fields, signals
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}

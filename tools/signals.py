@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from svc.domain.explanations import EVIDENCE
 from svc.domain.model import PLATFORMS
-from svc.domain.scoring import DEFAULT_THRESHOLD
-from svc.domain.signals import CATALOGUE, MAX_WEIGHT, Signal
+from svc.domain.scoring.explanations import EVIDENCE
+from svc.domain.scoring.score import DEFAULT_THRESHOLD
+from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT, Signal
 
 
 def page() -> str:

@@ -23,7 +23,7 @@ from svc.domain.detection import detect
 from svc.domain.identification import assess
 from svc.domain.model import Agent, Network, Observation, Report, RequestFacts
 from svc.domain.report import read_report
-from svc.domain.scoring import default_profile, score
+from svc.domain.scoring.score import default_profile, score
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
 from svc.world import World

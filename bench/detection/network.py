@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from bench.linkage.tables import Table
 from svc.domain.model import Network
-from svc.domain.network import read_network
+from svc.domain.network.facts import read_network
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Signature, read_folder, read_source
 from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData

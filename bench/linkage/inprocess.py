@@ -16,12 +16,12 @@ import msgspec
 
 from bench.linkage.judge import Answer
 from bench.linkage.streams import ORIGIN, Request, Stream, client_token
-from svc.domain.history import ADDRESS_UPDATES, LOOKALIKES, REPLAY_MEMORY_S, VISITOR_UPDATES
+from svc.domain.history.evidence import ADDRESS_UPDATES, LOOKALIKES, REPLAY_MEMORY_S, VISITOR_UPDATES
 from svc.domain.matching import Features, Recognition, extract, match_visitor
 from svc.domain.matching.features import hash64
 from svc.domain.matching.recognition import likeliest_visitor
 from svc.domain.model import Agent, Network, Report, RequestFacts
-from svc.domain.network import read_network
+from svc.domain.network.facts import read_network
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.network_data.builtin import BuiltInRanges

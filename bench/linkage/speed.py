@@ -24,9 +24,9 @@ import trio
 from bench.linkage.devices import Reported, device
 from svc.domain.matching import Statistics, extract, match_visitor
 from svc.domain.matching.parameters import SAMPLE_SHARES, YOUNG_SAMPLES
+from svc.store.schema.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.transactions.identification import VisitorIndex
 from svc.world import twenty_characters
 

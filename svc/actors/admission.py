@@ -14,7 +14,7 @@ import trio
 
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admission, Admitted, Identify, PipelineResult, RateLimited
-from svc.domain.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
+from svc.domain.limits.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
 
 
 async def run(

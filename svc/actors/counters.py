@@ -8,7 +8,7 @@ from copy import deepcopy
 import msgspec
 
 from svc.domain.identification import Duplicate, Identified
-from svc.domain.quotas import QUOTAS, Quota
+from svc.domain.limits.quotas import QUOTAS, Quota
 from svc.store.transactions.identification import Recorded
 
 BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))

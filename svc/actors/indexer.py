@@ -12,13 +12,13 @@ from functools import partial
 import structlog
 import trio
 
-from svc.actors.corruption import CorruptRows
-from svc.store.codec import CorruptionError
+from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
-from svc.store.event_index import Scope
+from svc.store.index.event_index import Scope
+from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.indexing import poll, step
-from svc.store.views import organizations
+from svc.store.views.organizations import organizations
 from svc.world import World
 
 log = structlog.get_logger()

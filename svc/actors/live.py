@@ -14,8 +14,8 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.event_row import event_row
-from svc.domain.listing import Filters
+from svc.domain.events.event_row import event_row
+from svc.domain.events.listing import Filters
 from svc.domain.model import Environment
 from svc.domain.records import Event
 

@@ -4,7 +4,7 @@ A mailbox is a bounded queue behind three verbs. `offer` is for the front door: 
 `put` is for between stages: it waits, so that pressure travels back to the door. `batch` is the reader's: wait for one,
 take what else waits. Closing a mailbox lets its reader finish what is in it and then end.
 
-Messages have owners, whose messages are read in turn (`svc/domain/turns.py`); each owner's keep their order.
+Messages have owners, whose messages are read in turn (`svc/domain/limits/turns.py`); each owner's keep their order.
 
 A pass of the loop costs time, and passes that alternate with the writer's thread cost far more (ADR 17). So a reader
 goes on without a checkpoint for `SLICE_S`, and a mailbox that knows its `source` waits for up to `GATHER_S` for what is
@@ -20,7 +20,7 @@ import msgspec
 import trio
 
 from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
-from svc.domain.turns import Turns
+from svc.domain.limits.turns import Turns
 
 M = TypeVar("M")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from svc.actors.mailbox import Reply
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission
-from svc.domain.ratelimit import Bound
+from svc.domain.limits.ratelimit import Bound
 
 
 class Admission(NamedTuple):

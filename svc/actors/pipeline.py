@@ -11,15 +11,15 @@ from functools import partial
 import trio
 
 from svc.actors import admission, scorer
-from svc.actors.corruption import CorruptRows
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
 from svc.actors.messages import Admitted, Assessed, Identify
 from svc.actors.visitor_index import Nudge, Publish, VisitorIndex
+from svc.actors.watch.corruption import CorruptRows
 from svc.domain.attestation.trust import Trust
-from svc.domain.network import Ranges
-from svc.domain.quotas import Quotas
-from svc.domain.ratelimit import Buckets, LimitShares
+from svc.domain.limits.quotas import Quotas
+from svc.domain.limits.ratelimit import Buckets, LimitShares
+from svc.domain.network.facts import Ranges
 from svc.store.store import Store
 
 ADMISSION_PARTS = 4

@@ -16,17 +16,17 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.corruption import CorruptRows
-from svc.actors.patience import read
 from svc.actors.visitor_index import Nudge
+from svc.actors.watch.corruption import CorruptRows
+from svc.actors.webhooks.patience import read
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import REFUSALS
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import REFUSALS
-from svc.store.transactions.webhooks import Notified, note_refusal, notify_refusals
-from svc.store.webhook_views import subscribers
+from svc.store.transactions.webhooks.deliveries import Notified, note_refusal, notify_refusals
+from svc.store.views.webhooks import subscribers
 from svc.world import World
 
 log = structlog.get_logger()

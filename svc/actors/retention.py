@@ -17,12 +17,12 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.believed_clock import is_ahead
-from svc.actors.corruption import CorruptRows
+from svc.actors.watch.believed_clock import is_ahead
+from svc.actors.watch.corruption import CorruptRows
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
-from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
+from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.erasure import continue_erasure, pending_erasures
@@ -37,7 +37,7 @@ from svc.store.transactions.retention import (
     passes,
     stale_blocks,
 )
-from svc.store.views import organizations
+from svc.store.views.organizations import organizations
 from svc.world import World
 
 log = structlog.get_logger()

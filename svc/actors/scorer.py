@@ -17,7 +17,7 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Admitted, Assessed, Failed
 from svc.domain.attestation.trust import Trust
 from svc.domain.identification import assess
-from svc.domain.network import Ranges
+from svc.domain.network.facts import Ranges
 
 log = structlog.get_logger()
 

@@ -14,12 +14,12 @@ from functools import partial
 import structlog
 import trio
 
-from svc.actors.believed_clock import is_ahead
-from svc.actors.corruption import CorruptRows
 from svc.actors.visitor_index import Nudge
-from svc.domain.billing import Usage
+from svc.actors.watch.believed_clock import is_ahead
+from svc.actors.watch.corruption import CorruptRows
+from svc.domain.billing.ledger import Usage
 from svc.domain.clock_watch import ClockWatch
-from svc.store.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author
 from svc.store.transactions.settlement import (
@@ -32,7 +32,7 @@ from svc.store.transactions.settlement import (
     read_usage,
     settle,
 )
-from svc.store.views import organizations
+from svc.store.views.organizations import organizations
 from svc.world import World
 
 log = structlog.get_logger()

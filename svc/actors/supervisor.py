@@ -14,9 +14,9 @@ from typing import cast
 import structlog
 import trio
 
-from svc.actors.corruption import CorruptRows
-from svc.store.codec import CorruptionError
+from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
+from svc.store.schema.codec import CorruptionError
 
 log = structlog.get_logger()
 

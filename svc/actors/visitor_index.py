@@ -23,25 +23,33 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.corruption import CorruptRows
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Assessed, Failed
+from svc.actors.watch.corruption import CorruptRows
+from svc.domain.history.visitor_numbers import NextNumber, VisitorNumbers
+from svc.domain.limits.quotas import Quotas
 from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.quotas import Quotas
 from svc.domain.records import Event
-from svc.domain.visitor_numbers import NextNumber, VisitorNumbers
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import hints
-from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
-from svc.store.learned import SHARED, class_row, delete_corrupt, load_class, load_statistics, scope_of, store_statistics
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import STATISTICS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import STATISTICS
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.views import is_removed
-from svc.store.views import organization as find_organization
+from svc.store.views.learned import (
+    SHARED,
+    class_row,
+    delete_corrupt,
+    load_class,
+    load_statistics,
+    scope_of,
+    store_statistics,
+)
+from svc.store.views.organizations import is_removed
+from svc.store.views.organizations import organization as find_organization
 
 log = structlog.get_logger()
 

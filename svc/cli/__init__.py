@@ -35,42 +35,42 @@ class CommandLocation(NamedTuple):
 
 SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
-        "dev": CommandLocation("dev", "Start a development service from nothing."),
-        "doctor": CommandLocation("doctor", "Check that a service can run, or runs, here."),
+        "dev": CommandLocation("develop.dev", "Start a development service from nothing."),
+        "doctor": CommandLocation("store.doctor", "Check that a service can run, or runs, here."),
         "completion": CommandLocation("completion", "Print the completion script of a shell."),
     },
     "Run the service": {
-        "serve": CommandLocation("serve", "Run the service."),
-        "config": CommandLocation("config_check", "Check the settings."),
-        "data": CommandLocation("data", "Show, install and update network databases and lists."),
+        "serve": CommandLocation("serve.serve", "Run the service."),
+        "config": CommandLocation("serve.config_check", "Check the settings."),
+        "data": CommandLocation("store.data", "Show, install and update network databases and lists."),
     },
     "Read and export": {
-        "events": CommandLocation("events", "List, explain and follow identifications."),
-        "visitor": CommandLocation("visitors", "Show, list, export and erase visitors."),
-        "export": CommandLocation("export", "Write events or a visitor to a file."),
-        "signals": CommandLocation("signals", "List every signal with its weights."),
-        "replay": CommandLocation("replay", "Run a file of reports through the pipeline."),
+        "events": CommandLocation("records.events", "List, explain and follow identifications."),
+        "visitor": CommandLocation("records.visitors", "Show, list, export and erase visitors."),
+        "export": CommandLocation("records.export", "Write events or a visitor to a file."),
+        "signals": CommandLocation("develop.signals", "List every signal with its weights."),
+        "replay": CommandLocation("develop.replay", "Run a file of reports through the pipeline."),
     },
     "Manage access": {
-        "org": CommandLocation("organizations", "Manage organizations, credit, billing and limits."),
-        "key": CommandLocation("keys", "Issue, list and revoke API keys."),
-        "console": CommandLocation("console", "Sign in to the console."),
-        "webhook": CommandLocation("webhooks", "Receive, verify and recover webhook deliveries."),
-        "audit": CommandLocation("audit", "Show who changed what, when and from where."),
+        "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
+        "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
+        "console": CommandLocation("records.console", "Sign in to the console."),
+        "webhook": CommandLocation("records.webhooks", "Receive, verify and recover webhook deliveries."),
+        "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
     "Maintain the store": {
-        "backup": CommandLocation("backup", "Take a verified snapshot of a data directory."),
-        "restore": CommandLocation("backup", "Make a data directory from a backup."),
-        "check": CommandLocation("check", "Check every invariant of a store or a snapshot."),
-        "inspect": CommandLocation("inspect", "Look into a store or a snapshot, read-only."),
-        "store": CommandLocation("store", "Compact a store, or move it to another engine."),
-        "retention": CommandLocation("retention", "Confirm the clock that retention goes by."),
-        "pepper": CommandLocation("pepper", "Replace the pepper, which ends every key."),
+        "backup": CommandLocation("store.backup", "Take a verified snapshot of a data directory."),
+        "restore": CommandLocation("store.backup", "Make a data directory from a backup."),
+        "check": CommandLocation("store.check", "Check every invariant of a store or a snapshot."),
+        "inspect": CommandLocation("store.inspect", "Look into a store or a snapshot, read-only."),
+        "store": CommandLocation("store.store", "Compact a store, or move it to another engine."),
+        "retention": CommandLocation("records.retention", "Confirm the clock that retention goes by."),
+        "pepper": CommandLocation("store.pepper", "Replace the pepper, which ends every key."),
     },
     "Documentation": {
-        "docs": CommandLocation("docs", "Serve the documentation on this machine."),
-        "openapi": CommandLocation("documents", "Print the OpenAPI document."),
-        "collection": CommandLocation("documents", "Print the request collection for API tools."),
+        "docs": CommandLocation("develop.docs", "Serve the documentation on this machine."),
+        "openapi": CommandLocation("develop.documents", "Print the OpenAPI document."),
+        "collection": CommandLocation("develop.documents", "Print the request collection for API tools."),
     },
 }
 """The commands in the sections of `svc --help`, in this order."""
@@ -205,6 +205,6 @@ def _fail(line: str, status: int) -> NoReturn:
 
 def _log_to_standard_error() -> None:
     """Before any command, and not for callers within the process, who have their own logging."""
-    from svc.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
+    from svc.cli.serve.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from svc.domain.listing import read_timestamp
+from svc.domain.events.listing import read_timestamp
 from svc.world import World
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)

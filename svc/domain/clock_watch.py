@@ -5,7 +5,7 @@ What may live here: the comparison of two clocks. Who reads them, and what waits
 
 from __future__ import annotations
 
-from svc.domain.counting import HOUR_MS
+from svc.domain.billing.counting import HOUR_MS
 from svc.domain.ids import DAY_MS
 
 AHEAD_MS = DAY_MS

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, inspect
 
 from svc.domain.model import Level
-from svc.domain.signals import CATALOGUE
+from svc.domain.scoring.signals import CATALOGUE
 
 A_TIME = "2026-01-05T10:00:00.000Z"
 A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"

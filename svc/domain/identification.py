@@ -13,12 +13,13 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.archive import deflate
+from svc.domain.access.proof import examine
 from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
-from svc.domain.billing import price_micros
+from svc.domain.billing.ledger import price_micros
 from svc.domain.detection import detect
-from svc.domain.history import HistoryEvidence, history_evidence
+from svc.domain.events.archive import deflate
+from svc.domain.history.evidence import HistoryEvidence, history_evidence
 from svc.domain.matching import Features, Recognition, extract
 from svc.domain.model import (
     Agent,
@@ -30,15 +31,14 @@ from svc.domain.model import (
     RequestFacts,
     scoring_platform,
 )
-from svc.domain.network import Ranges, read_network
-from svc.domain.proof import examine
+from svc.domain.network.facts import Ranges, read_network
+from svc.domain.network.request_headers import archived_headers
 from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.domain.request_headers import archived_headers
-from svc.domain.scoring import Score, group_triggers
+from svc.domain.scoring.score import Score, group_triggers
+from svc.domain.scoring.verdict import Verdict
 from svc.domain.useragent import read_agent
-from svc.domain.verdict import Verdict
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):

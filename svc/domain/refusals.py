@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.domain.data import read_tables
-from svc.domain.ratelimit import Bound, Use
+from svc.domain.limits.ratelimit import Bound, Use
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.domain.audit import AuditRecord
+from svc.domain.access.audit import AuditRecord
 from svc.domain.ids import DAY_MS
-from svc.domain.quotas import seconds_to_midnight
+from svc.domain.limits.quotas import seconds_to_midnight
 from svc.domain.refusals import Refusal, over_day
 
 BYTES_A_DAY = 16 << 20

@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.addresses import client_address
-from svc.domain.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
+from svc.domain.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
+from svc.domain.access.sessions import Session
+from svc.domain.events.redaction import redact
 from svc.domain.model import HeaderContext, RequestFacts, scoring_platform
-from svc.domain.origins import MAX_LENGTH, normalize_origin, origin_allowed
+from svc.domain.network.addresses import client_address
+from svc.domain.network.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.domain.records import Organization
-from svc.domain.redaction import redact
 from svc.domain.refusals import Refusal
-from svc.domain.sessions import Session
-from svc.http.visitor_facts import (
+from svc.http.api.visitor_facts import (
     VISITOR_HEADERS,
     ConnectionHeaders,
     HeaderMap,
@@ -32,8 +32,8 @@ from svc.http.visitor_facts import (
     own_facts,
     page_context,
 )
-from svc.store import views
 from svc.store.snapshot import Snapshot
+from svc.store.views import organizations as views
 
 MAX_PLATFORM_LENGTH = 64
 

@@ -15,9 +15,9 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.store_watch import STALLED_S
-from svc.domain.audit import Actor, AuditRecord, asked
-from svc.domain.credentials import ApiKey
+from svc.actors.watch.store import STALLED_S
+from svc.domain.access.audit import Actor, AuditRecord, asked
+from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
@@ -27,8 +27,8 @@ from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited
 from svc.store.transactions.keys import note_use, touch_is_due
 from svc.store.transactions.sessions import note_session_use
-from svc.store.transactions.webhook_endpoints import Issued
-from svc.store.views import is_removed
+from svc.store.transactions.webhooks.endpoints import Issued
+from svc.store.views.organizations import is_removed
 
 log = structlog.get_logger()
 

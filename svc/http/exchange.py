@@ -15,8 +15,8 @@ import msgspec
 import structlog
 import trio
 
-from svc.domain.credentials import ApiKey
-from svc.domain.eviction import client_prefix
+from svc.domain.access.credentials import ApiKey
+from svc.domain.limits.eviction import client_prefix
 from svc.domain.refusals import CATALOGUE, Refusal
 from svc.domain.webhooks.refused import NOTIFIABLE, RefusedRequest
 from svc.http.authentication import (
@@ -30,7 +30,8 @@ from svc.http.authentication import (
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.handler import NOT_NOW, Call, File, Outcome, Services, Stream, unavailable
-from svc.http.parameters import ADMITTED, EVERYWHERE
+from svc.http.openapi.parameters import ADMITTED, EVERYWHERE
+from svc.http.pages.static import is_for_people, nothing_at
 from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import BASE, CONSOLE_ROOT, Route
@@ -38,10 +39,9 @@ from svc.http.schema import error_body
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Body, Request
 from svc.http.sessions import Site, authenticate_session, read_site
-from svc.http.static import is_for_people, nothing_at
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
-from svc.store.codec import CorruptionError
 from svc.store.engine import UnavailableError
+from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.world import World
 

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import msgspec
 
-from svc.actors.corruption import CorruptRows
 from svc.actors.live import LiveHub
 from svc.actors.mailbox import Mailbox
 from svc.actors.messages import Identify
-from svc.actors.store_watch import StoreWatch
-from svc.domain.body_budget import BodyBudget
-from svc.domain.quotas import Quotas
+from svc.actors.watch.corruption import CorruptRows
+from svc.actors.watch.store import StoreWatch
+from svc.domain.limits.body_budget import BodyBudget
+from svc.domain.limits.quotas import Quotas
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest

@@ -6,8 +6,8 @@ the organization's own servers out.
 
 from __future__ import annotations
 
-from svc.domain.eviction import client_prefix, site_prefix
-from svc.domain.ratelimit import Allowances, BucketName, Buckets, Limiter, LimitShares, MemoryBuckets, Use
+from svc.domain.limits.eviction import client_prefix, site_prefix
+from svc.domain.limits.ratelimit import Allowances, BucketName, Buckets, Limiter, LimitShares, MemoryBuckets, Use
 from svc.domain.refusals import Refusal, over_rate
 from svc.http.audit_budget import AuditBudget
 from svc.http.authentication import Caller

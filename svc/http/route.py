@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import KeyKind
-from svc.domain.ratelimit import Use
+from svc.domain.access.credentials import KeyKind
+from svc.domain.limits.ratelimit import Use
 from svc.http.handler import Handler
 
 BASE = "/api/v1"

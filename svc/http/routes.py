@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import msgspec
 
-from svc.http import attestation, client_api, documents, events, health, site, try_page, web
+from svc.http.api import attestation, events, health
+from svc.http.api import identify as client_api
 from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
+from svc.http.openapi import documents
+from svc.http.pages import site, try_page, web
 from svc.http.route import BASE, CONSOLE, Route
 
 

@@ -14,7 +14,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.bodies import body_of
-from svc.domain.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
+from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
+from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
+from svc.domain.events.redaction import redact
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,
@@ -29,12 +31,10 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.model import Level
-from svc.domain.redaction import redact
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
-from svc.domain.signals import CATALOGUE as SIGNALS
-from svc.domain.verdict import Verdict
+from svc.domain.scoring.signals import CATALOGUE as SIGNALS
+from svc.domain.scoring.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]
@@ -127,7 +127,7 @@ class DuplicateAnswer(msgspec.Struct, frozen=True):
 
 class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The part of a query that says which events are meant (decisions 7.1). Values are checked by
-    `svc.domain.listing`.
+    `svc.domain.events.listing`.
     """
 
     visitor: Annotated[VisitorId, about("Only events of this visitor.")] | UnsetType = UNSET
@@ -156,7 +156,7 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 class ListEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the list of events (interface 4.2). Values of window, filters and offset are checked by
-    `svc.domain.listing`.
+    `svc.domain.events.listing`.
     """
 
     start: Annotated[

@@ -10,11 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.addresses import is_trusted, read_address
-from svc.domain.credentials import digest
-from svc.domain.origins import is_loopback, normalize_origin
+from svc.domain.access.credentials import digest
+from svc.domain.access.sessions import organization_of
+from svc.domain.network.addresses import is_trusted, read_address
+from svc.domain.network.origins import is_loopback, normalize_origin
 from svc.domain.refusals import Refusal
-from svc.domain.sessions import organization_of
+from svc.http.api.visitor_facts import HeaderMap
 from svc.http.authentication import (
     AuthPolicy,
     AuthRequest,
@@ -24,10 +25,9 @@ from svc.http.authentication import (
     caller_with,
     sender,
 )
-from svc.http.visitor_facts import HeaderMap
-from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
+from svc.store.views import organizations as views
 
 ConnectionSecurity = Literal["https", "loopback", "insecure"]
 COOKIES: dict[ConnectionSecurity, str] = {"https": "__Host-svc", "loopback": "svc-console"}

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import iporigin
 
-from svc.domain.addresses import Address
-from svc.domain.network import Range
+from svc.domain.network.addresses import Address
+from svc.domain.network.facts import Range
 
 SOURCE = "built-in ranges"
 _RESERVED_OR_UNKNOWN = ("reserved", "unknown")

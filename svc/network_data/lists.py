@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from socket import AF_INET, AF_INET6, inet_pton
 
-from svc.domain.addresses import Address
+from svc.domain.network.addresses import Address
 from svc.network_data.refused import NetworkFileError
 
 MAX_RANGES = 8_000_000

@@ -11,8 +11,8 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Literal
 
-from svc.domain.addresses import Address
-from svc.domain.network import Known, Range
+from svc.domain.network.addresses import Address
+from svc.domain.network.facts import Known, Range
 from svc.network_data.builtin import SOURCE, BuiltInRanges
 from svc.network_data.folder import AsList, FilesInUse, ListFile
 from svc.network_data.lists import crowded_networks
@@ -26,9 +26,7 @@ FilesState = Literal["ok", "missing", "stale"]
 
 
 class NetworkData:
-    """A `svc.domain.network.Ranges` over the sources in use; addresses seen lately are cached. False where there is no
-    source.
-    """
+    """The `Ranges` of the sources in use; addresses seen lately are cached. False where there is no source."""
 
     def __init__(
         self, built_in: BuiltInRanges | None, reading: FilesInUse, *, vpn_neighbors: int = VPN_NEIGHBORS

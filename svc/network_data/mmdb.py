@@ -17,9 +17,9 @@ from typing import Any, Protocol, cast
 
 import maxminddb
 
-from svc.domain.addresses import Address
-from svc.domain.countries import COUNTRY_NAMES
-from svc.domain.network import AutonomousSystem, Country
+from svc.domain.network.addresses import Address
+from svc.domain.network.countries import COUNTRY_NAMES
+from svc.domain.network.facts import AutonomousSystem, Country
 from svc.network_data.refused import NetworkFileError
 
 MAX_BYTES = 1 << 30

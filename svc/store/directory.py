@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
-from svc.store import durable_files
+from svc.store.backup import durable_files
 from svc.store.engine import EngineError, OpenEngine
-from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.schema.tables import META
 from svc.store.snapshot import Transaction
 from svc.store.store import DEFAULT_MAP_BYTES, Store, engine_at, version_of
-from svc.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32

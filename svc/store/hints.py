@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
-from svc.domain.counting import HOUR_MS
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, HistoryEvidence
+from svc.domain.billing.counting import HOUR_MS
+from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
-from svc.store.snapshot import Snapshot
-from svc.store.tables import (
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BALANCES,
@@ -37,7 +36,8 @@ from svc.store.tables import (
     VISITORS,
     WEIGHTS,
 )
-from svc.store.views import weights_key
+from svc.store.snapshot import Snapshot
+from svc.store.views.organizations import weights_key
 
 HISTORIES = 3
 """Visitors, of those that are likely, whose history is fetched too."""

@@ -19,9 +19,9 @@ from blake3 import blake3
 
 from svc.domain.errors import OperatorError
 from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
+from svc.store.schema.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.steps import QUIET, Steps, counted
-from svc.store.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from svc.store import durable_files
+from svc.store.backup import durable_files
 from svc.store.directory import PEPPER_BYTES, pepper_mark
+from svc.store.schema.tables import META
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import META
 
 
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch
+from svc.store.schema.tables import FOLLOWING, OPERATIONS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import FOLLOWING, OPERATIONS
 
 PART_BYTES = 4076
 """What fits on one page of 4 KiB beside its header and its checksum: pages of their own are found and freed one by

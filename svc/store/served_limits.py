@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import META
 
 _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
 

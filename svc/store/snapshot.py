@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from svc.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.store.overlay import Recording
+from svc.store.schema.tables import TABLES, Table
 from svc.store.steps import ROWS_A_STEP, Steps
-from svc.store.tables import TABLES, Table
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -27,7 +27,6 @@ import trio
 
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
-from svc.store.codec import CorruptionError
 from svc.store.engine import (
     OUTSIDE,
     CheckDepth,
@@ -42,10 +41,11 @@ from svc.store.group import Group, Hint, Job, Settled, write_changes
 from svc.store.lease import LeaseEpoch
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
-from svc.store.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
-from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
+from svc.store.schema.tables import META, TABLES
 from svc.store.snapshot import Snapshot, Transaction, check_row
-from svc.store.tables import META, TABLES
 from svc.store.turn import WriteTurn
 from svc.world import RunSync, Undisturbed, elapsed_s, wall_clock_ms
 

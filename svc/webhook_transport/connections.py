@@ -17,7 +17,7 @@ import h11
 import httpcore
 import trio
 
-from svc.domain.addresses import Address
+from svc.domain.network.addresses import Address
 from svc.domain.webhooks.addresses import Target
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS
 from svc.webhook_transport.messages import read_response, write_request

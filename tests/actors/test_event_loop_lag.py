@@ -2,7 +2,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.event_loop_lag import INTERVAL_S, EventLoopLag
+from svc.actors.watch.event_loop_lag import INTERVAL_S, EventLoopLag
 
 
 @pytest.fixture

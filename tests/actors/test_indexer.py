@@ -14,10 +14,10 @@ import trio
 import trio.testing
 
 from svc.actors import indexer
-from svc.store.event_index import SLOTS, SMALL
+from svc.store.index.event_index import SLOTS, SMALL
+from svc.store.schema.tables import EVENT_TAIL
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import EVENT_TAIL
 from svc.store.transactions import indexing
 from svc.world import World
 from tests.store.test_event_index import faults, recorded, segments, some

@@ -12,8 +12,8 @@ import trio
 from svc.actors import maintenance
 from svc.domain.operations import Following
 from svc.store import operations
+from svc.store.schema.tables import BALANCES
 from svc.store.store import Store
-from svc.store.tables import BALANCES
 from tests.support.backup import put
 from tests.support.worlds import inline
 

@@ -11,8 +11,8 @@ import structlog
 import trio
 from trio.testing import MockClock
 
-from svc.actors.network_watch import NetworkWatch
-from svc.domain.network import read_network
+from svc.actors.watch.network import NetworkWatch
+from svc.domain.network.facts import read_network
 from svc.network_data.builtin import BuiltInRanges
 from tests.support.worlds import sim_world
 

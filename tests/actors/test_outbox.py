@@ -16,14 +16,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
+from svc.actors.webhooks.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.queues import BACKLOG_OVER
 from svc.domain.webhooks.signature import signing_secret
 from svc.domain.webhooks.transport_types import Attempted
 from svc.store.store import StoreFullError
-from svc.store.transactions.webhook_endpoints import Queued, queue_test
-from svc.store.webhook_views import Registered, find_endpoint
+from svc.store.transactions.webhooks.endpoints import Queued, queue_test
+from svc.store.views.webhooks import Registered, find_endpoint
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, Post, always
 from tests.support.simulation import seeded_scheduling

@@ -11,11 +11,11 @@ import trio
 import trio.lowlevel
 from trio.testing import MockClock
 
-from svc.actors.outbox import Outbox
+from svc.actors.webhooks.outbox import Outbox
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, share_of
 from svc.store.lease import LeaseEpoch
-from svc.store.webhook_views import Registered
+from svc.store.views.webhooks import Registered
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import OK, always
 

@@ -16,14 +16,14 @@ from svc.actors import admission
 from svc.actors.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.actors.messages import Admitted, Failed, Identify, PipelineResult
 from svc.actors.pipeline import Pipeline
-from svc.domain.addresses import Address
 from svc.domain.identification import Identified, Submission
+from svc.domain.limits.ratelimit import LimitShares
 from svc.domain.model import RequestFacts
-from svc.domain.network import Range
-from svc.domain.ratelimit import LimitShares
+from svc.domain.network.addresses import Address
+from svc.domain.network.facts import Range
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
-from svc.store.tables import EVENTS, VISITOR_COUNTS, VISITORS
+from svc.store.schema.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
 from tests.support.worlds import HeldThreads

@@ -27,13 +27,13 @@ from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import operations
 from svc.store.directory import Opened
-from svc.store.learned import OTHERS, PRODUCTION, SHARED, scope_of
-from svc.store.postgresql.wire import Statement, Wire
+from svc.store.postgresql.connection.wire import Statement, Wire
+from svc.store.schema.tables import EVENTS, STATISTICS
 from svc.store.store import StoreFullError
-from svc.store.tables import EVENTS, STATISTICS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.identification import Recorded
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.store.views.learned import OTHERS, PRODUCTION, SHARED, scope_of
 from svc.world import World
 from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of

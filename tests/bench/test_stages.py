@@ -8,7 +8,7 @@ import pytest
 
 from bench.stages import KINDS, Stages, caller, visits
 from svc.store.directory import open_directory
-from svc.store.tables import EVENTS, VISITORS
+from svc.store.schema.tables import EVENTS, VISITORS
 from svc.world import World
 from tests.support.worlds import inline
 

@@ -15,8 +15,8 @@ import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
 from svc.store.engine import CheckDepth
+from svc.store.schema.tables import STATISTICS
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import STATISTICS
 from svc.world import World
 
 MIB = 1 << 20

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.audit import AUDIT_MS, LONGEST_TEXT, RECORDED, WITHHELD, asked
+from svc.domain.access.audit import AUDIT_MS, LONGEST_TEXT, RECORDED, WITHHELD, asked
 from svc.domain.ids import DAY_MS
 
 

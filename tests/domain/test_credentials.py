@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.credentials import KEY_KINDS, digest, issue_secret, new_key, parse, prefix
+from svc.domain.access.credentials import KEY_KINDS, digest, issue_secret, new_key, parse, prefix
 from svc.domain.model import ENVIRONMENTS
 
 secrets = st.builds(

@@ -20,8 +20,8 @@ from svc.domain.model import (
     Report,
     RequestFacts,
 )
-from svc.domain.scoring import default_profile, score
-from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.domain.scoring.score import default_profile, score
+from svc.domain.scoring.signals import CATALOGUE, CATALOGUE_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

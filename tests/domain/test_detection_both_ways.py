@@ -15,7 +15,7 @@ from svc.domain.detection import detect
 from svc.domain.model import Network, Observation, Platform, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.report.masks import STANDARD_PLUGINS
-from svc.domain.signals import CATALOGUE, default_weights
+from svc.domain.scoring.signals import CATALOGUE, default_weights
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
 

@@ -14,7 +14,7 @@ from svc.domain.identification import Submission, assess
 from svc.domain.model import PLATFORMS, Agent, Network, Observation, Platform, Report, RequestFacts
 from svc.domain.report import read_report
 from svc.domain.report.native import FLAGS
-from svc.domain.signals import CATALOGUE
+from svc.domain.scoring.signals import CATALOGUE
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
 NOWHERE = Network(state="unavailable", reason="private_address")

@@ -9,7 +9,9 @@ from typing import Any, get_args
 import pytest
 
 from bench.browsers.measure import SHAPES, Shape
-from svc.domain.explanations import (
+from svc.domain.matching.decision import Linkage
+from svc.domain.model import Observation
+from svc.domain.scoring.explanations import (
     CHANGES,
     EVIDENCE,
     LINKAGE,
@@ -19,8 +21,6 @@ from svc.domain.explanations import (
     linkage_text,
     reason_text,
 )
-from svc.domain.matching.decision import Linkage
-from svc.domain.model import Observation
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_real_browsers import captures
 from tests.support.evidence_names import Module, evidence_names, keyword_values, recorded_names, returned_names

@@ -11,10 +11,10 @@ from typing import Any, get_args
 import pytest
 
 from svc.domain.detection import detect
-from svc.domain.fetch_metadata import is_of_a_script, read_fetch_metadata
 from svc.domain.model import HeaderContext, Network, RequestFacts
+from svc.domain.network.fetch_metadata import is_of_a_script, read_fetch_metadata
+from svc.domain.network.request_headers import archived_headers, facts_of, read_headers
 from svc.domain.report import read_report
-from svc.domain.request_headers import archived_headers, facts_of, read_headers
 from svc.domain.useragent import read_agent, read_hints
 
 CAPTURES = Path(__file__).parents[1] / "captures"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.listing import (
+from svc.domain.events.listing import (
     Asked,
     CursorScope,
     Filters,

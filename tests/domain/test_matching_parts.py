@@ -25,8 +25,8 @@ from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
 from svc.domain.matching.tokens import TOKENS, Token
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts
-from svc.store.codec import CorruptionError
-from svc.store.tables import BLOCKS
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import BLOCKS
 from tests.domain.matching_world import (
     CHROME,
     DESKTOP_VALUES,

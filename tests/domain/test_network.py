@@ -2,9 +2,9 @@
 
 import pytest
 
-from svc.domain.addresses import Address
-from svc.domain.network import AutonomousSystem, Country, Known, Range, all_ranges, read_network
-from svc.domain.network_names import kind_of_network
+from svc.domain.network.addresses import Address
+from svc.domain.network.facts import AutonomousSystem, Country, Known, Range, all_ranges, read_network
+from svc.domain.network.names import kind_of_network
 
 
 class Finding:

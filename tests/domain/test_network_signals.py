@@ -6,7 +6,7 @@ import pytest
 
 from svc.domain.detection import detect
 from svc.domain.model import Agent, Network, Platform, Report, RequestFacts
-from svc.domain.scoring import default_profile, score
+from svc.domain.scoring.score import default_profile, score
 
 
 def fired(network: Network, platform: Platform = "web") -> list[str]:

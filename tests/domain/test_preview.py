@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.model import Observation
-from svc.domain.preview import MOST_EXAMPLES, LevelCounts, Preview, ScoredAs, WeightDifference, WeightsPreview, observed
 from svc.domain.records import Document, Event
-from svc.domain.scoring import Score, Weights, default_profile, score
-from svc.domain.signals import MAX_WEIGHT, signal_names
-from svc.domain.verdict import EventSignal, Verdict
+from svc.domain.scoring.preview import (
+    MOST_EXAMPLES,
+    LevelCounts,
+    Preview,
+    ScoredAs,
+    WeightDifference,
+    WeightsPreview,
+    observed,
+)
+from svc.domain.scoring.score import Score, Weights, default_profile, score
+from svc.domain.scoring.signals import MAX_WEIGHT, signal_names
+from svc.domain.scoring.verdict import EventSignal, Verdict
 
 NOW = default_profile("web")
 SIGNALS = signal_names("web")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from svc.domain.access.proof import WINDOW_MS, Proof, archived_proof, examine
 from svc.domain.encodings import base64url
-from svc.domain.history import REPLAY_MEMORY_S
+from svc.domain.history.evidence import REPLAY_MEMORY_S
 from svc.domain.model import Report, RequestFacts
-from svc.domain.proof import WINDOW_MS, Proof, archived_proof, examine
 from svc.domain.report import read_report
 from tests.support.proofs import BrowserKey, compact
 

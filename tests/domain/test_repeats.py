@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.history import (
+from svc.domain.history.evidence import (
     DAY_S,
     ENOUGH_DEVICES,
     PLACES,
@@ -16,6 +16,7 @@ from svc.domain.history import (
     new_place,
     with_unusual_handshake,
 )
+from svc.domain.history.repeats import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from svc.domain.matching import Features, Statistics, StatisticsUpdate, Visitor
 from svc.domain.matching.blocks import block_keys, exact_key
 from svc.domain.matching.handshakes import (
@@ -29,7 +30,6 @@ from svc.domain.matching.handshakes import (
 )
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Attribute, Observation
-from svc.domain.repeats import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from tests.domain.matching_world import DESKTOP_VALUES, features_of, other_device
 
 NOW_S = 1_767_268_800

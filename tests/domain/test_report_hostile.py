@@ -21,7 +21,7 @@ from svc.domain.report import fpscanner, native, read_report, thumbmark
 from svc.domain.report.fingerprintjs import KNOWN
 from svc.domain.report.plain import READ_HERE
 from svc.domain.report.values import MOST_FIGURES, figures
-from svc.domain.signals import CATALOGUE
+from svc.domain.scoring.signals import CATALOGUE
 from svc.domain.useragent import read_agent
 from tests.support.effort import effort
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.domain.model import RequestFacts
-from svc.domain.request_headers import RequestHeaders, archived_headers, facts_of, read_headers
+from svc.domain.network.request_headers import RequestHeaders, archived_headers, facts_of, read_headers
 from svc.domain.useragent.hints import read_hints
 from tests.spec.responses import BROWSER
 

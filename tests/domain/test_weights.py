@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from svc.domain.model import PLATFORMS, Observation, Platform
 from svc.domain.refusals import Detail, Refusal
-from svc.domain.scoring import Weights, default_profile, score
-from svc.domain.signals import default_weights, signal_names
-from svc.domain.weights import StoredWeights, WeightsChange, changed, resolve
+from svc.domain.scoring.score import Weights, default_profile, score
+from svc.domain.scoring.signals import default_weights, signal_names
+from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed, resolve
 
 
 def saved(change: WeightsChange, stored: StoredWeights | None = None, platform: Platform = "web") -> StoredWeights:

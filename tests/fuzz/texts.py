@@ -10,12 +10,12 @@ from uuid import UUID
 import msgspec
 from hypothesis import strategies as st
 
-from svc.domain import deferred
-from svc.domain.addresses import client_address, is_trusted, parse_ip
-from svc.domain.credentials import Credential, issue_secret, parse
-from svc.domain.listing import Asked, CursorScope, Listing, read_listing, read_timestamp
+from svc.domain.access import deferred
+from svc.domain.access.credentials import Credential, issue_secret, parse
+from svc.domain.events.listing import Asked, CursorScope, Listing, read_listing, read_timestamp
 from svc.domain.model import Agent, ClientHints, Report, RequestFacts
-from svc.domain.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
+from svc.domain.network.addresses import client_address, is_trusted, parse_ip
+from svc.domain.network.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from svc.actors.live import EVENTS_HELD, LiveEvent, LiveHub, Viewer
-from svc.domain.listing import EVERYTHING
+from svc.domain.events.listing import EVERYTHING
 from svc.domain.records import Event
 from svc.http.console.stream import HEARTBEAT_S, PING, WRITE_EVERY_S, parts_of
 from tests.store.test_events import event as made_event

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.network import Known, Range, read_network
+from svc.domain.network.facts import Known, Range, read_network
 from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
 from svc.network_data.lookup import NetworkData

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.network import AutonomousSystem, Country
+from svc.domain.network.facts import AutonomousSystem, Country
 from svc.network_data.mmdb import Database
 from svc.network_data.refused import NetworkFileError
 from svc.network_data.writer import Tree

@@ -13,15 +13,15 @@ from typing import Any
 import msgspec
 import trio
 
-from svc.domain.credentials import digest, new_key
+from svc.domain.access.credentials import digest, new_key
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
-from svc.siblings.bus import announce
+from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.store import StoreFullError
-from svc.store.tables import EVENTS
 from svc.store.transactions import accounts, keys
+from svc.workers.bus import announce
 from svc.world import twenty_characters
 from tests.sim import plan as steps
 from tests.sim.afterwards import AGAIN_S, Afterwards, Owner

@@ -12,13 +12,12 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.billing import Usage
+from svc.domain.billing.ledger import Usage
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
-from svc.store.invariants import violations
-from svc.store.snapshot import Snapshot
-from svc.store.tables import (
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import (
     ATTEMPTS,
     BALANCES,
     DELIVERIES,
@@ -29,6 +28,7 @@ from svc.store.tables import (
     SETTLEMENTS,
     WEBHOOK_EVENTS,
 )
+from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.settlement import statement
 from svc.world import LONGEST_LEAD_MS

@@ -14,8 +14,8 @@ from uuid import UUID
 import trio
 
 from svc.domain.webhooks.signature import secrets_key, signing_secret
-from svc.store.tables import DELIVERIES
-from svc.store.webhook_views import Registered, endpoints_of
+from svc.store.schema.tables import DELIVERIES
+from svc.store.views.webhooks import Registered, endpoints_of
 from tests.sim.afterwards import AGAIN_S
 from tests.sim.client import Response
 from tests.sim.machine import Machine

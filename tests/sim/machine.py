@@ -20,28 +20,28 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from svc.actors.keeper import Keeping
-from svc.cli.processes import KEEPER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
+from svc.actors.leader import Keeping
+from svc.cli.serve.processes import KEEPER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.waiting import LOOK_S
-from svc.parent import failures_after, pause_s
-from svc.seat import Seat
 from svc.service import Service
-from svc.siblings.bus import reach
-from svc.siblings.counts import SharedMemory
 from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.schema.tables import EVENTS, TABLES, Table
 from svc.store.store import Store
-from svc.store.tables import EVENTS, TABLES, Table
 from svc.store.transactions.retention import confirm_clock
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
+from svc.workers.bus import reach
+from svc.workers.counts import SharedMemory
+from svc.workers.parent import failures_after, pause_s
+from svc.workers.slot import Seat
 from svc.world import World
 from tests.sim.internet import Internet
 from tests.sim.listener import SharedSocket, WorkerListener
@@ -342,7 +342,7 @@ class Worker:
             listener.close()
 
     def _among_others(self, held: ExitStack) -> dict[str, Any]:
-        """What several workers share, as `svc.cli.processes` gives it to each: all real, in one process."""
+        """What several workers share, as `svc.cli.serve.processes` gives it to each: all real, in one process."""
         if self._shared is None:
             return {}
         directory = self._machine.directory

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from svc.store.engine import KeyRange, Reader, after_prefix
+from svc.store.schema.tables import Table
 from svc.store.snapshot import Snapshot
 from svc.store.steps import Steps
-from svc.store.tables import Table
 
 V = TypeVar("V")
 

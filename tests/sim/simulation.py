@@ -26,9 +26,10 @@ import structlog
 import trio
 import trio.testing
 
-from svc.actors import keeper, store_watch
-from svc.store.invariants import RULES, violations
-from svc.store.tables import DUE, TABLES
+from svc.actors import leader
+from svc.actors.watch import store as store_watch
+from svc.store.check.invariants import RULES, violations
+from svc.store.schema.tables import DUE, TABLES
 from tests.sim import final_check
 from tests.sim.acts import Acts
 from tests.sim.internet import Internet, Post, Receipt
@@ -39,7 +40,7 @@ from tests.sim.remembering import Remembering, Rows
 from tests.support.simulation import seeded_scheduling
 
 SOUND = Sabotage()
-OFTEN_S, LOOKS_S = keeper.INTERVAL_S, 60.0
+OFTEN_S, LOOKS_S = leader.INTERVAL_S, 60.0
 """Between two attempts of a worker to become the keeper: while one may die, and when none does."""
 BEAT_S = store_watch.STALLED_S / 2
 """Between two beats of the watch over the store: a commit that one of them has seen must be over at the next, long
@@ -66,7 +67,7 @@ def simulate(
         with (
             seeded_scheduling(plan.seed),
             _heard(run.hear),
-            patch.object(keeper, "INTERVAL_S", OFTEN_S),
+            patch.object(leader, "INTERVAL_S", OFTEN_S),
             patch.object(store_watch, "INTERVAL_S", BEAT_S),
             patch.object(store_watch, "PROBE_S", LOOKS_S),
         ):
@@ -109,7 +110,7 @@ class Simulation:
                 self.acts.nursery = clients
                 await self._take_steps()
                 self.acts.calm_down()
-                keeper.INTERVAL_S = LOOKS_S
+                leader.INTERVAL_S = LOOKS_S
                 clients.cancel_scope.deadline = trio.current_time() + (0 if self.violations else QUIET_HOURS * HOUR_S)
             if clients.cancel_scope.cancelled_caught and not self.violations:
                 self.violations.append("somebody waits for an answer until the end")
@@ -168,10 +169,10 @@ class Simulation:
         """Until the next step. A worker tries to become the keeper as often as outside while one may die: soon after a
         step. Four times a second in all the hours between took most of the time of a simulation.
         """
-        keeper.INTERVAL_S = OFTEN_S
+        leader.INTERVAL_S = OFTEN_S
         await trio.sleep_until(min(until_s, trio.current_time() + DEATHS_S))
         left_s = until_s - trio.current_time()
-        keeper.INTERVAL_S = max(OFTEN_S, left_s / ceil(left_s / LOOKS_S)) if left_s else OFTEN_S  # and so at the step
+        leader.INTERVAL_S = max(OFTEN_S, left_s / ceil(left_s / LOOKS_S)) if left_s else OFTEN_S  # and so at the step
         await trio.sleep_until(until_s)
 
     async def _drain(self) -> None:

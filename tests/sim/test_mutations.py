@@ -13,10 +13,10 @@ from uuid import UUID
 import pytest
 
 from svc import world
-from svc.cli import processes
+from svc.cli.serve import processes
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.webhooks.transport_types import Attempted, Transport
-from svc.store.tables import (
+from svc.store.schema.tables import (
     CHALLENGES,
     DELIVERIES,
     DUE,

@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx
 
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Organization
-from svc.store.views import keys_of
+from svc.store.views.organizations import keys_of
 from tests.support.live import Live
 
 MANAGEMENT = "/api/v1/management"

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from svc.cli.console import make_link
-from svc.store.tables import CONSOLE_LINKS, SESSIONS, Table
+from svc.cli.records.console import make_link
+from svc.store.schema.tables import CONSOLE_LINKS, SESSIONS, Table
 from tests.support.live import Live
 
 SESSION = "/console/session"

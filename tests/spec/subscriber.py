@@ -17,7 +17,7 @@ import trio.testing
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.transport_types import Attempted
-from svc.store.webhook_views import queues_with_work
+from svc.store.views.webhooks import queues_with_work
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
 from tests.support.receivers import OK, Post, Receivers, always

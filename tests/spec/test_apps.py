@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from svc.domain.model import Platform
-from svc.domain.signals import CATALOGUE
-from svc.domain.weights import StoredWeights, WeightsChange
-from svc.store.tables import WEIGHTS
+from svc.domain.scoring.signals import CATALOGUE
+from svc.domain.scoring.weights import StoredWeights, WeightsChange
+from svc.store.schema.tables import WEIGHTS
 from svc.store.transactions.weights import save_weights
 from tests.spec.responses import IDENTIFY
 from tests.support.live import PUBLIC_ADDRESS, Live

@@ -19,9 +19,9 @@ from svc.config import Config, ConfigError
 from svc.config_loading import load
 from svc.domain.attestation.challenge import LIFETIME_MS
 from svc.service import read_trust
+from svc.store.schema.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from tests.domain.attestation_world import APP, SIGNER, attested, batch, chain, described, leaf, root
 from tests.spec.responses import TIMESTAMP, assert_error, assert_request_id, nothing_stored
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

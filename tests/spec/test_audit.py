@@ -13,15 +13,15 @@ import msgspec
 import pytest
 import trio.testing
 
-from svc.domain.audit import AUDIT_MS, RECORDED, WITHHELD
+from svc.domain.access.audit import AUDIT_MS, RECORDED, WITHHELD
 from svc.domain.ids import DAY_MS
+from svc.domain.limits.quotas import seconds_to_midnight
 from svc.domain.model import PLATFORMS
-from svc.domain.quotas import seconds_to_midnight
 from svc.http import audit_budget
 from svc.http.route import Route
 from svc.http.routes import ROUTES
-from svc.store.audit_views import AuditMatch, Sought, newest
 from svc.store.transactions import erasure
+from svc.store.views.audit import AuditMatch, Sought, newest
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import Subscriber, subscribing
@@ -246,7 +246,7 @@ async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_ke
 
 
 def last_used(live: Live, automation: Automation) -> int | None:
-    from svc.store.views import find_key_of
+    from svc.store.views.organizations import find_key_of
 
     with live.found.store.read() as snapshot:
         key = find_key_of(snapshot, automation.organization.number, automation.key.id, ("management",))

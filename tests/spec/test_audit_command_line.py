@@ -18,7 +18,7 @@ import pytest
 import trio
 
 from svc.cli import program
-from svc.domain.audit import WITHHELD
+from svc.domain.access.audit import WITHHELD
 from svc.domain.timestamps import timestamp
 from svc.store.transactions import erasure
 from svc.world import World

@@ -18,14 +18,14 @@ import pytest
 import structlog.testing
 import trio
 
-from svc.domain.credentials import parse
+from svc.domain.access.credentials import parse
 from svc.http.limits import OPEN_READS_PER_S
+from svc.http.pages.web import PAGES
 from svc.http.route import Route
 from svc.http.routes import ROUTES
-from svc.http.web import PAGES
 from svc.store.snapshot import Transaction
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
-from svc.store.webhook_views import endpoints_of
+from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
+from svc.store.views.webhooks import endpoints_of
 from svc.world import twenty_characters
 from tests.spec.responses import nothing_stored
 from tests.spec.subscriber import URL, Names

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli.progress import progress
-from svc.store.tables import BALANCES
+from svc.store.schema.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in

@@ -9,16 +9,16 @@ import pytest
 
 from svc.actors.retention import Progress, sweep_if_believed
 from svc.actors.settler import settle_all
-from svc.domain.billing import Usage
+from svc.domain.billing.ledger import Usage
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.ids import DAY_MS, made_at_ms
-from svc.store.invariants import violations
-from svc.store.tables import SETTLEMENTS
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import SETTLEMENTS
 from svc.store.transactions.erasure import erase_visitor
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.retention import confirm_clock
 from svc.store.transactions.settlement import statement
-from svc.store.views import balance
+from svc.store.views.organizations import balance
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.support.live import Live

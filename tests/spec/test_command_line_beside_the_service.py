@@ -15,7 +15,7 @@ import trio
 
 from svc.config import Config
 from svc.config_loading import load
-from svc.store.tables import BALANCES
+from svc.store.schema.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import ROOT, Run, run_beside
 from tests.spec.responses import assert_error, visit

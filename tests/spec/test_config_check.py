@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.config_check import mistakes
+from svc.cli.serve.config_check import mistakes
 from svc.config import Config, ConfigError
 from svc.config_loading import as_toml, load
 from tests.spec.commands import Run

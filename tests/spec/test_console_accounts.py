@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from svc.actors.settler import settle_all
-from svc.domain.audit import Actor, AuditRecord
+from svc.domain.access.audit import Actor, AuditRecord
 from svc.http.console import accounts as endpoints
-from svc.store.tables import AUDIT
+from svc.store.schema.tables import AUDIT
 from svc.store.transactions import accounts
 from tests.spec.automation import Automation
 from tests.spec.console import Console

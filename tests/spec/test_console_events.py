@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from svc.domain.records import Event
-from svc.store.events import put_event
+from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Transaction
-from svc.store.tables import EVENTS
 from svc.store.transactions.holdings import counted, holding, keep
+from svc.store.views.events import put_event
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit

@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from svc.actors.live import EVENTS_HELD, MOST_VIEWERS, LiveHub
-from svc.domain.listing import EVERYTHING
-from svc.http import events
+from svc.domain.events.listing import EVERYTHING
+from svc.http.api import events
 from svc.http.console.stream import HEARTBEAT_S, MOST_RESUMED
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
 from tests.spec.responses import DRIVEN, assert_error, visit

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import trio
 
-from svc.store.tables import ORGANIZATIONS
-from svc.store.views import organization
+from svc.store.schema.tables import ORGANIZATIONS
+from svc.store.views.organizations import organization
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,

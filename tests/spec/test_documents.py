@@ -11,12 +11,12 @@ import httpx
 import pytest
 import trio
 
-from svc.http.collection import FROM_RESPONSES, collection
-from svc.http.documents import ASSETS
-from svc.http.openapi import emit
+from svc.http.openapi.collection import FROM_RESPONSES, collection
+from svc.http.openapi.document import emit
+from svc.http.openapi.documents import ASSETS
+from svc.http.pages.static import takes_gzip
 from svc.http.route import BASE
 from svc.http.routes import API
-from svc.http.static import takes_gzip
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
 from tests.support.browser import Page, browser_page

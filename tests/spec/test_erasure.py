@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from svc.actors.retention import sweep
-from svc.domain.archive import inflate
-from svc.store.invariants import violations
-from svc.store.tables import (
+from svc.domain.events.archive import inflate
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
@@ -27,7 +27,7 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.store.transactions.erasure import EVENTS_A_STEP, erase_visitor
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit

@@ -16,21 +16,21 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from svc.cli import event_source
-from svc.cli.event_source import Wanted
-from svc.cli.events import LATE_MS, follow
-from svc.cli.export import COLUMNS
-from svc.domain.explanations import evidence_text
-from svc.domain.listing import Filters
-from svc.store.events import put_event
-from svc.store.naming import show_key
+from svc.cli.records import event_source
+from svc.cli.records.event_source import Wanted
+from svc.cli.records.events import LATE_MS, follow
+from svc.cli.records.export import COLUMNS
+from svc.domain.events.listing import Filters
+from svc.domain.scoring.explanations import evidence_text
 from svc.store.overlay import Overlay
+from svc.store.schema.naming import show_key
+from svc.store.schema.table import NotPersonal
+from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Transaction
-from svc.store.table import NotPersonal
-from svc.store.tables import TABLES
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from svc.store.visitor_rows import unread
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.store.views.events import put_event
+from svc.store.views.visitor_rows import unread
 from svc.world import World
 from tests.domain.test_preview import event
 from tests.spec.commands import Ran, Run, run_beside

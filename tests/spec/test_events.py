@@ -12,13 +12,14 @@ import msgspec
 import pytest
 
 from svc.domain.records import RETENTION_MS, Document
-from svc.domain.scoring import default_weights
+from svc.domain.scoring.score import default_weights
+from svc.domain.scoring.weights import WeightsChange
 from svc.domain.timestamps import timestamp
-from svc.domain.weights import WeightsChange
-from svc.store import tables, views
+from svc.store.schema import tables
+from svc.store.schema.tables import DOCUMENTS
 from svc.store.snapshot import Transaction
-from svc.store.tables import DOCUMENTS
 from svc.store.transactions.weights import save_weights
+from svc.store.views import organizations as views
 from tests.spec.responses import (
     DRIVEN,
     HEADLESS,

@@ -8,9 +8,9 @@ import pytest
 
 from svc.domain.records import RETENTION_MS
 from svc.domain.timestamps import timestamp
-from svc.http import events
-from svc.store.invariants import violations
-from svc.store.tables import HOURS
+from svc.http.api import events
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import HOURS
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, visit
 from tests.spec.test_events import HOUR_MS, get, listed, secret_key, visits

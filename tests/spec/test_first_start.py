@@ -11,15 +11,15 @@ import httpx
 import msgspec
 import pytest
 
-from svc.cli.initialize import initialize
+from svc.cli.store.initialize import initialize
 from svc.config import Config, ConfigError
 from svc.config_loading import load
-from svc.store.migrations import MIGRATIONS
-from svc.store.reading import read_only
-from svc.store.region import derive_region, region_of
+from svc.store.schema.migrations import MIGRATIONS
+from svc.store.schema.region import derive_region, region_of
+from svc.store.schema.tables import KEYS, META
+from svc.store.schema.upgrade import upgrade
 from svc.store.store import Store
-from svc.store.tables import KEYS, META
-from svc.store.upgrade import upgrade
+from svc.store.views.reading import read_only
 from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack

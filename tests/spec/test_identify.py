@@ -11,10 +11,10 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain import deferred
-from svc.domain.archive import inflate
-from svc.store import views
-from svc.store.tables import VISITOR_IDS
+from svc.domain.access import deferred
+from svc.domain.events.archive import inflate
+from svc.store.schema.tables import VISITOR_IDS
+from svc.store.views import organizations as views
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from svc.store.invariants import violations
-from svc.store.tables import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import BLOCKS, STATISTICS, VISITOR_IDS, VISITORS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside

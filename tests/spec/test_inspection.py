@@ -14,17 +14,15 @@ from zlib import crc32
 import pytest
 import trio
 
-from svc.domain.billing import Settlement
+from svc.domain.billing.ledger import Settlement
 from svc.domain.operations import Following
 from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
-from svc.store import inspection, operations
+from svc.store import operations
 from svc.store.backup import snapshots
-from svc.store.naming import read_key
-from svc.store.reading import ReadOnlyStore, read_only
-from svc.store.steps import QUIET
-from svc.store.store import Store
-from svc.store.tables import (
+from svc.store.check.verification import Verification
+from svc.store.schema.naming import read_key
+from svc.store.schema.tables import (
     BLOCKS,
     CHALLENGES,
     DELETED_VISITORS,
@@ -40,7 +38,10 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
-from svc.store.verification import Verification
+from svc.store.steps import QUIET
+from svc.store.store import Store
+from svc.store.views import inspection
+from svc.store.views.reading import ReadOnlyStore, read_only
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate

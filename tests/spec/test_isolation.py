@@ -14,16 +14,16 @@ from uuid import UUID
 
 import pytest
 
-from svc.actors.corruption import CorruptRows
 from svc.actors.indexer import index
 from svc.actors.retention import Progress, sweep
 from svc.actors.settler import settle_all
-from svc.cli.processes import clock_at_start
+from svc.actors.watch.corruption import CorruptRows
+from svc.cli.serve.processes import clock_at_start
 from svc.http.routes import API
 from svc.store.engine import KeyRange
+from svc.store.schema.table import Table
+from svc.store.schema.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.store import Store
-from svc.store.table import Table
-from svc.store.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
 from tests.spec.responses import assert_error, visit
 from tests.store.release import populate
 from tests.support.effort import effort

@@ -13,10 +13,10 @@ import trio
 import trio.testing
 
 from svc.cli.output import CommandError
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.http.management.keys import KEYS_AT_ONCE
-from svc.store import views
-from svc.store.tables import KEYS
+from svc.store.schema.tables import KEYS
+from svc.store.views import organizations as views
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service

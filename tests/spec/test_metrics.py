@@ -15,10 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from svc.actors.counters import band
 from svc.actors.retention import Progress, sweep
 from svc.domain.refusals import CATALOGUE
-from svc.domain.signals import CATALOGUE as SIGNAL_NAMES
+from svc.domain.scoring.signals import CATALOGUE as SIGNAL_NAMES
 from svc.http.routes import ROUTES
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
-from svc.store.tables import EVENTS, TABLES
+from svc.store.schema.tables import EVENTS, TABLES
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report

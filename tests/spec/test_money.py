@@ -12,18 +12,18 @@ import structlog
 import trio
 import trio.lowlevel
 
-from svc.actors.corruption import CorruptRows
-from svc.actors.credit_watch import CreditWatch
-from svc.cli.credit_check import finding_of
+from svc.actors.watch.corruption import CorruptRows
+from svc.actors.watch.credit import CreditWatch
 from svc.cli.data_directory import opened_directory
-from svc.cli.organizations import create_organization
-from svc.cli.upgrade import upgrade_where_needed
+from svc.cli.records.organizations import create_organization
+from svc.cli.store.credit_check import finding_of
+from svc.cli.store.upgrade import upgrade_where_needed
 from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
-from svc.store import views
 from svc.store.transactions import accounts
 from svc.store.transactions.erasure import erase_visitor
+from svc.store.views import organizations as views
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.console import Console

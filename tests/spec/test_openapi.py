@@ -18,9 +18,9 @@ from msgspec import Meta, UnsetType, inspect
 
 from svc.domain.fields import VisitorId
 from svc.domain.refusals import CATALOGUE
-from svc.domain.signals import CATALOGUE as SIGNALS
-from svc.http import json_schema, parameters
-from svc.http.openapi import JSON, OF_CONSOLE, SCHEMES, TAGS, emit, encode
+from svc.domain.scoring.signals import CATALOGUE as SIGNALS
+from svc.http.openapi import json_schema, parameters
+from svc.http.openapi.document import JSON, OF_CONSOLE, SCHEMES, TAGS, emit, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.http.routes import API
 from tests.support.compatibility import breaks

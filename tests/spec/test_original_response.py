@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from svc.store.tables import EVENTS
+from svc.store.schema.tables import EVENTS
 from svc.store.transactions import accounts
 from tests.spec.responses import (
     BROWSER,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from svc.domain.history import PLACES
+from svc.domain.history.evidence import PLACES
 from svc.network_data.writer import Tree
-from svc.store.tables import VISITOR_PLACES
+from svc.store.schema.tables import VISITOR_PLACES
 from tests.spec.responses import visit
 from tests.support.live import USER_AGENT, Live, live_service, report
 

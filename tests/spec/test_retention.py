@@ -16,16 +16,15 @@ from svc.actors import retention
 from svc.actors.retention import sweep
 from svc.domain.attestation.challenge import period
 from svc.domain.clock_watch import ClockWatch
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S
+from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
 from svc.domain.webhooks.payloads import EndpointTest
 from svc.domain.webhooks.records import DeliveryKey
 from svc.domain.webhooks.schedule import AttemptResult
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
-from svc.store.invariants import violations
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -55,13 +54,14 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     WEIGHTS,
 )
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
-from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
-from svc.store.views import keys_of
-from svc.store.webhook_views import endpoints_of
+from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
+from svc.store.views.organizations import keys_of
+from svc.store.views.webhooks import endpoints_of
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later
 from tests.support.live import Live, report

@@ -9,9 +9,9 @@ import pytest
 
 from svc.domain.model import Platform
 from svc.domain.refusals import Refusal
-from svc.domain.signals import default_weights
-from svc.domain.weights import StoredWeights, WeightsChange
-from svc.store.tables import WEIGHTS_SNAPSHOTS
+from svc.domain.scoring.signals import default_weights
+from svc.domain.scoring.weights import StoredWeights, WeightsChange
+from svc.store.schema.tables import WEIGHTS_SNAPSHOTS
 from svc.store.transactions.weights import restore_weights, save_weights
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, PROGRAM, forward, visit
 from tests.support.live import ORIGIN, USER_AGENT, Live, report

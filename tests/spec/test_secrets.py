@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.domain.archive import inflate
-from svc.store.tables import DOCUMENTS, TABLES
+from svc.domain.events.archive import inflate
+from svc.store.schema.tables import DOCUMENTS, TABLES
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, mistyped, opened, options_of, report, settings_of
 from tests.support.process import PROGRAM, Served, run, run_json
 

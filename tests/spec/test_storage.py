@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from svc.actors.retention import sweep
-from svc.store.invariants import violations
-from svc.store.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import DOCUMENTS, EVENTS, HOLDINGS, REPORT_FINGERPRINTS, TABLES
 from svc.store.transactions import removal
 from svc.store.transactions.holdings import holding
 from tests.spec.automation import Automation

@@ -16,13 +16,13 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain import deferred
-from svc.domain.archive import inflate
-from svc.store import views
+from svc.domain.access import deferred
+from svc.domain.events.archive import inflate
+from svc.store.schema.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.store.transactions.erasure import purge_event
+from svc.store.views import organizations as views
 from tests.spec.responses import (
     BROWSER,
     assert_error,

@@ -12,9 +12,9 @@ import pytest
 
 from svc.actors.retention import Progress, sweep
 from svc.domain.records import Event
-from svc.domain.signals import CATALOGUE
-from svc.http import web
-from svc.http.try_page import MOST_VISITS, TryKeyError
+from svc.domain.scoring.signals import CATALOGUE
+from svc.http.pages import web
+from svc.http.pages.try_page import MOST_VISITS, TryKeyError
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 

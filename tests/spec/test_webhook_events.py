@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import trio
 
+from svc.domain.scoring.weights import WeightsChange
 from svc.domain.webhooks.records import WebhookEnvironment
 from svc.domain.webhooks.transport_types import Attempted
-from svc.domain.weights import WeightsChange
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from tests.support.live import Live, live_service, mistyped, report
 

@@ -9,16 +9,16 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors import outbox
+from svc.actors.webhooks import outbox
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.transport_types import Attempted
+from svc.store.schema.tables import DELIVERIES
 from svc.store.store import Store
-from svc.store.tables import DELIVERIES
-from svc.store.transactions.webhook_endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
-from svc.store.transactions.webhooks import AttemptRecord, enqueue, log_attempt
-from svc.store.webhook_views import ClaimedDelivery, next_delivery
+from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
+from svc.store.transactions.webhooks.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
+from svc.store.views.webhooks import ClaimedDelivery, next_delivery
 from svc.world import World
 from tests.spec.commands import Run, place_of, run_beside
 from tests.support.live import live_service, opened

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from svc.domain.ids import DAY_MS
-from svc.store.table import (
+from svc.store.schema.table import (
     ErasedBy,
     ErasedByKey,
     Keep,
@@ -24,7 +24,7 @@ from svc.store.table import (
     Until,
     With,
 )
-from svc.store.tables import TABLES
+from svc.store.schema.tables import TABLES
 from tests.store.schema import schema
 
 PAGE = Path(__file__).parents[2] / "docs/internals/format.md"

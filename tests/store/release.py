@@ -24,10 +24,10 @@ import svc
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
 from svc.network_data.writer import Tree
-from svc.store.migrations import MIGRATIONS
-from svc.store.reading import read_only
-from svc.store.tables import TABLES
+from svc.store.schema.migrations import MIGRATIONS
+from svc.store.schema.tables import TABLES
 from svc.store.transactions.settlement import close_day
+from svc.store.views.reading import read_only
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation

@@ -13,8 +13,8 @@ import msgspec
 
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.webhooks.records import DELIVERY_KINDS, WEBHOOK_ENVIRONMENTS
-from svc.store.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
-from svc.store.tables import META, TABLES
+from svc.store.schema.codec import TEXT_LAYOUT, Flattened, Key, Layout, Record
+from svc.store.schema.tables import META, TABLES
 
 
 def schema() -> dict[str, Any]:

@@ -13,17 +13,17 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.audit import AUDIT_MS, Actor, AuditRecord
+from svc.domain.access.audit import AUDIT_MS, Actor, AuditRecord
 from svc.domain.ids import first_id
-from svc.store.audit_views import Sought, newest
-from svc.store.codec import Record
 from svc.store.directory import open_directory
+from svc.store.schema.codec import Record
+from svc.store.schema.tables import AUDIT, PAST_DUE
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import AUDIT, PAST_DUE
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.audit import audited
 from svc.store.transactions.retention import ROWS_A_STEP, expired_by_key
+from svc.store.views.audit import Sought, newest
 from svc.world import World
 from tests.store.test_invariants import found_in
 from tests.support.worlds import EPOCH_MS
@@ -212,7 +212,7 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
     }
     assert naming == {
         "svc/store/transactions/audit.py",
-        "svc/store/audit_views.py",
-        "svc/store/invariants.py",
-        "svc/store/inspection.py",
+        "svc/store/views/audit.py",
+        "svc/store/check/invariants.py",
+        "svc/store/views/inspection.py",
     }

@@ -11,10 +11,10 @@ from zlib import crc32
 
 import pytest
 
-from svc.cli.keys import fresh_key
-from svc.domain.credentials import digest
+from svc.cli.records.keys import fresh_key
+from svc.domain.access.credentials import digest
+from svc.domain.access.sessions import ConsoleLink, new_session
 from svc.domain.operations import Batch, pack_batch
-from svc.domain.sessions import ConsoleLink, new_session
 from svc.domain.timestamps import timestamp
 from svc.store import operations
 from svc.store.backup import segments, snapshots
@@ -29,19 +29,19 @@ from svc.store.backup.segments import (
     listed,
     records,
 )
-from svc.store.codec import CorruptionError
+from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError
 from svc.store.engine import KeyRange
 from svc.store.engine import Writer as EngineWriter
-from svc.store.migrations import MIGRATIONS, NewerStoreError
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
+from svc.store.schema.table import Table
+from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.table import Table
-from svc.store.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.keys import store_key
 from svc.store.transactions.sessions import begin_session, put_link
-from svc.store.verification import Verification
 from tests.support.backup import BackedUp, put, recorded, rows_of
 
 TIMELINE = b"t" * 16
@@ -603,7 +603,7 @@ def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path
 def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = world.snapshot()
     later = (*MIGRATIONS, lambda transaction: None)
-    for module in ("svc.store.store", "svc.store.reading", "svc.store.backup.restore"):
+    for module in ("svc.store.store", "svc.store.views.reading", "svc.store.backup.restore"):
         monkeypatch.setattr(f"{module}.MIGRATIONS", later)
     monkeypatch.setitem(
         __import__("svc.store.store", fromlist=["Store"]).Store.open.__kwdefaults__, "migrations", later

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import pytest
 
-from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError, open_directory
 from svc.store.engine import CheckDepth
 from svc.store.lmdb import compact as compacting
 from svc.store.lmdb.compact import PARTIAL, Compacted, compact
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import BALANCES, DOCUMENTS, STATISTICS
 from svc.store.steps import QUIET, Steps
 from svc.store.store import Store
-from svc.store.tables import BALANCES, DOCUMENTS, STATISTICS
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.test_erasure import identified, marked, tell_later

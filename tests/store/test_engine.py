@@ -25,8 +25,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from svc.store.codec import MAX_KEY_BYTES
 from svc.store.engine import CheckDepth, Engine, KeyRange, MissingTableError, Reader, Writer, after_prefix
+from svc.store.schema.codec import MAX_KEY_BYTES
 from tests.support.effort import effort
 from tests.support.every_engine import OpenAt, every_engine, examples_of, lmdb
 

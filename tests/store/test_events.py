@@ -12,19 +12,19 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.domain.verdict import EventSignal, Verdict
+from svc.domain.scoring.verdict import EventSignal, Verdict
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
-from svc.store.event_index import digests
-from svc.store.events import EventMatch, event_by_request, event_page, put_event
-from svc.store.invariants import violations
+from svc.store.index.event_index import digests
+from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import counted, keep
+from svc.store.views.events import EventMatch, event_by_request, event_page, put_event
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 

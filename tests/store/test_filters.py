@@ -13,17 +13,17 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
+from svc.domain.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
-from svc.store import event_index
-from svc.store.event_index import SEGMENT_KEYS, digest_of
-from svc.store.events import EventMatch, event_page, places, read
-from svc.store.invariants import violations
+from svc.store.check.invariants import violations
+from svc.store.index import event_index
+from svc.store.index.event_index import SEGMENT_KEYS, digest_of
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.transactions.indexing import step
+from svc.store.views.events import EventMatch, event_page, places, read
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 

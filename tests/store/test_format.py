@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
-from svc.domain.listing import LEVELS
+from svc.domain.events.listing import LEVELS
 from svc.domain.matching import Visitor
 from svc.domain.matching.tokens import Token
 from svc.domain.matching.visitor import first_record
@@ -26,11 +26,11 @@ from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
 from svc.store.engine import KeyRange
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.migrations import MIGRATIONS
-from svc.store.reading import read_only
+from svc.store.schema.migrations import MIGRATIONS
+from svc.store.schema.tables import BLOCKS, KEYS, META, TABLES, VISITORS
+from svc.store.schema.upgrade import upgrade
 from svc.store.serve_lock import sole_process
-from svc.store.tables import BLOCKS, KEYS, META, TABLES, VISITORS
-from svc.store.upgrade import upgrade
+from svc.store.views.reading import read_only
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of
 from tests.store.format_page import PAGE, written

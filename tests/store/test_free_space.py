@@ -16,12 +16,12 @@ from trio.testing import MockClock
 from bench.retention import Months
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
-from svc.store.invariants import violations
+from svc.store.check.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.free_space import FreeSpace
+from svc.store.schema.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.erasure import erase_visitor
 from tests.support.worlds import inline

@@ -18,12 +18,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
-from svc.store.codec import Key, Signed
 from svc.store.engine import Engine, KeyRange
 from svc.store.group import Group, Job, Settled, write_changes
-from svc.store.key_parts import U32
+from svc.store.schema.codec import Key, Signed
+from svc.store.schema.key_parts import U32
+from svc.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
 from svc.store.snapshot import Late, Snapshot, Transaction
-from svc.store.table import FOR_EVER, NOT_PERSONAL, Table
 from tests.support.effort import effort
 from tests.support.every_engine import OpenAt, every_engine, examples_of
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
+from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.model import ENVIRONMENTS
-from svc.store.hours import hours
-from svc.store.invariants import violations
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import HOURS
 from svc.store.snapshot import Transaction
-from svc.store.tables import HOURS
 from svc.store.transactions.erasure import purge_event
+from svc.store.views.hours import hours
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS
 

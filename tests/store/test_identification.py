@@ -11,10 +11,10 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from svc.domain.archive import inflate
+from svc.domain.access.credentials import ApiKey
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.claim import Attestation
-from svc.domain.credentials import ApiKey
+from svc.domain.events.archive import inflate
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.domain.ids import first_id
 from svc.domain.matching import Recognition, Statistics
@@ -23,10 +23,9 @@ from svc.domain.matching.tokens import STRANGERS
 from svc.domain.model import RequestFacts
 from svc.domain.records import Document, Event, Idempotency
 from svc.domain.refusals import Refusal
-from svc.domain.weights import WeightsChange
-from svc.store.invariants import violations
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.domain.scoring.weights import WeightsChange
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import (
     ATTESTED_KEYS,
     BLOCKS,
     DOCUMENTS,
@@ -42,12 +41,13 @@ from svc.store.tables import (
     VISITORS,
     WEIGHTS_SNAPSHOTS,
 )
+from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
 from svc.store.transactions.attested_keys import keep_key
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
 from svc.store.transactions.keys import issue_key
 from svc.store.transactions.weights import save_weights
-from svc.store.views import balance
+from svc.store.views.organizations import balance
 from tests.store.test_identification_bounds import Counted
 from tests.support.live import report
 from tests.support.outbox import OutboxWorld, outbox_world

@@ -12,17 +12,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.domain.history import LOOKALIKES, SAMPLED_VISITORS
+from svc.domain.history.evidence import LOOKALIKES, SAMPLED_VISITORS
+from svc.domain.history.repeats import READ
 from svc.domain.identification import Identified, Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
-from svc.domain.network import Country, Known
-from svc.domain.repeats import READ
-from svc.domain.weights import WeightsChange
+from svc.domain.network.facts import Country, Known
+from svc.domain.scoring.weights import WeightsChange
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
-from svc.store.invariants import violations
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     DELIVERIES,
@@ -37,9 +36,10 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     WEIGHTS,
 )
+from svc.store.snapshot import Transaction
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.webhook_endpoints import NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
 from tests.support.live import report

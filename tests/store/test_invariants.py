@@ -13,20 +13,17 @@ import pytest
 
 from bench.retention import Months
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
-from svc.domain.history import VisitorHistory
-from svc.domain.key_quota import ActiveKeys
+from svc.domain.history.evidence import VisitorHistory
+from svc.domain.limits.key_quota import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
 from svc.domain.matching.blocks import token_key
 from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
-from svc.domain.scoring import default_profile
-from svc.domain.weights import StoredWeights, WeightsChange, changed
+from svc.domain.scoring.score import default_profile
+from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed
+from svc.store.check.invariants import violations
+from svc.store.check.repeated import repeated
 from svc.store.directory import open_directory
-from svc.store.invariants import violations
-from svc.store.repeated import repeated
-from svc.store.snapshot import Transaction
-from svc.store.steps import Steps
-from svc.store.store import Store
-from svc.store.tables import (
+from svc.store.schema.tables import (  # fmt: skip
     ATTESTED_KEYS,
     BALANCES,
     BLOCKS,
@@ -47,7 +44,10 @@ from svc.store.tables import (
     VISITORS,
     WEIGHTS,
     Table,
-)  # fmt: skip
+)
+from svc.store.snapshot import Transaction
+from svc.store.steps import Steps
+from svc.store.store import Store
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.world import World

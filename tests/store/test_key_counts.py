@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.domain.ids import DAY_MS
-from svc.domain.key_quota import ActiveKeys
-from svc.domain.quotas import Holding
+from svc.domain.limits.key_quota import ActiveKeys
+from svc.domain.limits.quotas import Holding
 from svc.domain.refusals import Refusal
-from svc.store.invariants import violations
-from svc.store.migrations import MIGRATIONS
+from svc.store.check.invariants import violations
+from svc.store.schema.migrations import MIGRATIONS
+from svc.store.schema.tables import HOLDINGS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import HOLDINGS
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.keys import counted_keys, issue_key, purge_key, revoke_all_keys, revoke_key
-from svc.store.views import keys_of
+from svc.store.views.organizations import keys_of
 from svc.world import World
 from tests.support.worlds import EPOCH_MS
 

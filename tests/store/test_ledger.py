@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing import (
+from svc.domain.billing.ledger import (
     BILLING_STATUSES,
     OVERDUE_MS,
     SETTLED_AFTER_MS,
@@ -24,7 +24,7 @@ from svc.domain.billing import (
 )
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.records import Organization, RetentionPass
-from svc.store.tables import (
+from svc.store.schema.tables import (
     BALANCES,
     BILLING_CHANGES,
     LEDGER,
@@ -43,7 +43,7 @@ from svc.store.transactions.settlement import (
     SettlementStep,
     StatementDay,
 )
-from svc.store.views import balance, find_account, organization
+from svc.store.views.organizations import balance, find_account, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

@@ -11,16 +11,16 @@ import pytest
 
 from svc.domain.operations import Following
 from svc.store import operations
-from svc.store.codec import CorruptionError
+from svc.store.check.invariants import violations
 from svc.store.engine import Engine, KeyRange, Writer
-from svc.store.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.move import LEFT_BEHIND, MoveError, move
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.reading import read_only, read_only_database
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import META, TABLES, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import META, TABLES, VISITORS
+from svc.store.views.reading import read_only, read_only_database
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
 from tests.support.postgresql import Cluster

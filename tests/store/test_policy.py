@@ -14,11 +14,11 @@ import pytest
 
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.records import Idempotency, RetentionPass
-from svc.store import invariants, tables
-from svc.store.codec import Key, Opaque, Record
-from svc.store.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
-from svc.store.snapshot import Transaction
-from svc.store.table import (
+from svc.store.check import invariants
+from svc.store.schema import tables
+from svc.store.schema.codec import Key, Opaque, Record
+from svc.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_ID
+from svc.store.schema.table import (
     FOR_EVER,
     NOT_PERSONAL,
     ErasedBy,
@@ -32,7 +32,16 @@ from svc.store.table import (
     With,
     declared,
 )
-from svc.store.tables import ADDRESS_HISTORY, AUDIT, CHALLENGES, EVENTS, REPORT_FINGERPRINTS, TABLES, VISITOR_HISTORY
+from svc.store.schema.tables import (
+    ADDRESS_HISTORY,
+    AUDIT,
+    CHALLENGES,
+    EVENTS,
+    REPORT_FINGERPRINTS,
+    TABLES,
+    VISITOR_HISTORY,
+)
+from svc.store.snapshot import Transaction
 from svc.store.transactions import erasure, retention
 from tests.spec.automation import Automation
 from tests.support.live import live_service, report

@@ -10,16 +10,16 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.counting import HOUR_MS
+from svc.domain.billing.counting import HOUR_MS
 from svc.domain.operations import Following
 from svc.domain.records import Event
 from svc.store import operations
-from svc.store.codec import CorruptionError
-from svc.store.invariants import violations
-from svc.store.rebuilding import INDEX, Rebuilt, rebuild
+from svc.store.check.invariants import violations
+from svc.store.index.rebuilding import INDEX, Rebuilt, rebuild
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import EVENT_TAIL, EVENTS, HOURS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS

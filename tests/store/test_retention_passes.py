@@ -23,9 +23,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.matching import Visitor
 from svc.domain.records import IDEMPOTENCY_MS, Idempotency
 from svc.store.directory import open_directory
-from svc.store.snapshot import Transaction
-from svc.store.store import Store
-from svc.store.tables import (
+from svc.store.schema.tables import (
     BLOCKS,
     DELETED_VISITORS,
     IDEMPOTENCY,
@@ -35,6 +33,8 @@ from svc.store.tables import (
     VISITOR_IDS,
     VISITORS,
 )
+from svc.store.snapshot import Transaction
+from svc.store.store import Store
 from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import add
 from svc.store.transactions.retention import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import trio
 
-from svc.store.migrations import MIGRATIONS, NewerStoreError
+from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
+from svc.store.schema.tables import BALANCES, META, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import BALANCES, META, STATISTICS
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline

@@ -14,20 +14,20 @@ import pytest
 import trio
 
 from bench.writers import GROUP, measure
+from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.domain.identification import Duplicate, Identified, Refused, Submission, assess
+from svc.domain.limits.quotas import Quotas
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.operations import Following, unpack_batch
-from svc.domain.quotas import Quotas
-from svc.domain.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.store import operations
+from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckDepth
-from svc.store.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.schema.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.world import World, twenty_characters

@@ -15,19 +15,19 @@ import pytest
 
 import svc
 from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.store import upgrade as upgrading
 from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
-from svc.store.codec import Opaque
+from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, open_directory
-from svc.store.learned import PRODUCTION, load_class, load_statistics
-from svc.store.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.store.schema import upgrade as upgrading
+from svc.store.schema.codec import Opaque
+from svc.store.schema.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
+from svc.store.schema.tables import BALANCES, META, STATISTICS
+from svc.store.schema.upgrade import FOLDER, Upgraded, upgrade
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store, StoreFullError
-from svc.store.tables import BALANCES, META, STATISTICS
-from svc.store.upgrade import FOLDER, Upgraded, upgrade
-from svc.store.verification import Verification
+from svc.store.views.learned import PRODUCTION, load_class, load_statistics
 from svc.world import World
 from tests.domain.matching_world import features_of
 from tests.store.release import RELEASED, unpack

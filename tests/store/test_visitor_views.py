@@ -8,18 +8,12 @@ from typing import Any
 
 import pytest
 
-from svc.domain.listing import Filters
+from svc.domain.events.listing import Filters
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS
+from svc.store.schema.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
-from svc.store.tables import EVENT_TAIL, EVENTS, VISITOR_IDS, VISITORS
-from svc.store.visitor_views import (
-    MOST_LOOKED_AT,
-    Sighting,
-    find_visitor,
-    visitors,
-    visitors_with,
-)
+from svc.store.views.visitors import MOST_LOOKED_AT, Sighting, find_visitor, visitors, visitors_with
 from tests.store.test_events import ADDRESSES, TAGS, event, filled_store, uuid
 from tests.store.test_events import VISITORS as IDS
 from tests.store.test_filters import Counted

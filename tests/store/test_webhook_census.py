@@ -6,11 +6,11 @@ from pathlib import Path
 
 import trio
 
-from svc.census import ENDPOINTS_A_STEP, take_census
 from svc.domain.webhooks.queues import OUTAGE_FAILURES
 from svc.domain.webhooks.records import EndpointKey, Health
-from svc.store.tables import ENDPOINT_HEALTH, ENDPOINTS
-from svc.store.webhook_views import endpoint_overviews
+from svc.metrics.usage import ENDPOINTS_A_STEP, take_census
+from svc.store.schema.tables import ENDPOINT_HEALTH, ENDPOINTS
+from svc.store.views.webhooks import endpoint_overviews
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"

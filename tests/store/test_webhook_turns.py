@@ -11,10 +11,10 @@ import pytest
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import DeliveryKey, EndpointKey, Health
 from svc.domain.webhooks.schedule import AttemptResult
-from svc.store.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
-from svc.store.transactions.webhook_endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
-from svc.store.transactions.webhooks import AttemptRecord, log_attempt, purge_webhook_event
-from svc.store.webhook_views import (
+from svc.store.schema.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
+from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt, purge_webhook_event
+from svc.store.transactions.webhooks.endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
+from svc.store.views.webhooks import (
     LEAP_AFTER,
     LEAPS,
     ClaimedDelivery,

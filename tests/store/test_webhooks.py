@@ -24,9 +24,8 @@ from svc.domain.webhooks.records import (
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.signature import secrets_in_force
-from svc.store.codec import Record
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.store.schema.codec import Record
+from svc.store.schema.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     DELIVERIES,
@@ -38,17 +37,8 @@ from svc.store.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.store.transactions.webhook_endpoints import (
-    EndpointChange,
-    Issued,
-    Queued,
-    change_endpoint,
-    queue_redelivery,
-    queue_test,
-    remove_endpoint,
-    rotate_secret,
-)
-from svc.store.transactions.webhooks import (
+from svc.store.snapshot import Transaction
+from svc.store.transactions.webhooks.deliveries import (
     AttemptOutcome,
     AttemptRecord,
     Notified,
@@ -59,7 +49,17 @@ from svc.store.transactions.webhooks import (
     notify_refusals,
     sweep_removed,
 )
-from svc.store.webhook_views import (
+from svc.store.transactions.webhooks.endpoints import (
+    EndpointChange,
+    Issued,
+    Queued,
+    change_endpoint,
+    queue_redelivery,
+    queue_test,
+    remove_endpoint,
+    rotate_secret,
+)
+from svc.store.views.webhooks import (
     ClaimedDelivery,
     NoWork,
     Registered,

@@ -18,8 +18,8 @@ from uuid import UUID
 import trio
 
 from svc.store.directory import open_directory
+from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.store.snapshot import Snapshot
-from svc.store.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.world import World, elapsed_s
 from tests.support.journal import Journal, load, send_at_once, settle
 from tests.support.live import ORIGIN

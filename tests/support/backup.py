@@ -14,13 +14,13 @@ from svc.store.backup import snapshots
 from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
 from svc.store.backup.restore import Restored, restore
 from svc.store.backup.snapshots import BackupSnapshot
+from svc.store.check.verification import Verification
 from svc.store.directory import open_directory
+from svc.store.schema.tables import FOLLOWING, OPERATIONS, TABLES
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import Store
-from svc.store.tables import FOLLOWING, OPERATIONS, TABLES
 from svc.store.transactions.accounts import add_credit, create_organization
-from svc.store.verification import Verification
 from tests.support.worlds import SettableClock, settable_world
 
 MAP_BYTES = 64 << 20

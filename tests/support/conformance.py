@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from jsonschema_rs import Draft202012Validator
 
-from svc.http.openapi import JSON
+from svc.http.openapi.document import JSON
 from svc.http.routes import API
 from tests.support.documents import both, path_in
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.http.openapi import OF_CONSOLE, emit
+from svc.http.openapi.document import OF_CONSOLE, emit
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.routes import API
 

@@ -16,17 +16,17 @@ from uuid import UUID
 
 import trio
 
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
-from svc.domain.listing import read_timestamp
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
+from svc.domain.events.listing import read_timestamp
 from svc.domain.webhooks.signature import secrets_key
 from svc.store import operations
 from svc.store.backup import segments
 from svc.store.backup.segments import SegmentRecord
 from svc.store.directory import open_directory
-from svc.store.reading import read_only
-from svc.store.tables import EVENTS
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.schema.tables import EVENTS
+from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.views.reading import read_only
 from svc.world import World
 from tests.support.backup import Rows, rows_of
 from tests.support.journal import Journal, load

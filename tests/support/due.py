@@ -17,13 +17,13 @@ from svc.domain.webhooks.records import DeliveryKey, Endpoint, EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
-from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.schema.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.store.transactions.accounts import create_organization
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.transactions.webhooks import AttemptRecord, log_attempt, open_delivery
-from svc.store.webhook_views import endpoints_of
+from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt, open_delivery
+from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.views.webhooks import endpoints_of
 from svc.world import World
 
 T = TypeVar("T")

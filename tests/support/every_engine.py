@@ -10,8 +10,8 @@ import pytest
 
 from svc.store.engine import Engine
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.url import StoreUrl
 from tests.support.postgresql import Cluster
 
 OpenAt = Callable[[Path], Engine]

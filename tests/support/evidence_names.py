@@ -74,7 +74,7 @@ class Module:
         return getattr(import_module(self.name), name, getattr(builtins, name, None))
 
 
-READING = {"svc.domain.preview"}
+READING = {"svc.domain.scoring.preview"}
 """Modules that make observations again of what was recorded."""
 
 

@@ -21,7 +21,7 @@ import trio
 import trustme
 from trio.testing import wait_all_tasks_blocked
 
-from svc.cli.webhook_signature import verify_delivery
+from svc.cli.develop.webhook_signature import verify_delivery
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.envelope import identification_event_id
@@ -29,9 +29,9 @@ from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS
 from svc.domain.webhooks.records import Attempt
 from svc.domain.webhooks.signature import secrets_key
 from svc.store.directory import Opened, open_directory
+from svc.store.schema.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
 from svc.store.snapshot import Snapshot
-from svc.store.tables import ATTEMPTS, DELIVERIES, DUE, EVENTS
-from svc.store.transactions.webhook_endpoints import Issued, NewEndpoint, create_endpoint
+from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.world import World
 from tests.support.acknowledged import VICTIMS, kill_one, lost_or_billed_twice, shop
 from tests.support.journal import Journal, load, settle

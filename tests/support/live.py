@@ -12,22 +12,22 @@ import httpx
 import msgspec
 import trio
 
-from svc.cli.keys import issue_key
-from svc.cli.organizations import create_organization
+from svc.cli.records.keys import issue_key
+from svc.cli.records.organizations import create_organization
 from svc.config import Config
-from svc.domain.credentials import ApiKey
+from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Event, Organization
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.server.server import addresses, open_listeners
 from svc.service import Service
 from svc.serving import listen
-from svc.store import views
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import KeyRange, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.table import Table
-from svc.store.tables import KEYS, META, STATISTICS, TABLES
+from svc.store.schema.table import Table
+from svc.store.schema.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
+from svc.store.views import organizations as views
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformance
@@ -107,7 +107,7 @@ class Live:
         """(request id, event) of the organization, oldest first."""
         from uuid import UUID
 
-        from svc.store.tables import EVENTS
+        from svc.store.schema.tables import EVENTS
 
         with self.found.store.read() as snapshot:
             rows = list(snapshot.scan(EVENTS, self.organization.number))

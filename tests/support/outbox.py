@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from svc.actors.outbox import Outbox
+from svc.actors.webhooks.outbox import Outbox
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import Delivery, DeliveryKey, DeliveryState, EndpointKey, WebhookEnvironment
 from svc.domain.webhooks.signature import secrets_key
+from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
-from svc.store.invariants import violations
+from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.store.transactions.accounts import create_organization
-from svc.store.transactions.webhook_endpoints import (
+from svc.store.transactions.webhooks.deliveries import enqueue
+from svc.store.transactions.webhooks.endpoints import (
     EndpointChange,
     Issued,
     NewEndpoint,
@@ -26,8 +27,7 @@ from svc.store.transactions.webhook_endpoints import (
     create_endpoint,
     remove_endpoint,
 )
-from svc.store.transactions.webhooks import enqueue
-from svc.store.webhook_views import Registered
+from svc.store.views.webhooks import Registered
 from svc.world import twenty_characters
 from tests.support.receivers import Receivers
 from tests.support.worlds import EPOCH_MS, sim_world

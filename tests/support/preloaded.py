@@ -111,8 +111,8 @@ def _load() -> None:
     for unused in ("rich", "yaml"):  # as `main` does
         sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType]
     import svc.cli
-    import svc.cli.node
-    import svc.cli.processes
+    import svc.cli.serve.node
+    import svc.cli.serve.processes
 
     for location in svc.cli.COMMANDS.values():
         importlib.import_module(f"svc.cli.{location.module}")

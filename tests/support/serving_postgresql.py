@@ -19,14 +19,14 @@ import trio
 from psycopg import pq
 from trio.testing import wait_all_tasks_blocked
 
+from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckRow, KeyRange, Reader
-from svc.store.invariants import violations
+from svc.store.postgresql.connection.pool import Pool
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.wire import Wire
 from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
-from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.store import SERVING, PostgresqlStore
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.wire import Wire
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 from svc.world import World

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from svc.domain.network import Range
+from svc.domain.network.facts import Range
 from svc.world import World
 
 T = TypeVar("T")

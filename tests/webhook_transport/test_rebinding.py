@@ -16,7 +16,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.outbox import Outbox
+from svc.actors.webhooks.outbox import Outbox
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.records import MAX_ENDPOINTS
 from svc.webhook_transport.transport import WebhookTransport

@@ -23,7 +23,7 @@ from bench.linkage.streams import ORIGIN, read_stream
 from svc.domain.matching import Features
 from svc.domain.matching.features import hash64
 from svc.domain.model import Agent, Network, Report, RequestFacts
-from svc.domain.network import read_network
+from svc.domain.network.facts import read_network
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints

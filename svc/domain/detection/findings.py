@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Literal
 
 from svc.domain.model import Level, Observation, Platform
-from svc.domain.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.domain.scoring.signals import CATALOGUE, CATALOGUE_ORDER
 
 Strength = Literal["definitive", "proof", "hint"]
 """`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""

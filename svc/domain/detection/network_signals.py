@@ -10,7 +10,7 @@ from svc.domain.detection.claimed import Claimed, system_of_connection
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import comes_from_operator
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
-from svc.domain.timezones import zone_fits_country
+from svc.domain.network.timezones import zone_fits_country
 
 
 def detect_network_signals(

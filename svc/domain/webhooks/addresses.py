@@ -1,7 +1,7 @@
 """Where a webhook may go: the form of a target URL, and which addresses may be dialed (decisions 8.7).
 
-What may live here: rules about targets. The table of special networks is that of `svc.domain.addresses`; what an
-operator may open beside it, and what nobody may, is said here.
+What may live here: rules about targets. The table of special networks is that of `svc.domain.network.addresses`; what
+an operator may open beside it, and what nobody may, is said here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 from urllib.parse import quote
 
-from svc.domain.addresses import Address, is_public, read_address
-from svc.domain.origins import normalize_origin
+from svc.domain.network.addresses import Address, is_public, read_address
+from svc.domain.network.origins import normalize_origin
 
 Networks = Sequence[IPv4Network | IPv6Network]
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.audit import ActorKind, AuditRecord
-from svc.domain.billing import BillingStatus, BlockedReason, RefusedForMoney, Settlement
+from svc.domain.access.audit import ActorKind, AuditRecord
+from svc.domain.access.credentials import Role
+from svc.domain.billing.ledger import BillingStatus, BlockedReason, RefusedForMoney, Settlement
 from svc.domain.bodies import body_of
-from svc.domain.credentials import Role
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
 from svc.domain.timestamps import iso_day
 from svc.http.schema import CursorOn, Limit, WindowEnd
-from svc.store.audit_views import AuditMatch
+from svc.store.views.audit import AuditMatch
 
 Identifications = Annotated[int, about("Identifications in production.", 1500)]
 Identifiable = Annotated[int, about("Charged as identifiable.", 1400)]

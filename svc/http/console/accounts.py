@@ -10,10 +10,10 @@ from functools import partial
 
 from msgspec import UNSET
 
-from svc.domain.billing import IDENTIFIABLE_MICROS, refused_for_money
+from svc.domain.billing.ledger import IDENTIFIABLE_MICROS, refused_for_money
 from svc.domain.bodies import body_of, present, sent
+from svc.domain.events.listing import read_timestamp
 from svc.domain.ids import first_id
-from svc.domain.listing import read_timestamp
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.change import caller_of, touch_caller
@@ -30,11 +30,12 @@ from svc.http.console.account_schema import (
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.rows import page_of
-from svc.store import audit_views, views
-from svc.store.audit_views import BEYOND_MS, AuditMatch, Sought
-from svc.store.credit_views import credit_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
+from svc.store.views import audit as audit_views
+from svc.store.views import organizations as views
+from svc.store.views.audit import BEYOND_MS, AuditMatch, Sought
+from svc.store.views.credit import credit_of
 
 DAYS_SHOWN = 90
 LINES_SHOWN = 100

@@ -9,14 +9,14 @@ from functools import partial
 
 import trio
 
-from svc.domain.listing import Filters, Listing
+from svc.domain.events.listing import Filters, Listing
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
-from svc.http.events import KEYS_AT_ONCE
+from svc.http.api.events import KEYS_AT_ONCE
 from svc.http.handler import Call, Services
-from svc.store import visitor_views
-from svc.store.visitor_views import Activity
+from svc.store.views import visitors as visitor_views
+from svc.store.views.visitors import Activity
 
 
 async def activity_of(

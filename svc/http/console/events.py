@@ -10,23 +10,23 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from svc.domain.credentials import KeyKind
+from svc.domain.access.credentials import KeyKind
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
+from svc.http.api.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.change import touch_caller
 from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
-from svc.http.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import Route, console_route
 from svc.http.schema import EventsAnswer
-from svc.store import views
-from svc.store.events import refuse_hidden
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.webhooks import IDENTIFICATION_EVENTS
-from svc.store.visitor_views import neighbors
-from svc.store.webhook_views import attempts_about
+from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
+from svc.store.views import organizations as views
+from svc.store.views.events import refuse_hidden
+from svc.store.views.visitors import neighbors
+from svc.store.views.webhooks import attempts_about
 
 ATTEMPTS_SHOWN = 100
 

@@ -1,4 +1,4 @@
-"""What other weights would make of the newest events, before they are saved (`svc.domain.preview`).
+"""What other weights would make of the newest events, before they are saved (`svc.domain.scoring.preview`).
 
 A preview reads thousands of events with their documents. It does so some at a time, and lets identifications through in
 between; of all organizations one preview runs at a time.
@@ -15,23 +15,24 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import sent
+from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import KeyId, about
-from svc.domain.listing import EVERYTHING, Listing, Position
 from svc.domain.model import Environment, Platform
-from svc.domain.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.domain.records import RETENTION_MS, Document, Event
 from svc.domain.refusals import Refusal
-from svc.domain.scoring import Weights
-from svc.domain.weights import resolve
+from svc.domain.scoring.preview import MOST_EVENTS, Preview, WeightsPreview
+from svc.domain.scoring.score import Weights
+from svc.domain.scoring.weights import resolve
 from svc.http.change import touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
 from svc.http.route import Route, console_route
-from svc.store import events, views
-from svc.store.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.weights import changed_weights
+from svc.store.views import events
+from svc.store.views import organizations as views
 
 log = structlog.get_logger()
 

@@ -8,23 +8,23 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from svc.domain.access.credentials import ApiKey
 from svc.domain.bodies import body_of
-from svc.domain.credentials import ApiKey
-from svc.domain.event_row import EventBody
+from svc.domain.events.event_row import EventBody
+from svc.domain.events.listing import MAX_TAG_LENGTH
 from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
-from svc.domain.listing import MAX_TAG_LENGTH
 from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
-from svc.http.archived_document import EventDetailBody
+from svc.http.api.archived_document import EventDetailBody
 from svc.http.management.webhook_schema import WebhookDeliveryBody
 from svc.http.schema import (
     Limit,
     ListEventsQuery,
 )
-from svc.store.events import EventMatch
-from svc.store.visitor_views import Activity
+from svc.store.views.events import EventMatch
+from svc.store.views.visitors import Activity
 
 InEnvironment = Annotated[Environment, about("Environment whose events are meant.", "production")]
 

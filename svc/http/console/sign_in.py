@@ -12,10 +12,10 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.domain.credentials import ApiKey, Role, digest
+from svc.domain.access.credentials import ApiKey, Role, digest
+from svc.domain.access.sessions import IDLE_MS, Session, new_session, new_token, organization_of
 from svc.domain.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_form, open_to
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.sessions import IDLE_MS, Session, new_session, new_token, organization_of
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, caller_with, find_key
 from svc.http.change import caller_of, change, touch_caller
@@ -30,9 +30,9 @@ from svc.http.sessions import (
     session_place,
     signed_out,
 )
-from svc.store import views
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.sessions import begin_session, end_session, find_link, key_digest, usable_key, use_link
+from svc.store.views import organizations as views
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
 KEY_REFUSED = "The key is not a management key of this service, or it was revoked or has expired."

@@ -15,20 +15,20 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.bodies import body_of, sent
-from svc.domain.counting import HOUR_MS, NOTHING, HourCounts
+from svc.domain.events.listing import read_window
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
-from svc.domain.listing import read_window
-from svc.domain.preview import LevelCounts, SignalName
 from svc.domain.refusals import Detail, Refusal
+from svc.domain.scoring.preview import LevelCounts, SignalName
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.schema import WindowEnd
-from svc.store.hours import hours
+from svc.store.views.hours import hours
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
@@ -40,7 +40,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the statistics. The window is checked by `svc.domain.listing`."""
+    """Query of the statistics. The window is checked by `svc.domain.events.listing`."""
 
     environment: InEnvironment = "production"
     start: Annotated[

@@ -15,22 +15,22 @@ from uuid import UUID
 import trio
 
 from svc.actors.live import MOST_VIEWERS, LiveEvent, Viewer
+from svc.domain.events.listing import Filters, Listing, Position, read_filters
 from svc.domain.fields import about
-from svc.domain.listing import Filters, Listing, Position, read_filters
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
+from svc.http.api.events import find_places, read_places, read_request_id
 from svc.http.authentication import Caller
 from svc.http.change import touch_caller
-from svc.http.events import find_places, read_places, read_request_id
 from svc.http.handler import Call, Outcome, Services, Stream
 from svc.http.route import Route, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
-from svc.store import views
-from svc.store.events import EventPosition
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session
+from svc.store.views import organizations as views
+from svc.store.views.events import EventPosition
 
 MEDIA_TYPE = "text/event-stream"
 WRITE_EVERY_S = 0.2

@@ -14,16 +14,26 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
-from svc.domain.addresses import parse_ip
 from svc.domain.bodies import present, sent
-from svc.domain.event_row import event_row
+from svc.domain.events.event_row import event_row
+from svc.domain.events.listing import (
+    MAX_TAG_LENGTH,
+    Asked,
+    CursorScope,
+    Filters,
+    Listing,
+    Position,
+    Resume,
+    next_cursor,
+)
 from svc.domain.ids import is_visitor_id
-from svc.domain.listing import MAX_TAG_LENGTH, Asked, CursorScope, Filters, Listing, Position, Resume, next_cursor
 from svc.domain.matching import Visitor
 from svc.domain.model import Environment
+from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.http.api.events import read_places
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.activity import activity_of
 from svc.http.console.schema import (
@@ -37,15 +47,16 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
-from svc.http.events import read_places
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import Route, console_route
 from svc.http.rows import in_parts, page_of
-from svc.store import events, views, visitor_views
-from svc.store.codec import CorruptionError
-from svc.store.events import EventMatch
+from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.store.visitor_views import sum_of
+from svc.store.views import events
+from svc.store.views import organizations as views
+from svc.store.views import visitors as visitor_views
+from svc.store.views.events import EventMatch
+from svc.store.views.visitors import sum_of
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200

@@ -16,10 +16,10 @@ import msgspec
 import trio
 from msgspec import UNSET, UnsetType
 
+from svc.domain.access.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.bodies import body_of
-from svc.domain.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.model import PLATFORMS, Platform
-from svc.domain.origins import normalize_pattern
+from svc.domain.network.origins import normalize_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
@@ -42,9 +42,9 @@ from svc.http.management.schema import (
 )
 from svc.http.route import ORGANIZATION, Route
 from svc.http.rows import encoded
-from svc.store import views
 from svc.store.snapshot import Snapshot
 from svc.store.transactions import keys
+from svc.store.views import organizations as views
 from svc.world import twenty_characters
 
 PAGE = 200

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.access.credentials import ApiKey, Role
 from svc.domain.bodies import body_of, present
-from svc.domain.credentials import ApiKey, Role
 from svc.domain.fields import (
     A_KEY_ID,
     A_TIME,
@@ -27,13 +27,13 @@ from svc.domain.fields import (
     about,
 )
 from svc.domain.model import Environment, Platform
-from svc.domain.origins import MAX_ORIGINS
-from svc.domain.scoring import WeightsScope
-from svc.domain.signals import MAX_WEIGHT, Mode, default_weights, signal_names
+from svc.domain.network.origins import MAX_ORIGINS
+from svc.domain.scoring.score import WeightsScope
+from svc.domain.scoring.signals import MAX_WEIGHT, Mode, default_weights, signal_names
+from svc.domain.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.domain.timestamps import timestamp
-from svc.domain.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.http.schema import Limit
-from svc.store.views import ScopeWeights
+from svc.store.views.organizations import ScopeWeights
 
 NameText = Annotated[str, about("A name for people.", "checkout")]
 Name = Annotated[NameText, Meta(max_length=200, pattern=r"\S")]
@@ -61,7 +61,7 @@ Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
 Member = Annotated[str, Meta(examples=["user_1"])]
 """Left out where a management key did it (interface 5, rule 8)."""
-# The bounds of a threshold and of a weight are judged by `svc.domain.weights`, which names every fault at once.
+# The bounds of a threshold and of a weight are judged by `svc.domain.scoring.weights`, which names every fault at once.
 ThresholdText = Annotated[int, about("Score from which a visitor is suspect.", 30)]
 Threshold = Annotated[
     ThresholdText, Meta(extra_json_schema={"minimum": SMALLEST_THRESHOLD, "maximum": LARGEST_THRESHOLD})

@@ -10,16 +10,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from svc.domain.access.signed_verdict import published_keys
 from svc.domain.fields import about
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
-from svc.domain.signed_verdict import published_keys
 from svc.http.change import caller_of, change
 from svc.http.handler import Call, Outcome, Services
 from svc.http.route import ORGANIZATION, Route
-from svc.store import views
 from svc.store.transactions import accounts
-from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
+from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
+from svc.store.views import organizations as views
 
 CACHED = "public, max-age=3600"
 """The next key is published beside the one in force, so that a list of an hour ago knows the key after a rotation."""

@@ -36,8 +36,8 @@ from svc.domain.webhooks.records import (
 )
 from svc.http.management.schema import CreatedAt
 from svc.http.schema import CursorOn, Limit
-from svc.store.transactions.webhook_endpoints import MAX_OVERLAP_HOURS
-from svc.store.webhook_views import Registered
+from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
+from svc.store.views.webhooks import Registered
 
 Url = Annotated[
     str,

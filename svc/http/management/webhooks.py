@@ -39,9 +39,9 @@ from svc.http.management.webhook_schema import (
 )
 from svc.http.route import ORGANIZATION, Route
 from svc.http.rows import encoded, page_of
-from svc.store.transactions import webhook_endpoints as endpoints
-from svc.store.transactions.webhook_endpoints import EndpointChange, Issued, NewEndpoint, Queued
-from svc.store.webhook_views import (
+from svc.store.transactions.webhooks import endpoints
+from svc.store.transactions.webhooks.endpoints import EndpointChange, Issued, NewEndpoint, Queued
+from svc.store.views.webhooks import (
     BEYOND,
     Registered,
     attempts_in_a_day,

@@ -12,8 +12,8 @@ from functools import partial
 from svc.domain.bodies import body_of, sent
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal
-from svc.domain.signals import CATALOGUE, MAX_WEIGHT
-from svc.domain.weights import StoredWeights, WeightsChange
+from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT
+from svc.domain.scoring.weights import StoredWeights, WeightsChange
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
@@ -25,10 +25,10 @@ from svc.http.management.schema import (
     risk_weights,
 )
 from svc.http.route import ORGANIZATION, Route
-from svc.store import views
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
-from svc.store.views import ScopeWeights
+from svc.store.views import organizations as views
+from svc.store.views.organizations import ScopeWeights
 
 _SIGNALS = SignalsBody(
     signals=tuple(

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 import trio
 
-from svc.domain.eviction import IdleConnection, eviction_order
+from svc.domain.limits.eviction import IdleConnection, eviction_order
 from svc.http.server.departures import Departures
 from svc.http.server.fair_queue import KnownKeys, Turnstile
 from svc.http.server.messages import Application, Headers

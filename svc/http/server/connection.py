@@ -26,7 +26,7 @@ from typing import Any
 
 import trio
 
-from svc.domain.eviction import IdleConnection, client_prefix
+from svc.domain.limits.eviction import IdleConnection, client_prefix
 from svc.http.server.capacity import EdgeState
 from svc.http.server.http1 import BODY, CUT, HEAD, IDLE, LINGERING, RESPONSE, HttpProtocol
 from svc.http.server.messages import (

@@ -24,7 +24,7 @@ from math import inf
 
 import trio
 
-from svc.domain.turns import Turns
+from svc.domain.limits.turns import Turns
 
 PASSES = 3
 """A round begins in one of every so many passes."""

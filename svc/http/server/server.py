@@ -9,7 +9,7 @@ read and has no cap on connections (docs/adr/0006, 0097). What it keeps to, with
 1. Only the edge cancels an application, and only while its response has not begun.
 2. An early response says `Connection: close` and is followed by a bounded lingering close. A client that never reads,
    trickles or is silent is cut off, and sooner when others want its place under the cap on connections
-   (`svc/domain/eviction.py`); and nothing but HTTP/1.1 is spoken.
+   (`svc/domain/limits/eviction.py`); and nothing but HTTP/1.1 is spoken.
 3. Framing that two parsers could read in two ways gets a 400 and is closed: one response, never two requests of one.
 4. The edge's own responses carry the project's error body, made by a callable that the caller passes in.
 5. No Server header, and nothing on stderr for what a client does wrong.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.backup import segments, snapshots
-from svc.store.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 

@@ -19,15 +19,15 @@ from pathlib import Path
 
 import msgspec
 
-from svc.store import durable_files
+from svc.store.backup import durable_files
 from svc.store.backup.files import require_space
-from svc.store.codec import CorruptionError
 from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.sole_user import sole_user
+from svc.store.schema.codec import CorruptionError
 from svc.store.steps import Steps, counted
 
 PARTIAL = ".compact.partial"

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import lmdb
 
-from svc.store.codec import CorruptionError
 from svc.store.engine import (
     OUTSIDE,
     CheckDepth,
@@ -31,6 +30,7 @@ from svc.store.lmdb.holders import why_stalled
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
 from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
+from svc.store.schema.codec import CorruptionError
 from svc.store.steps import QUIET, Steps
 
 T = TypeVar("T")

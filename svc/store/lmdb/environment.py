@@ -9,10 +9,10 @@ from pathlib import Path
 import lmdb
 
 from svc.domain.errors import NO_SPACE
-from svc.store.codec import CorruptionError
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.free_space import DISK_FULL, MAP_FULL, may_grow
 from svc.store.lmdb.meta_pages import check_meta_pages, refuse_cut
+from svc.store.schema.codec import CorruptionError
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.store.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError
 from svc.world import pause
 
 _MAGIC = 0xBEEFC0DE

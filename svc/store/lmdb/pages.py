@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import lmdb
 
-from svc.store.codec import CorruptionError
 from svc.store.engine import CheckDepth
 from svc.store.lmdb.meta_pages import PAUSES_S
+from svc.store.schema.codec import CorruptionError
 from svc.store.steps import QUIET, Steps
 from svc.world import pause
 

@@ -13,9 +13,9 @@ from typing import Any, Never
 
 import lmdb
 
-from svc.store.codec import CorruptionError
 from svc.store.engine import CheckRow, EngineError, KeyRange
 from svc.store.lmdb.environment import write_failure
+from svc.store.schema.codec import CorruptionError
 
 
 class _Ended:

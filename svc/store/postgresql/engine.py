@@ -27,11 +27,11 @@ from svc.store.engine import (
     Writer,
 )
 from svc.store.postgresql import statements
-from svc.store.postgresql.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.values import byteas, int4, integer
+from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.store.postgresql.rows import page_of
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import byteas, int4, integer
-from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
 from svc.store.steps import QUIET, Steps
 
 T = TypeVar("T")

@@ -26,20 +26,20 @@ import trio
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, Settled
-from svc.store.key_parts import UUID_V7
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
-from svc.store.postgresql.errors import READ_ONLY, ConnectionLostError, SqlError
-from svc.store.postgresql.leases import lease_fence, lost_leases
+from svc.store.postgresql.cluster.leases import lease_fence, lost_leases
+from svc.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
+from svc.store.postgresql.connection.values import byteas, int4, int4s, integer
+from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
-from svc.store.postgresql.values import byteas, int4, int4s, integer
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.store.postgresql.wire import Result, Statement, Wire
+from svc.store.schema.key_parts import UUID_V7
+from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
-from svc.store.tables import TABLES
 
 T = TypeVar("T")
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
+from svc.store.postgresql.connection.values import byteas, int4, int8, integer
+from svc.store.postgresql.connection.wire import Result, Statement
 from svc.store.postgresql.statements import BY_ORGANIZATION, key_columns, organization_of
-from svc.store.postgresql.values import byteas, int4, int8, integer
-from svc.store.postgresql.wire import Result, Statement
-from svc.store.table import FencedBy
-from svc.store.tables import TABLES
+from svc.store.schema.table import FencedBy
+from svc.store.schema.tables import TABLES
 
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""

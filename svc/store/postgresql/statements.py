@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from svc.store.postgresql.values import byteas, int4s
-from svc.store.tables import TABLES
+from svc.store.postgresql.connection.values import byteas, int4s
+from svc.store.schema.tables import TABLES
 
 SCHEMA = "svc"
 FENCES = "writers"

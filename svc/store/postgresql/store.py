@@ -26,8 +26,13 @@ from svc.store.group import Hint, Job
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
+from svc.store.postgresql.cluster.leases import Lease
+from svc.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.connection.pool import Pool
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.values import integer
+from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.groups import (
     MOST_FETCHES,
     GroupAttempt,
@@ -37,19 +42,14 @@ from svc.store.postgresql.groups import (
     UnfencedError,
     Written,
 )
-from svc.store.postgresql.leases import Lease
-from svc.store.postgresql.pool import Pool
 from svc.store.postgresql.recent import RecentRows
 from svc.store.postgresql.rows import RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import integer
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
-from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
+from svc.store.schema.tables import DUE, TABLES
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics
-from svc.store.tables import DUE, TABLES
 from svc.world import World
 
 T = TypeVar("T")

@@ -7,14 +7,13 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
-from svc.domain.counting import HOUR_MS
+from svc.domain.billing.counting import HOUR_MS
+from svc.domain.billing.ledger import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Organization, RetentionPass
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     BALANCES,
     BILLING_CHANGES,
     CREDITS,
@@ -26,10 +25,11 @@ from svc.store.tables import (
     PAST_DUE,
     RETENTION_PASSES,
 )
+from svc.store.snapshot import Transaction
 from svc.store.transactions import holdings
-from svc.store.transactions.webhooks import enqueue
-from svc.store.views import balance
-from svc.store.views import organization as find_organization
+from svc.store.transactions.webhooks.deliveries import enqueue
+from svc.store.views.organizations import balance
+from svc.store.views.organizations import organization as find_organization
 
 
 def create_organization(

@@ -17,8 +17,8 @@ from svc.domain.attestation.challenge import Challenge, ChallengeFailure, period
 from svc.domain.attestation.claim import Attestation, observe, result
 from svc.domain.identification import Submission
 from svc.domain.model import Observation
+from svc.store.schema.tables import ATTESTED_KEYS, CHALLENGES
 from svc.store.snapshot import Transaction
-from svc.store.tables import ATTESTED_KEYS, CHALLENGES
 from svc.store.transactions.attested_keys import keep_key
 
 

@@ -6,8 +6,8 @@ A key that is kept reads at most 3 rows and writes or deletes at most 4, however
 from __future__ import annotations
 
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey, VisitorKeys
+from svc.store.schema.tables import ATTESTED_KEYS, VISITOR_KEYS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import ATTESTED_KEYS, VISITOR_KEYS
 
 
 def keep_key(

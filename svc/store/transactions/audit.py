@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TypeVar
 from uuid import UUID
 
-from svc.domain.audit import AuditRecord
+from svc.domain.access.audit import AuditRecord
+from svc.store.schema.tables import AUDIT
 from svc.store.snapshot import Transaction
-from svc.store.tables import AUDIT
 
 T = TypeVar("T")
 

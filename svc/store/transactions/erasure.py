@@ -26,8 +26,15 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.archive import inflate
-from svc.domain.history import DAY_S, REPLAY_MEMORY_S, AddressHistory, HistoryEvidence, address_id, history_evidence
+from svc.domain.events.archive import inflate
+from svc.domain.history.evidence import (
+    DAY_S,
+    REPLAY_MEMORY_S,
+    AddressHistory,
+    HistoryEvidence,
+    address_id,
+    history_evidence,
+)
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
@@ -35,12 +42,10 @@ from svc.domain.model import ENVIRONMENTS, Environment, Network, RequestFacts
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.store.codec import CorruptionError
-from svc.store.event_index import Scope, Search, digest_of, unindex
-from svc.store.hours import uncount
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.table import LEADS, ErasedBy, ErasedByKey, PolicyError
-from svc.store.tables import (
+from svc.store.index.event_index import Scope, Search, digest_of, unindex
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
@@ -63,9 +68,11 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attested_keys import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.webhooks import erase_identification
+from svc.store.transactions.webhooks.deliveries import erase_identification
+from svc.store.views.hours import uncount
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS),

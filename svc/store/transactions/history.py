@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.history import (
+from svc.domain.history.evidence import (
     DAY_S,
     REPLAY_MEMORY_S,
     AddressHistory,
@@ -35,13 +35,12 @@ from svc.domain.history import (
     with_shared_address,
     with_unusual_handshake,
 )
+from svc.domain.history.repeats import READ, alike_key, repeated_report
 from svc.domain.identification import Assessment
 from svc.domain.matching import Recognition, Statistics, StatisticsUpdate
 from svc.domain.matching.features import hash32
 from svc.domain.model import Observation
-from svc.domain.repeats import READ, alike_key, repeated_report
-from svc.store.snapshot import Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BLOCKS,
     REPORT_FINGERPRINTS,
@@ -49,6 +48,7 @@ from svc.store.tables import (
     VISITOR_PLACES,
     VISITORS,
 )
+from svc.store.snapshot import Transaction
 
 
 class Remembered(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from svc.domain.quotas import Holding, row_bytes
+from svc.domain.limits.quotas import Holding, row_bytes
+from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, HOLDINGS, VISITORS
 
 T = TypeVar("T")
 

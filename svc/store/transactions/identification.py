@@ -21,10 +21,12 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.billing import LedgerEntry, refused_for_money
+from svc.domain.billing.ledger import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
-from svc.domain.history import is_flooding
+from svc.domain.history.evidence import is_flooding
+from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide, may_have_original
+from svc.domain.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
 from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
@@ -37,8 +39,7 @@ from svc.domain.matching import (
     match_visitor,
 )
 from svc.domain.model import Observation
-from svc.domain.origins import origin_allowed
-from svc.domain.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
+from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
     IDEMPOTENCY_MS,
     Document,
@@ -47,13 +48,10 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
-from svc.domain.scoring import Weights, score
-from svc.domain.verdict import Verdict
-from svc.domain.visitor_numbers import ANY_NUMBER, NextNumber
+from svc.domain.scoring.score import Weights, score
+from svc.domain.scoring.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.events import put_event
-from svc.store.snapshot import Late, Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     BALANCES,
     BLOCKS,
     DOCUMENTS,
@@ -64,13 +62,15 @@ from svc.store.tables import (
     VISITORS,
     WEIGHTS_SNAPSHOTS,
 )
+from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
-from svc.store.transactions.webhooks import enqueue_identification
-from svc.store.views import balance, find_key, is_removed, organization, weights_in_force
+from svc.store.transactions.webhooks.deliveries import enqueue_identification
+from svc.store.views.events import put_event
+from svc.store.views.organizations import balance, find_key, is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):

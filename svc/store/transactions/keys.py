@@ -11,15 +11,15 @@ from typing import Literal
 
 import msgspec
 
-from svc.domain.credentials import ApiKey, KeyKind, is_key_id
-from svc.domain.key_quota import ActiveKeys, may_issue
+from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.domain.limits.key_quota import ActiveKeys, may_issue
+from svc.domain.limits.quotas import Holding, Quotas, seconds_to_midnight
 from svc.domain.model import PLATFORMS
-from svc.domain.quotas import Holding, Quotas, seconds_to_midnight
 from svc.domain.refusals import Refusal, invalid, over_day
+from svc.store.schema.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS
 from svc.store.transactions.holdings import holding, keep
-from svc.store.views import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
+from svc.store.views.organizations import find_key_of, find_sdk_key, keys_of, scan_keys, weights_key
 
 LAST_USED_STEP_MS = 60_000
 """`last_used_at` is written at most this often per key (decisions 2.3)."""

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from svc.domain.ids import first_id
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import (
+from svc.store.schema.tables import (
     DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
@@ -28,11 +27,12 @@ from svc.store.tables import (
     TABLES,
     Table,
 )
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure import fingerprint_of
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.webhook_endpoints import remove_endpoint
-from svc.store.views import is_removed, organization
-from svc.store.webhook_views import endpoints_of
+from svc.store.transactions.webhooks.endpoints import remove_endpoint
+from svc.store.views.organizations import is_removed, organization
+from svc.store.views.webhooks import endpoints_of
 
 DOCUMENTS_A_STEP = 32
 ROWS_A_STEP = 128

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from svc.domain.access.sessions import ConsoleLink, Session
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
-from svc.domain.sessions import ConsoleLink, Session
-from svc.store.codec import CorruptionError
-from svc.store.snapshot import Snapshot, Transaction
-from svc.store.table import KeptFor, LastTwoPeriods
-from svc.store.tables import (
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.table import KeptFor, LastTwoPeriods
+from svc.store.schema.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
     ATTESTED_KEYS,
@@ -44,13 +43,14 @@ from svc.store.tables import (
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attested_keys import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
-from svc.store.transactions.webhooks import purge_webhook_event
-from svc.store.views import is_removed, organizations
-from svc.store.webhook_views import attempt_index_keys
+from svc.store.transactions.webhooks.deliveries import purge_webhook_event
+from svc.store.views.organizations import is_removed, organizations
+from svc.store.views.webhooks import attempt_index_keys
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256

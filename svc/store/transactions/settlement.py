@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
-from svc.domain.billing import (
+from svc.domain.billing.ledger import (
     OVERDUE_MS,
     SETTLED_AFTER_MS,
     BillingChange,
@@ -28,11 +28,11 @@ from svc.domain.ids import DAY_MS, first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import DailySettled
 from svc.domain.webhooks.records import EndpointKey
+from svc.store.schema.tables import BALANCES, BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import BALANCES, BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.store.transactions import holdings
 from svc.store.transactions.accounts import Author, change_billing_status
-from svc.store.transactions.webhooks import enqueue
+from svc.store.transactions.webhooks.deliveries import enqueue
 
 LINES_A_STEP = 256
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from svc.domain.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
+from svc.domain.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.records import DeferredReport
 from svc.domain.refusals import Refusal, over_day, over_share
+from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS
 from svc.store.snapshot import Transaction
-from svc.store.tables import DEFERRED_REPORTS, EVENTS
 from svc.store.transactions.holdings import add, ask
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from svc.domain.model import Platform
 from svc.domain.refusals import Refusal
-from svc.domain.weights import StoredWeights, WeightsChange, changed, faulty
+from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed, faulty
+from svc.store.schema.tables import WEIGHTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import WEIGHTS
-from svc.store.views import find_sdk_key, stored_weights, weights_in_force, weights_key
+from svc.store.views.organizations import find_sdk_key, stored_weights, weights_in_force, weights_key
 
 
 def save_weights(

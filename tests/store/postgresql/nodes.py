@@ -7,11 +7,11 @@ from contextlib import closing
 
 import trio
 
-from svc.store.postgresql.leases import Lease
-from svc.store.postgresql.nodes import Connect, Node
+from svc.store.postgresql.cluster.leases import Lease
+from svc.store.postgresql.cluster.nodes import Connect, Node
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from svc.store.postgresql.statements import CREATE_SCHEMA
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.wire import Statement, Timeouts, Wire
 
 TERM_S = 0.6
 

@@ -10,9 +10,9 @@ import trio
 from trio.testing import MockClock
 
 from svc.store.engine import UnavailableError
+from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import GIVE_UP_S, PostgresqlStore
-from svc.store.postgresql.url import store_url
 from svc.store.store import Store
 from svc.world import World
 from tests.store.postgresql.test_version import add_one, balance, run_sync

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from svc.cli import health_checks
-from svc.cli.health_checks import Examined
+from svc.cli.store import health_checks
+from svc.cli.store.health_checks import Examined
 from svc.config import Config
-from svc.store.postgresql.clock import FAR_S, ClockOffset, offset_now_s, offset_s
-from svc.store.postgresql.nodes import Node
-from svc.store.postgresql.url import StoreUrl
+from svc.store.postgresql.cluster.clock import FAR_S, ClockOffset, offset_now_s, offset_s
+from svc.store.postgresql.cluster.nodes import Node
+from svc.store.postgresql.connection.url import StoreUrl
 from svc.world import World
 from tests.store.postgresql.nodes import connecting, with_schema
 from tests.support.postgresql import Cluster

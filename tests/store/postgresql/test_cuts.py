@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing import LedgerEntry
+from svc.domain.billing.ledger import LedgerEntry
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
+from svc.store.schema.tables import BALANCES, HOLDINGS, LEDGER, TABLES
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, HOLDINGS, LEDGER, TABLES
 from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages

@@ -10,14 +10,14 @@ from contextlib import closing
 import pytest
 
 from svc.store.engine import EngineError, KeyRange, StoreFullError, Writer
-from svc.store.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.store.postgresql import statements
+from svc.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
-from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.url import StoreUrl
+from svc.store.schema.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
+from svc.store.schema.tables import BALANCES, META, TABLES
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, META, TABLES
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster

@@ -15,18 +15,18 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.billing import LedgerEntry
+from svc.domain.billing.ledger import LedgerEntry
 from svc.store.engine import StoreFullError, UnavailableError
 from svc.store.postgresql import store as serving
+from svc.store.postgresql.connection.errors import ConnectionLostError, SqlError
+from svc.store.postgresql.connection.values import int4s
+from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.errors import ConnectionLostError, SqlError
 from svc.store.postgresql.rows import FIRST_PAGE
 from svc.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
 from svc.store.postgresql.store import PostgresqlStore
-from svc.store.postgresql.values import int4s
-from svc.store.postgresql.wire import Result, Statement, Wire
+from svc.store.schema.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.tables import BALANCES, DELETED_VISITORS, HOLDINGS, LEDGER, META, TABLES, VISITOR_COUNTS
 from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until

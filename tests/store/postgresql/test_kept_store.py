@@ -11,14 +11,14 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.lease import LeaseLostError
+from svc.store.postgresql.cluster.leases import Lease
+from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.store.postgresql.leases import Lease
 from svc.store.postgresql.store import PostgresqlStore
-from svc.store.postgresql.url import StoreUrl
+from svc.store.schema.tables import DUE, META, TABLES
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.tables import DUE, META, TABLES
-from svc.store.webhook_views import LEAP_AFTER, queues_with_work
+from svc.store.views.webhooks import LEAP_AFTER, queues_with_work
 from svc.world import World
 from tests.store.postgresql.nodes import keeper_lease, node
 from tests.support.postgresql import Cluster

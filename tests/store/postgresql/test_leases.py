@@ -9,10 +9,10 @@ import trio
 from trio.testing import MockClock
 
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.leases import BELIEVED, Lease, believed_until_s, lease_fence
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import int8
-from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
+from svc.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_s, lease_fence
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.values import int8
+from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.store.postgresql.nodes import keeper_lease, node, until, with_schema
 from tests.support.postgresql import Cluster
 

@@ -9,12 +9,12 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.postgresql import notices
-from svc.store.postgresql.errors import SqlError
-from svc.store.postgresql.nodes import Connect
-from svc.store.postgresql.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
-from svc.store.postgresql.url import StoreUrl, store_url
-from svc.store.postgresql.wire import Timeouts, Wire
+from svc.store.postgresql.cluster import notices
+from svc.store.postgresql.cluster.nodes import Connect
+from svc.store.postgresql.cluster.notices import GATHER_S, MOST_HELD, NOTICE_BYTES, POLL_INTERVAL_S, Notices
+from svc.store.postgresql.connection.errors import SqlError
+from svc.store.postgresql.connection.url import StoreUrl, store_url
+from svc.store.postgresql.connection.wire import Timeouts, Wire
 from tests.store.postgresql.nodes import connecting, until
 from tests.support.postgresql import Cluster
 

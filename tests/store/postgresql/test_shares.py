@@ -11,11 +11,11 @@ import trio
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, part_of, share_of
 from svc.store.lease import LeaseEpoch
-from svc.store.postgresql.leases import lease_fence
-from svc.store.postgresql.nodes import Node
-from svc.store.postgresql.shares import ShareLeases, lease_name
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.wire import Statement, Wire
+from svc.store.postgresql.cluster.leases import lease_fence
+from svc.store.postgresql.cluster.nodes import Node
+from svc.store.postgresql.cluster.shares import ShareLeases, lease_name
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.wire import Statement, Wire
 from tests.store.postgresql.nodes import connecting, until, with_schema
 from tests.support.postgresql import Cluster
 

@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 import trio
 
-from svc.store.migrations import MIGRATIONS
 from svc.store.postgresql.version import OtherVersionError
+from svc.store.schema.migrations import MIGRATIONS
+from svc.store.schema.tables import BALANCES, META
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
-from svc.store.tables import BALANCES, META
 from svc.world import World, elapsed_s, pause
 from tests.store.postgresql.test_kept_store import store_at
 from tests.support.postgresql import Cluster

@@ -13,12 +13,12 @@ import trio
 import trio.testing
 
 from svc.store.engine import EngineError
-from svc.store.postgresql import connecting
-from svc.store.postgresql.connecting import refuse_old_server
-from svc.store.postgresql.errors import ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.url import StoreUrl
-from svc.store.postgresql.values import byteas, int4, int4s, int8, integer
-from svc.store.postgresql.wire import Result, Statement, Timeouts, Wire
+from svc.store.postgresql.connection import connecting
+from svc.store.postgresql.connection.connecting import refuse_old_server
+from svc.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.values import byteas, int4, int4s, int8, integer
+from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from tests.support.cutting_proxy import CuttingProxy, Direction
 from tests.support.postgresql import Cluster
 

@@ -1,0 +1,1 @@
+"""What watches the service itself: its clock, store, event loop and network data."""

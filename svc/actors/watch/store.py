@@ -1,0 +1,113 @@
+"""The store watch: whether the store commits, whether its file is still there, and whether this loop runs.
+
+Owns what it has logged. Hears and says nothing: who asks for `state` reads. Each second it writes this process's pulse,
+and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody releases is
+noticed without traffic, too (decisions 17.4).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import structlog
+import trio
+
+from svc.store.engine import EngineError, StoreFullError
+from svc.store.store import Store
+from svc.world import World
+
+log = structlog.get_logger()
+
+INTERVAL_S = 1.0
+STALLED_S = 10.0
+"""A commit that takes longer has stalled; a keeper that is silent for longer stands still."""
+PROBE_S = 5.0
+"""Without a commit for so long, an empty one is made."""
+
+
+class Pulse(Protocol):
+    """The pulse of all processes that serve the store, as `svc.workers.pulse.PulseBoard`."""
+
+    def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
+        """Note that this process's loop runs."""
+
+    def mark_keeper(self, index: int, now_s: float) -> None:
+        """Note that this process is the keeper from now on."""
+
+    def oldest_commit_s(self, now_s: float) -> float:
+        """The age of the oldest commit that is under way."""
+        ...
+
+    def keeper_silent_s(self, now_s: float) -> float:
+        """For how long the keeper has been silent."""
+        ...
+
+    def silences_s(self, now_s: float) -> list[float]:
+        """For how long each process has been silent."""
+        ...
+
+
+StoreState = Literal["ok", "stalled", "lost"]
+
+
+class StoreWatch:
+    """Watches one store for one process. `index` is that of its worker."""
+
+    def __init__(self, store: Store, world: World, pulse: Pulse, index: int) -> None:
+        self._store, self._world, self._pulse, self._index = store, world, pulse, index
+        self._logged: StoreState = "ok"
+
+    def state(self) -> StoreState:
+        """How the store is now: `lost` where its file was replaced, removed or cut, `stalled` where a commit of any
+        process takes longer than `STALLED_S`.
+        """
+        if self._store.lost() is not None:
+            return "lost"
+        return "stalled" if self.oldest_commit_s() > STALLED_S else "ok"
+
+    def oldest_commit_s(self) -> float:
+        """The age of the oldest commit that is under way in any process; 0 without one."""
+        now_s = self._store.elapsed_s()
+        since_s = self._store.commit_since_s
+        return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
+
+    def is_keeper_silent(self) -> bool:
+        """Whether the process that sends webhooks stands still."""
+        return self._pulse.keeper_silent_s(self._store.elapsed_s()) > STALLED_S
+
+    def silences_s(self) -> list[float]:
+        """For how many seconds the loop of each process has not run."""
+        return self._pulse.silences_s(self._store.elapsed_s())
+
+    async def run(self) -> None:
+        """Every `INTERVAL_S` until cancelled: beat, and log once when the state changes."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._probe)
+            while True:
+                self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
+                self._log(self.state())
+                await trio.sleep(INTERVAL_S)
+
+    def _log(self, state: StoreState) -> None:
+        if state == self._logged:
+            return
+        self._logged = state
+        if state == "lost":
+            step = "put the file back or restore a backup, then restart the service"
+            log.critical("the store's file is lost: nothing is stored", because=self._store.lost(), next_step=step)
+        elif state == "stalled":
+            age_s = round(self.oldest_commit_s(), 1)
+            log.critical("the store stalls: a commit does not end", seconds=age_s, because=self._store.why_stalled())
+        else:
+            log.info("the store commits again")
+
+    async def _probe(self) -> None:
+        commits = -1
+        while True:
+            await trio.sleep(PROBE_S)
+            if self._store.commits == commits and self._store.commit_since_s is None:
+                try:
+                    await self._store.probe()
+                except (EngineError, StoreFullError) as error:
+                    log.warning("the store does not take a write", because=str(error))
+            commits = self._store.commits

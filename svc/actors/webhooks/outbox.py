@@ -1,0 +1,445 @@
+"""The outbox: sends what is due, and writes down what came of it.
+
+Owns the queues: which endpoint has work, how many deliveries to it are in flight, and whose turn it is. The queue
+itself is the store. Hears nudges after commits, and of endpoints that were changed or removed. Says nothing to other
+actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not
+written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
+
+Several processes may send, each to the endpoints of its shares (`shares.py`). Of a share that is lost, what is in
+flight is abandoned: another process makes those attempts again. One that others wait for is given back when what is in
+flight there is written down.
+
+Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
+such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_S`,
+by the clock of the loop. A read that fails is made again: it ends nothing that is in flight.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from math import inf
+from uuid import UUID
+
+import structlog
+import trio
+
+from svc.actors.mailbox import Mailbox
+from svc.actors.watch.corruption import CorruptRows
+from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics
+from svc.actors.webhooks.patience import LeasedJob, read, wait_for_store, write
+from svc.actors.webhooks.shares import EVERY_SHARE, Shares
+from svc.actors.webhooks.steady_clock import SteadyClock
+from svc.domain.histogram import REQUEST_S, Histogram
+from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
+from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
+from svc.domain.webhooks.schedule import AttemptResult
+from svc.domain.webhooks.shares import share_of
+from svc.domain.webhooks.signature import secrets_in_force, signed_headers
+from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.store.engine import UnavailableError
+from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.schema.codec import CorruptionError
+from svc.store.store import Store
+from svc.store.transactions.webhooks.deliveries import (
+    AttemptOutcome,
+    AttemptRecord,
+    bring_forward,
+    log_attempt,
+    sweep_removed,
+)
+from svc.store.views.webhooks import (
+    AskedQueue,
+    ClaimedDelivery,
+    NoWork,
+    first_removed,
+    next_deliveries,
+    poll_queues,
+    queues_ahead,
+)
+from svc.world import World
+
+log = structlog.get_logger()
+
+BRING_FORWARD_S = 60.0
+"""Between two looks at what is due later than anything may be: a request that arrived before the clock was set back may
+be stored after it."""
+POLL_INTERVAL_S = 15.0
+"""Between two looks for what other processes have committed."""
+QUEUES_PER_POLL = 256
+"""Queues looked at without a pause: about a millisecond."""
+STARTS_PER_PASS = 8
+"""Attempts begun without a pause: about a millisecond."""
+BATCH = 64
+"""Attempts written down in one commit."""
+LATE_S = 60.0
+"""A delivery that could have been sent so long ago is late."""
+GATHER_S = 0.01
+"""How long at most attempts that have ended wait for others, to be written down with them."""
+SWEEP_ROWS = 1_000
+"""Rows of removed endpoints deleted in one commit."""
+DRAIN_S = 10.0
+"""For what is in flight to end when the service ends: as long as an attempt may take."""
+
+
+_Queue = EndpointQueue[InFlight]
+
+
+class Outbox:
+    """Sends webhook deliveries to the endpoints of these shares. `transport` does the HTTP; `secrets_key` as in
+    `signature.secrets_key`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        world: World,
+        transport: Transport,
+        secrets_key: bytes,
+        shares: Shares = EVERY_SHARE,
+        corrupt: CorruptRows | None = None,
+    ) -> None:
+        self._store = store
+        self._world = world
+        self._transport = transport
+        self._secrets_key = secrets_key
+        self._shares = shares
+        self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
+        self._awake = trio.Event()
+        self._swept = trio.Event()
+        self._drained = trio.Event()
+        self._draining = False
+        self._attempts: dict[AttemptStatus, int] = {"delivered": 0, "retrying": 0, "failed": 0}
+        self._errors: Counter[AttemptError] = Counter()
+        self._attempts_s = Histogram(REQUEST_S)
+        self._clock = SteadyClock(world)
+        self._corrupt = corrupt or CorruptRows()
+        self._unreadable: set[EndpointKey] = set()
+        """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
+        not be written down, and it would be made again and again."""
+        self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
+        self._poll_at_s = -inf
+        self._found_late = False
+
+    def nudge(self, queues: Iterable[EndpointKey]) -> None:
+        """Send what is due in these queues now. To be called after the commit that queued it."""
+        for queue in queues:
+            self._queues.offer(queue, 0)
+            self._awake.set()
+
+    def removed(self, key: EndpointKey) -> None:
+        """Cancel what is in flight to a removed endpoint, and delete its rows in the background. To be called after the
+        commit that removed it.
+        """
+        queue = self._queues.remove(key)
+        if queue is not None:
+            for flight in queue.in_flight.values():
+                flight.scope.cancel()
+        self._swept.set()
+
+    def poll(self) -> None:
+        """Look now at what another process may have committed, in every queue."""
+        self._poll_at_s = -inf
+        self._swept.set()
+        self._awake.set()
+
+    async def drain(self) -> None:
+        """Begin no more attempts; returns when those in flight are written down, or after `DRAIN_S`."""
+        self._draining = True
+        if self._queues.in_flight:
+            with trio.move_on_after(DRAIN_S):
+                await self._drained.wait()
+
+    def is_behind(self) -> bool:
+        """Whether at the last poll a delivery to an endpoint that responds was over `LATE_S` late, or that poll itself
+        was so long ago. Before the first one, whether the outbox was made so long ago.
+
+        Deliveries that wait for a paused or failing endpoint are not late: nothing here could send them.
+        """
+        return self._found_late or self._world.elapsed_s() - self._polled_at_s > LATE_S
+
+    def statistics(self) -> OutboxStatistics:
+        """A copy of the counts; `attempts` names every status, `errors` only those that occurred."""
+        return OutboxStatistics(
+            in_flight=self._queues.in_flight,
+            queues=len(self._queues.all()),
+            attempts=dict(self._attempts),
+            errors=dict(self._errors),
+            attempts_s=self._attempts_s.statistics(),
+        )
+
+    async def run(self) -> None:
+        """Deliver until cancelled. Starts from what is on disk, also when it is called again after a failure."""
+        self._queues = DeliveryScheduler()
+        self._ended_attempts = Mailbox[EndedAttempt](BATCH)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._write_down)
+            nursery.start_soon(self._sweep)
+            nursery.start_soon(self._follow_shares)
+            self._poll_at_s = bring_at_s = -inf
+            while True:
+                self._awake = trio.Event()
+                if self._world.elapsed_s() >= bring_at_s:
+                    bring_at_s = self._world.elapsed_s() + BRING_FORWARD_S
+                    await self._bring_forward()
+                if self._world.elapsed_s() >= self._poll_at_s:
+                    self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
+                    await self._poll()
+                await self._send_due(nursery)
+                await self._rest()
+
+    async def stand_by(self) -> None:
+        """Know whether deliveries are late, and send nothing, until cancelled: while another process sends them."""
+        while True:
+            await self._poll()
+            await trio.sleep(POLL_INTERVAL_S)
+
+    async def _poll(self) -> None:
+        """Find every queue that has deliveries, without reading more of a queue than its first row."""
+        after, late = EndpointKey(0, 0), False
+        late_ms = self._world.now_ms() - round(LATE_S * 1000)
+        began_s = self._world.elapsed_s()
+        while True:
+            poll = partial(poll_queues, after=after, late_ms=late_ms, limit=QUEUES_PER_POLL)
+            waiting, some_late = await read(self._store, poll)
+            late = late or some_late
+            for queue, due_ms in waiting.queues:
+                if self._shares.sends(queue) and queue not in self._unreadable:
+                    self._queues.offer(queue, due_ms)
+            if not waiting.has_more:
+                break
+            after = waiting.queues[-1][0]
+            await trio.lowlevel.checkpoint()
+        self._polled_at_s, self._found_late = began_s, late
+
+    async def _send_due(self, nursery: trio.Nursery) -> None:
+        """Begin every attempt for which there is a slot."""
+        while not self._draining and await self._begin_some(nursery):
+            await trio.lowlevel.checkpoint()
+
+    async def _bring_forward(self) -> None:
+        """What a clock that ran ahead has stored as due is due after one step from now (decisions 17.1)."""
+        after: EndpointKey | None = EndpointKey(0, 0)
+        while after is not None:
+            now_ms = self._clock.now_ms()
+            found, after = await read(
+                self._store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_PER_POLL)
+            )
+            for queue in filter(self._shares.sends, found):
+                bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
+                job = LeasedJob(bring, queue.organization, self._shares.lease(queue))
+                while await write(self._store, [job], self._shares.drop) == [SWEEP_ROWS]:
+                    pass
+
+    async def _begin_some(self, nursery: trio.Nursery) -> bool:
+        """Begin up to `STARTS_PER_PASS` attempts, which are found together; whether there may be more to begin."""
+        now_ms = self._clock.now_ms()
+        taken: list[tuple[_Queue, LeaseEpoch | None]] = []
+        while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
+            if self._shares.sends(queue.key):
+                taken.append((queue, self._shares.lease(queue.key)))
+            else:
+                self._queues.wait(queue, None)
+                self._queues.remove(queue.key)
+        if not taken:
+            return False
+        # What is in flight now and ends meanwhile may look as if it were still due.
+        asked = [AskedQueue(queue.key, frozenset(queue.in_flight), queue.backlogged) for queue, _ in taken]
+        try:
+            found = await self._next(asked, now_ms)
+        except UnavailableError as error:
+            for queue, _ in taken:
+                self._queues.again(queue)  # what was read later may be another's by then
+            await wait_for_store(error)
+            return True
+        for (queue, lease), one in zip(taken, found, strict=True):
+            self._begin(queue, lease, one, now_ms, nursery)
+        return True
+
+    async def _next(self, asked: list[AskedQueue], now_ms: int) -> list[ClaimedDelivery | NoWork]:
+        """What each queue has to send; nothing of one with a corrupt row."""
+        try:
+            return await self._store.query(partial(next_deliveries, asked=asked, now_ms=now_ms))
+        except CorruptionError as error:
+            if len(asked) > 1:
+                return [one for each in asked for one in await self._next([each], now_ms)]
+            self._set_aside(asked[0].queue, error)
+            return [NoWork(None)]
+
+    def _set_aside(self, queue: EndpointKey, error: CorruptionError) -> None:
+        self._corrupt.note("webhooks", queue.organization, error)
+        self._unreadable.add(queue)
+
+    def _begin(
+        self,
+        queue: _Queue,
+        lease: LeaseEpoch | None,
+        found: ClaimedDelivery | NoWork,
+        now_ms: int,
+        nursery: trio.Nursery,
+    ) -> None:
+        """Begin the next attempt of a queue that was taken, or hand it back."""
+        if queue.news:  # it was offered or forgotten meanwhile, and may have been read before that
+            self._queues.again(queue)
+        elif isinstance(found, NoWork):
+            self._queues.wait(queue, found.due_ms)
+        elif found.failing and not queue.failing:
+            queue.failing = True
+            self._queues.again(queue)  # the slots of failing endpoints are fewer
+        elif found.backlogged and now_ms < queue.probe_at_ms:
+            queue.backlogged = True
+            self._queues.wait(queue, queue.probe_at_ms)
+        else:
+            flight = InFlight(trio.CancelScope(), lease)
+            self._queues.start(queue, found.key, flight)
+            nursery.start_soon(self._attempt, found, flight)
+
+    async def _rest(self) -> None:
+        """Until something is due, a nudge, or the next poll, which no change of the wall clock puts off."""
+        due_ms = None if self._draining else self._queues.wake_at_ms()
+        rest_s = inf if due_ms is None else (due_ms - self._clock.now_ms()) / 1000
+        with trio.move_on_after(max(0.0, min(rest_s, self._poll_at_s - self._world.elapsed_s()))):
+            await self._awake.wait()
+
+    async def _follow_shares(self) -> None:
+        """Abandon what is in flight in shares that are lost, and send what is due in those that are new."""
+        while True:
+            self._queues.organization_slots = organization_slots(self._shares.senders)
+            await self._shares.changed()
+            for queue in self._queues.all():
+                for flight in queue.in_flight.values():
+                    if flight.lease is not None and self._shares.is_lost(flight.lease):
+                        flight.is_lost = True
+                        flight.scope.cancel()
+                if not self._shares.sends(queue.key):
+                    self._queues.remove(queue.key)
+            self._give_back()
+            self.poll()
+
+    def _give_back(self) -> None:
+        if self._shares.leaving:
+            busy = {share_of(queue.key) for queue in self._queues.all() if queue.in_flight}
+            self._shares.give_back(share for share in self._shares.leaving if share not in busy)
+
+    async def _attempt(self, claim: ClaimedDelivery, flight: InFlight) -> None:
+        """One POST and its outcome, handed to `_write_down`."""
+        started_ms, began = self._world.now_ms(), trio.current_time()
+        late_ms = self._clock.now_ms() - claim.delivery.due_ms
+        attempt_id = self._world.request_id(started_ms)  # now, so that attempts are listed in the order of their times
+        attempted: Attempted | None = None
+        paused = claim.endpoint.status == "paused"
+        with flight.scope:
+            attempted = None if paused else await self._post(claim, started_ms)
+        if flight.is_lost:
+            self._abandon(claim.queue, claim.key)
+            return
+        why_not = None if attempted is not None else "paused" if paused else "removed"
+        attempted = attempted or Attempted(None, None, _ms_since(began), None)
+        result = AttemptResult(
+            attempt=claim.delivery.attempts + 1,
+            scheduled_ms=claim.delivery.due_ms,
+            started_ms=started_ms,
+            late_ms=late_ms,
+            duration_ms=attempted.duration_ms,
+            response_code=attempted.response_code,
+            error=why_not or attempted.error,
+            retry_after_s=attempted.retry_after_s,
+        )
+        record = AttemptRecord(attempt_id, claim.queue, claim.key, claim.endpoint, claim.event, result)
+        await self._ended_attempts.put(EndedAttempt(record, flight.lease))
+
+    async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
+        """A transport that breaks on one receiver fails that attempt alone."""
+        began = trio.current_time()
+        secrets = secrets_in_force(self._secrets_key, claim.endpoint, started_ms)
+        headers = signed_headers(UUID(bytes=claim.key.event_id), claim.event, secrets, started_ms // 1000)
+        try:
+            return await self._transport.post(claim.endpoint.url, claim.event.body, headers)
+        except Exception:
+            log.exception(
+                "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
+            )
+            return Attempted(None, "connect_error", _ms_since(began), None)
+
+    async def _write_down(self) -> None:
+        """Group commits: while one is on the disk, the attempts that end gather for the next."""
+        while True:
+            batch = await self._gathered()
+            outcomes = await write(
+                self._store,
+                [
+                    LeasedJob(partial(log_attempt, made=record), record.queue.organization, lease)
+                    for record, lease in batch
+                ],
+                self._shares.drop,
+            )
+            for (record, _), outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, CorruptionError):
+                    self._set_aside(record.queue, outcome)
+                if isinstance(outcome, LeaseLostError | CorruptionError):
+                    self._abandon(record.queue, record.key)
+                else:
+                    self._ended(record, outcome)
+            self._note_end()
+
+    def _note_end(self) -> None:
+        self._give_back()
+        self._awake.set()
+        if self._draining and not self._queues.in_flight:
+            self._drained.set()
+
+    async def _gathered(self) -> list[EndedAttempt]:
+        """Half of what is in flight, so that one half is written down while the other is sent; less where more would
+        take longer than `GATHER_S`. A commit costs as much as some seven attempts in it.
+        """
+        batch = await self._ended_attempts.batch(BATCH)
+        with trio.move_on_after(GATHER_S):
+            while len(batch) < min(self._queues.in_flight / 2, BATCH):
+                batch += await self._ended_attempts.batch(BATCH - len(batch))
+        return batch
+
+    def _ended(self, record: AttemptRecord, outcome: AttemptOutcome) -> None:
+        self._attempts[outcome.status] += 1
+        self._attempts_s.observe(record.result.duration_ms / 1000)
+        if record.result.error is not None:
+            self._errors[record.result.error] += 1
+        queue = self._queues.find(record.queue)
+        assert queue is not None, "a queue is kept while a delivery is in flight"
+        if record.result.error not in ("paused", "removed"):
+            self._learn(queue, record, outcome)
+        self._queues.end(queue, record.key)
+        if not self._shares.sends(record.queue):
+            self._queues.remove(record.queue)
+        elif outcome.due_ms is not None:
+            self._queues.offer(record.queue, outcome.due_ms)
+
+    def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
+        """An attempt in flight is another process's."""
+        queue = self._queues.find(key)
+        assert queue is not None, "a queue is kept while a delivery is in flight"
+        self._queues.end(queue, delivery)
+        self._note_end()
+
+    def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
+        was_failing = queue.failing
+        adjust_concurrency(queue, record.result, self._clock.now_ms(), failing=outcome.failing)
+        if was_failing != outcome.failing:
+            log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
+
+    async def _sweep(self) -> None:
+        """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
+        first = partial(first_removed, sends=self._shares.sends)
+        while True:
+            self._swept = trio.Event()
+            while (removed := await read(self._store, first)) is not None and self._shares.sends(removed):
+                sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
+                job = LeasedJob(sweep, removed.organization, self._shares.lease(removed))
+                await write(self._store, [job], self._shares.drop)
+            await self._swept.wait()
+
+
+def _ms_since(began: float) -> int:
+    """By the clock of the loop: the wall clock may have been set meanwhile."""
+    return round((trio.current_time() - began) * 1000)

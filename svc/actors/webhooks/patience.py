@@ -1,0 +1,87 @@
+"""Reads and writes that wait for the store, for actors that must not lose what they have in hand.
+
+What may live here: what an actor does while the store is full or away. Requests of clients do not wait: they get a 503.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import structlog
+import trio
+
+from svc.store.engine import UnavailableError
+from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.schema.codec import CorruptionError
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.store import Store, StoreFullError
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+RETRY_S = 1.0
+"""Between two tries while the store is full or away."""
+
+
+class LeasedJob(NamedTuple, Generic[T]):
+    """What is to be committed, for an organization and under a lease."""
+
+    run: Callable[[Transaction], T]
+    organization: int
+    lease: LeaseEpoch | None
+
+
+async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
+    """What the query returns, however long the store is away."""
+    while True:
+        try:
+            return await store.query(query)
+        except UnavailableError as error:
+            await wait_for_store(error)
+
+
+async def wait_for_store(error: UnavailableError) -> None:
+    """Log what a read met, and wait until the next try."""
+    log.warning("store not available, read again soon", reason=str(error))
+    await trio.sleep(RETRY_S)
+
+
+async def write(
+    store: Store, jobs: Sequence[LeasedJob[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
+) -> list[T | LeaseLostError | CorruptionError]:
+    """Commit, however long there is no space. A job whose lease is lost comes to `LeaseLostError`, and `drop` gets the
+    leases that are lost; one that met a corrupt row comes to `CorruptionError`. Raises what another job raised.
+    """
+    written: dict[int, T | LeaseLostError | CorruptionError] = {}
+    while left := {index: job for index, job in enumerate(jobs) if index not in written}:
+        outcomes: Sequence[T | Exception]
+        try:
+            outcomes = await store.write(
+                [job.run for job in left.values()],
+                organizations=[job.organization for job in left.values()],
+                leases=[job.lease for job in left.values()],
+            )
+        except (StoreFullError, UnavailableError) as error:
+            outcomes = [error] * len(left)
+        rejected: Exception | None = None
+        for (index, job), outcome in zip(left.items(), outcomes, strict=True):
+            if isinstance(outcome, LeaseLostError):
+                drop(outcome.lost)
+                if job.lease in outcome.lost:
+                    written[index] = outcome
+            elif isinstance(outcome, StoreFullError | UnavailableError):
+                rejected = outcome
+            elif isinstance(outcome, CorruptionError):
+                written[index] = outcome
+            elif isinstance(outcome, Exception):
+                raise outcome
+            else:
+                written[index] = outcome
+        if rejected is not None:
+            full = isinstance(rejected, StoreFullError)
+            event = "store full, write rejected" if full else "store not available, write rejected"
+            log.warning(event, reason=str(rejected), jobs=len(jobs) - len(written))
+            await trio.sleep(RETRY_S)
+    return [written[index] for index in range(len(jobs))]

@@ -1,0 +1,1 @@
+"""Commands for who builds on the service: a service for development, replays, webhooks, documentation."""

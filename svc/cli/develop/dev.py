@@ -1,0 +1,193 @@
+"""`svc dev`: from nothing to a running development service, with one organization, its keys, and a first answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import trio
+
+import svc
+from svc.cli.develop.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.develop.dev_service import NAME
+from svc.cli.develop.loopback_certificate import loopback_certificate
+from svc.cli.develop.samples import identify_sample
+from svc.cli.develop.webhook_forwarding import FOLDER
+from svc.cli.examples import examples
+from svc.cli.output import directory_option, settings
+from svc.cli.records.console import console_url, link_for
+from svc.cli.records.organizations import create_organization
+from svc.cli.serve.listen_address import reachable
+from svc.cli.serve.network_in_use import network_in_use
+from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
+from svc.config import Config, ConfigError
+from svc.domain.fields import A_REPORT
+from svc.domain.network.addresses import read_bind
+from svc.domain.records import Organization
+from svc.service import Service
+from svc.serving import run_until_signaled, sockets_for
+from svc.store.directory import Opened
+from svc.store.views import organizations as views
+from svc.world import World
+
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+LINK_MINUTES = 12 * 60
+"""How long the printed link to the console may be used."""
+
+
+@click.command(epilog=examples("svc dev", "svc dev --bind 0.0.0.0:8080 --origin http://192.168.1.20:3000"))
+@click.option("--bind", metavar="HOST:PORT", help="Where to listen, instead of the setting (127.0.0.1:8080).")
+@click.option(
+    "--metrics-bind",
+    metavar="HOST:PORT",
+    help="Where to serve GET /metrics, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
+)
+@directory_option("The data directory; made when it is not there.", default=Path("data"), show_default=True)
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Add an allowed origin to the public key, such as http://192.168.1.20:3000; repeat for more.",
+)
+def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tuple[str, ...]) -> None:
+    """Start a development service from nothing.
+
+    Makes the data directory, an organization and development keys, identifies a sample report and then the same device
+    after a browser update, and serves until Ctrl-C. The page /try identifies the browser that opens it. The keys are
+    kept in dev-keys.json in the data directory, with the address of the service, and are the same at the next start.
+    `svc webhook listen --forward-to URL` forwards its webhooks to an application on this machine.
+    """
+    config = msgspec.structs.replace(settings(), log_format="console", workers=1)
+    if config.store is not None:
+        raise ConfigError(
+            "the setting `store` names a database, and `svc dev` keeps its store in a data directory: unset SVC_STORE, "
+            "or serve the database with `svc serve`"
+        )
+    bind = bind or config.bind
+    try:
+        read_bind(bind)
+    except ValueError as error:
+        raise ConfigError(f"--bind: {error}") from error
+    config = msgspec.structs.replace(config, bind=bind)
+    world = World.real()
+    with (
+        locked_directory(directory, config, world, "svc dev", create=True),
+        opened_to_serve(directory, config, world, create=True) as found,
+    ):
+        keep_settings(found, config)
+        organization = _organization(found, world)
+        here, elsewhere = reachable(bind)
+        own = () if elsewhere is None else (f"http://{elsewhere}",)
+        added = (*own, *origins)
+        issued = development_keys(directory, found, world, organization, config.region, f"http://{here}", added)
+        config = msgspec.structs.replace(config, try_key=issued.public, **_local_webhooks(config, directory, world))
+        service = Service(config, world, found, directory)
+        if metrics_bind is None:
+            metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
+        token = link_for(found, world, organization, issued.management, LINK_MINUTES)
+        introduce = partial(_introduce, elsewhere, directory, issued, token)
+        trio.run(run_until_signaled, service, sockets_for(bind, metrics_bind), introduce)
+
+
+def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:
+    """Settings with which `svc webhook listen --forward-to` receives deliveries: loopback addresses may be reached, and
+    the certificate of such a session is trusted beside what the settings trust.
+    """
+    certificate, _ = loopback_certificate(directory / FOLDER, "localhost", world.now_ms())
+    trusted = certificate
+    if config.webhook_ca_file is not None:
+        trusted = directory / FOLDER / "authorities.pem"
+        trusted.write_bytes(certificate.read_bytes() + Path(config.webhook_ca_file).read_bytes())
+    networks = dict.fromkeys((*config.webhook_allow_networks, *LOOPBACK))
+    return {"webhook_allow_networks": tuple(networks), "webhook_ca_file": str(trusted)}
+
+
+def _organization(found: Opened, world: World) -> Organization:
+    with found.store.read() as snapshot:
+        known = [account.organization for account in views.accounts(snapshot) if account.organization.name == NAME]
+    return known[0] if known else create_organization(found, world, NAME, credit=None)
+
+
+async def _introduce(
+    elsewhere: str | None, directory: Path, issued: DevelopmentKeys, token: str, metrics: list[str]
+) -> None:
+    """What a person sees first: where to look, two identifications, the keys, and a line to paste."""
+    url = issued.url
+    samples = [
+        await trio.to_thread.run_sync(identify_sample, url.removeprefix("http://"), issued.secret, sample)
+        for sample in ("first_visit", "after_an_update")
+    ]
+    click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
+    click.echo(f"  {url}/try    see your own browser identified, and why")
+    click.echo(f"  {console_url(url, token)}")
+    click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
+    click.echo(f"  {url}/docs/  the documentation, and at {url}/docs/api the reference with a panel to send requests\n")
+    _show_samples(*samples)
+    click.echo(f"Keys of the development organization {issued.organization_id}, kept in {directory / FILE}:")
+    click.echo(f"  public      {issued.public}")
+    click.echo(f"  secret      {issued.secret}")
+    click.echo(f"  management  {issued.management}\n")
+    click.echo(f"Receive its webhooks: {_listen(directory)}\n")
+    click.echo(f"Identify this terminal, as a page on localhost would:\n\n{_curl(url, issued.public)}\n")
+    if elsewhere is not None:
+        click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
+    if not network_in_use(settings(), directory).files:
+        install = shlex.join([_program(), "data", "install", "free", "--data", str(directory)])
+        click.echo(f"No network databases: events have no country and no network. To fetch free ones: {install}")
+    for address in metrics:
+        click.echo(f"Metrics: http://{address}/metrics")
+    click.echo(f"Data: {directory}. Stop with Ctrl-C.")
+
+
+def _show_samples(first: dict[str, Any], second: dict[str, Any]) -> None:
+    """Two reports of one laptop: the second one after its browser was updated and a monitor was plugged in."""
+    click.echo("Two sample reports of one laptop were sent:")
+    visit = "on its first visit" if first["visitor_is_new"] else "it was here before, at an earlier start"
+    click.echo(f"  {visit:<43} {_in_words(first)}")
+    click.echo(f"  {'after a browser update, with a new monitor':<43} {_in_words(second)}\n")
+    click.echo(f"The whole response to the second one:\n\n{_indented(second)}\n")
+
+
+def _in_words(response: dict[str, Any]) -> str:
+    visitor, score = response["visitor_id"], f"suspect score {response['suspect_score']} ({response['suspect_level']})"
+    if response["visitor_is_new"]:
+        return f"a new visitor, {visitor}; {score}"
+    return f"known visitor {visitor}, {response['visitor_confidence']} % sure; {score}"
+
+
+def _indented(response: dict[str, Any]) -> str:
+    shown = {**response, "deferred_token": response["deferred_token"][:12] + "..."}
+    return "\n".join("  " + line for line in json.dumps(shown, indent=2).splitlines())
+
+
+def _listen(directory: Path) -> str:
+    """The line that forwards webhooks from another terminal in this folder."""
+    words = [_program(), "webhook", "listen", "--forward-to", "http://localhost:3000/hook"]
+    if directory != Path("data"):
+        words += ["--data", str(directory)]
+    return shlex.join(words)
+
+
+def _program() -> str:
+    """The running program as a shell finds it: by its path where `svc` alone is not found, such as after `make run`."""
+    program, found = Path(sys.argv[0]), shutil.which("svc")
+    is_found = found is not None and program.exists() and program.samefile(found)
+    return "svc" if is_found or program.name != "svc" else str(program)
+
+
+def _curl(url: str, public: str) -> str:
+    signals = {**A_REPORT, "webgl": {"vendor": "Mesa", "renderer": "Mesa Intel(R) UHD Graphics 620 (KBL GT2)"}}
+    body = json.dumps({"sdk": {"platform": "web"}, "signals": signals}, separators=(",", ":"))
+    return (
+        f"curl -s {url}/api/v1/identify -H 'x-api-key: {public}' -H 'origin: http://localhost' "
+        f"-H 'content-type: application/json' -d '{body}'"
+    )

@@ -1,0 +1,26 @@
+"""`svc openapi` and `svc collection`: the published documents, without a running service.
+
+What may live here: commands that print a document to standard output, as the service serves it.
+"""
+
+from __future__ import annotations
+
+import click
+
+from svc.cli.examples import examples
+from svc.http.openapi.collection import collection as request_collection
+from svc.http.openapi.document import OF_API, OF_CONSOLE, emit, encode
+from svc.http.routes import API
+
+
+@click.command(epilog=examples("svc openapi > openapi.json"))
+@click.option("--console", is_flag=True, help="The document of what the console reads, instead.")
+def openapi(*, console: bool) -> None:
+    """The OpenAPI 3.1 document of the API."""
+    click.echo(encode(emit(API, OF_CONSOLE if console else OF_API)), nl=False)
+
+
+@click.command(epilog=examples("svc collection > collection.json"))
+def collection() -> None:
+    """The request collection for API tools, in Postman's v2.1 format."""
+    click.echo(encode(request_collection(emit(API))), nl=False)

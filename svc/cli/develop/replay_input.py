@@ -1,0 +1,212 @@
+"""What `svc replay` reads: lines of one's own making, and those that `svc export events --documents` writes.
+
+What may live here: a line of the file in, what identify would have been sent out, or why it cannot be read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import click
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.cli.output import CommandError
+from svc.domain.bodies import sent
+from svc.domain.model import RequestFacts
+from svc.domain.network.addresses import parse_ip
+from svc.domain.network.request_headers import RequestHeaders, facts_of
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.text_files import MARK, NotTextError, refuse_other_encodings
+from svc.http.body import decode
+from svc.http.schema import IdentifyBody, Name64, Sdk, Tag
+
+LOCAL = "127.0.0.1"
+"""The address of a report that came without one."""
+
+
+class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the replayed file: a report, and what came with it."""
+
+    signals: msgspec.Raw
+    at: str | int | UnsetType = UNSET
+    """RFC 3339, or Unix milliseconds."""
+    ip: str | UnsetType = UNSET
+    user_agent: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+    platform: Name64 | UnsetType = UNSET
+    tag: Tag | UnsetType = UNSET
+
+
+class ExportedDocument(msgspec.Struct, frozen=True):
+    """What a replay needs of the `document` of an exported event."""
+
+    signals: msgspec.Raw
+    sdk: Sdk = Sdk()
+
+
+class ExportedEvent(msgspec.Struct, frozen=True):
+    """What a replay needs of a line that `svc export events --documents` wrote."""
+
+    request_id: str
+    occurred_at: str
+    ip_address: str
+    document: ExportedDocument | UnsetType | None = UNSET
+    """`null` or left out: the report was not archived, or the export is one without documents."""
+    headers: RequestHeaders = RequestHeaders()
+    origin: str | UnsetType = UNSET
+    tag: str | UnsetType = UNSET
+
+
+class Replayable(NamedTuple):
+    """One line, checked."""
+
+    at_ms: int | None
+    """`None` = a moment after the line before."""
+    facts: RequestFacts
+    origin: str | None
+    platform: str | None
+    body: IdentifyBody
+    request_id: str | None
+    """Of the exported event; `None` for a report of one's own making."""
+
+
+class Unarchived(NamedTuple):
+    """An exported event without its report: there is nothing to replay."""
+
+    request_id: str
+
+
+def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
+    """What a line says: one of one's own making, or one that was exported, which is `Unarchived` without its report.
+    A `Refusal` with the `422` of identify where it cannot be read.
+    """
+    if not _is_exported(line):
+        report = decode(line, ReplayedReport)
+        return report if isinstance(report, Refusal) else _report(report)
+    try:
+        event = _exported(line)  # whose report may be as large as a body may be, with the rest of the line around it
+    except msgspec.DecodeError:
+        event = decode(line, ExportedEvent)
+    return event if isinstance(event, Refusal) else _event(event)
+
+
+def _is_exported(line: bytes) -> bool:
+    """Reports have no `occurred_at`."""
+    try:
+        return "occurred_at" in _fields(line)
+    except msgspec.DecodeError:
+        return False
+
+
+_exported = msgspec.json.Decoder(ExportedEvent).decode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def _report(report: ReplayedReport) -> Replayable | Refusal:
+    at_ms = None if report.at is UNSET else _unix_ms(report.at)
+    if at_ms is None and report.at is not UNSET:
+        return invalid("at", "invalid_value")
+    ip = LOCAL if report.ip is UNSET else parse_ip(report.ip)
+    if ip is None:
+        return invalid("ip", "invalid_value")
+    return Replayable(
+        at_ms=at_ms,
+        facts=RequestFacts(ip=ip, user_agent=sent(report.user_agent)),
+        origin=sent(report.origin),
+        platform=sent(report.platform),
+        body=IdentifyBody(sdk=Sdk(), signals=report.signals, tag=report.tag),
+        request_id=None,
+    )
+
+
+def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
+    if not isinstance(event.document, ExportedDocument):
+        return Unarchived(event.request_id)
+    at_ms = _unix_ms(event.occurred_at)
+    if at_ms is None:
+        return invalid("occurred_at", "invalid_value")
+    ip = parse_ip(event.ip_address)
+    if ip is None:
+        return invalid("ip_address", "invalid_value")
+    sdk = event.document.sdk
+    return Replayable(
+        at_ms=at_ms,
+        facts=facts_of(ip, event.headers),
+        origin=sent(event.origin),
+        platform=sent(sdk.platform),
+        body=IdentifyBody(sdk=sdk, signals=event.document.signals, tag=event.tag),
+        request_id=event.request_id,
+    )
+
+
+def _unix_ms(at: str | int) -> int | None:
+    if isinstance(at, int):
+        return at if 0 <= at < 1 << 47 else None
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+@contextmanager
+def lines(name: str) -> Generator[Iterator[bytes]]:
+    """The lines of a file, `-` is standard input, with a progress bar on a terminal by the share of bytes read."""
+    if name == "-":
+        yield _json_lines("standard input", sys.stdin.buffer)
+        return
+    path = Path(name)
+    with (
+        path.open("rb") as file,
+        plain_lines(path, file) as source,
+        click.progressbar(length=path.stat().st_size, label="replaying", file=sys.stderr) as bar,
+    ):
+        yield _with_progress(source, file, bar.update)
+
+
+@contextmanager
+def plain_lines(path: Path, file: BinaryIO) -> Generator[Iterable[bytes]]:
+    """The lines of an open file, decompressed where its name ends in `.gz`, without a progress bar. Raises
+    `CommandError` where that cannot be done, or where it has no JSON lines.
+    """
+    try:
+        yield _json_lines(str(path), gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CommandError(f"{path} is named .gz and cannot be read as such: {error}") from error
+
+
+def _json_lines(name: str, source: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines without byte order marks, of which files that were joined have several. Raises `CommandError` where the
+    first line tells that it is another kind of file: each line of it would be refused for its own sake.
+    """
+    lines = iter(source)
+    first = next(lines, b"").removeprefix(MARK)
+    try:
+        refuse_other_encodings(first)
+    except NotTextError as error:
+        raise CommandError(f"{name} {error}") from error
+    if first.lstrip()[:1] == b"[":
+        raise CommandError(f"{name} holds a JSON array: write one object a line, as `jq -c '.[]'` does")
+    if first.strip() == b"{":
+        raise CommandError(f"{name} has JSON of several lines: write one object a line, as `jq -c .` does")
+    return chain([first], (line.removeprefix(MARK) for line in lines))
+
+
+def _with_progress(source: Iterable[bytes], file: BinaryIO, update: Callable[[int], None]) -> Iterator[bytes]:
+    seen = 0
+    for count, line in enumerate(source, start=1):
+        yield line
+        if count % 256 == 0:
+            position = file.tell()
+            update(position - seen)
+            seen = position
+    update(file.tell() - seen)

@@ -1,0 +1,164 @@
+"""`svc webhook listen --forward-to`: webhooks of a running `svc dev`, forwarded to an application on this machine.
+
+`svc dev` trusts the certificate in DATA/webhook-listen and may reach loopback addresses. So a receiver here registers
+itself over the management API as any endpoint is registered: what the application gets is signed, retried and logged
+as in production.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from http import HTTPStatus
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import SplitResult, urlsplit
+
+import click
+import msgspec
+
+from svc.cli.colors import has_colors
+from svc.cli.develop.dev_service import DevService
+from svc.cli.develop.loopback_certificate import loopback_certificate
+from svc.cli.develop.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, WebhookReceiver
+from svc.cli.develop.webhook_signature import SignatureVerdict
+from svc.cli.output import CommandError, readable
+from svc.domain.timestamps import timestamp
+from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
+from svc.store.backup import durable_files, files
+from svc.world import World, elapsed_s
+
+FOLDER = "webhook-listen"
+"""In the data directory of `svc dev`: certificate, key, and the endpoint of sessions."""
+LIMIT_S = 9
+"""For the application's response: the service gives up after ten seconds."""
+HOP_BY_HOP = frozenset({"host", "connection", "content-length", "transfer-encoding"})
+_TYPES = [event_type for event_type in EVENT_TYPES if event_type not in LIVE_ONLY]
+
+
+class SessionEndpoint(msgspec.Struct, frozen=True):
+    """The endpoint that sessions use, one after another: its secret is the same at each start."""
+
+    id: str
+    secret: str
+
+
+class Forwarded(NamedTuple):
+    """What one delivery came to, as it is printed."""
+
+    at: str
+    event_type: str
+    event_id: str
+    status: int | None
+    """Of the application; `None` where it did not respond."""
+    duration_ms: int
+    problem: str | None
+    signature: SignatureVerdict
+
+
+def forward(target: str, directory: Path, service_url: str | None, *, as_json: bool) -> None:
+    """Forward the deliveries of the service's organization to `target` until Ctrl-C or SIGTERM. Raises `CommandError`
+    where that is no URL, the service does not run, or another session forwards already.
+    """
+    place = urlsplit(target)
+    if place.scheme not in ("http", "https") or not place.hostname:
+        raise CommandError(f"{target!r} is not a URL to forward to, such as http://localhost:3000/hook")
+    service = DevService(directory, service_url)
+    folder = directory / FOLDER
+    certificate, key = loopback_certificate(folder, "localhost", World.real().now_ms())
+    taken = f"another `svc webhook listen` forwards the webhooks of {directory} already: end that one first"
+    with files.exclusive(folder / "lock", taken), _Forwarder(place, as_json=as_json) as server:
+        server.secure(certificate, key)
+        endpoint = _register(service, folder / "endpoint.json", f"https://localhost:{server.server_port}/")
+        server.secrets = (endpoint.secret,)
+        try:
+            with suppress(KeyboardInterrupt):
+                signal.signal(signal.SIGTERM, _interrupt)
+                click.echo(f"Forwarding webhooks of {service.url} to {target} until Ctrl-C.", err=as_json)
+                click.echo(f"Signing secret, the same at each start: {endpoint.secret}\n", err=as_json)
+                server.serve_forever()
+        finally:
+            with suppress(CommandError):  # the service may have ended first
+                service.manage("PATCH", f"/webhooks/{endpoint.id}", {"paused": True})
+
+
+def _interrupt(_: int, __: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
+    """The endpoint of the session before, at this session's URL; a new one where that was deleted."""
+    with suppress(FileNotFoundError, msgspec.DecodeError):
+        kept = msgspec.json.decode(file.read_bytes(), type=SessionEndpoint)
+        status, _ = service.manage("PATCH", f"/webhooks/{kept.id}", {"url": url, "events": _TYPES, "paused": False})
+        if status == HTTPStatus.OK:
+            return kept
+    body = {"url": url, "environment": "test", "events": _TYPES, "description": "svc webhook listen"}
+    made = service.managed("POST", "/webhooks", body)
+    endpoint = SessionEndpoint(made["endpoint"]["id"], made["secret"])
+    durable_files.replace(file, msgspec.json.encode(endpoint) + b"\n")
+    return endpoint
+
+
+class _Forwarder(WebhookReceiver):
+    def __init__(self, target: SplitResult, *, as_json: bool) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.target = target
+        self.as_json = as_json
+        self.printing = threading.Lock()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """The service closes connections that it needs no more: no reason for a traceback."""
+
+    def show(self, done: Forwarded) -> None:
+        with self.printing:
+            click.echo(json.dumps(done._asdict()) if self.as_json else _line(done))
+
+
+class _Handler(DeliveryHandler):
+    server: _Forwarder  # pyright: ignore[reportIncompatibleVariableOverride]  made for no other
+
+    def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
+        """Forward the delivery, show it, and respond as the application did."""
+        verdict = self.verdict(headers, body, now_ms)
+        if verdict != "valid":  # nobody else knows the port, but every program of this machine can reach it
+            return HTTPStatus.UNAUTHORIZED
+        began = elapsed_s()
+        status, problem = _post(self.server.target, headers, body)
+        duration_ms = round(1000 * (elapsed_s() - began))
+        event_type, event_id = headers.get("x-svc-event-type", "-"), headers.get("x-svc-event-id", "-")
+        self.server.show(Forwarded(timestamp(now_ms), event_type, event_id, status, duration_ms, problem, verdict))
+        return HTTPStatus.BAD_GATEWAY if status is None else status
+
+
+def _post(target: SplitResult, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str | None]:
+    """The application's status, or why there is none."""
+    kind: Any = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
+    path = (target.path or "/") + (f"?{target.query}" if target.query else "")
+    passed_on = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
+    try:
+        with closing(kind(target.hostname, target.port, timeout=LIMIT_S)) as connection:
+            connection.request("POST", path, body, passed_on)
+            response = connection.getresponse()
+            response.read(MAX_BODY_BYTES)
+            return response.status, None
+    except TimeoutError:
+        return None, f"no response within {LIMIT_S} s"
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return None, str(error) or type(error).__name__
+
+
+def _line(done: Forwarded) -> str:
+    outcome = f"{done.status}" if done.status is not None else "failed"
+    if has_colors(sys.stdout):
+        good = done.status is not None and done.status < HTTPStatus.MULTIPLE_CHOICES
+        outcome = click.style(outcome, fg="green" if good else "red")
+    problem = f"  {readable(done.problem)}" if done.problem else ""
+    of = f"{readable(done.event_type)}  {readable(done.event_id)}"
+    return f"{done.at[11:19]}  {outcome}  {done.duration_ms} ms  {of}{problem}"

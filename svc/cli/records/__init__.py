@@ -1,0 +1,1 @@
+"""Commands that show and change what a service knows: organizations, keys, events, visitors, webhooks."""

@@ -1,0 +1,231 @@
+"""Events for commands that read: which ones are meant, and pages of them out of a store that a service may be using.
+
+Each page is read in a state of its own that is closed before anything is printed: a pager that is left open, or a slow
+pipe, does not make the file of a running service grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from svc.cli.data_directory import Readable, account, reading_directory
+from svc.cli.output import settings
+from svc.cli.times import TimestampType
+from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.ids import is_visitor_id
+from svc.domain.matching import Visitor
+from svc.domain.model import ENVIRONMENTS, Environment
+from svc.domain.network.addresses import parse_ip
+from svc.domain.records import RETENTION_MS
+from svc.domain.scoring.signals import CATALOGUE
+from svc.store.views.events import MOST_KEYS, EventMatch, event_page, places, read
+from svc.store.views.reading import ReadOnlyStore
+from svc.store.views.visitors import Activity, activity, counted_from_ms
+from svc.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EVENTS_A_READ = 500
+_FIRST_STRETCH_MS = 60_000
+
+
+class Wanted(NamedTuple):
+    """Which events a command is about."""
+
+    environment: Environment
+    since_ms: int
+    """Of arrival, inclusive."""
+    until_ms: int
+    """Exclusive."""
+    filters: Filters
+
+
+@contextmanager
+def reading(directory: Path) -> Generator[ReadOnlyStore]:
+    """As `reading_directory`, with the settings in force; closed at the end. Raises `DirectoryError`."""
+    with reading_directory(directory, settings()) as store:
+        yield store
+
+
+def number_of(store: Readable, organization_id: str) -> int:
+    """The number of an organization by its id. Raises `CommandError` where there is none, or where it was removed."""
+    return account(store, organization_id, after_removal=": its events are erased").organization.number
+
+
+def environment_option(command: F) -> F:
+    """`--environment`, passed on as `environment`."""
+    return click.option(
+        "--environment",
+        type=click.Choice(ENVIRONMENTS),
+        default="production",
+        show_default=True,
+        help="Environment of the keys.",
+    )(command)
+
+
+def filter_options(since: str) -> Callable[[F], F]:
+    """The options that choose events; the command gets them as `wanted`. `since`: the default of `--since`, as people
+    write it.
+    """
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def given(*arguments: Any, environment: Environment, since_ms: int, until_ms: int | None, **rest: Any) -> Any:
+            filters = Filters(**{name: rest.pop(name) for name in Filters.__struct_fields__})
+            return command(*arguments, wanted=events_wanted(environment, since_ms, until_ms, filters), **rest)
+
+        wrapped: Any = given
+        for option in reversed(_FILTERS):
+            wrapped = option(wrapped)
+        return time_options(since)(wrapped)
+
+    return decorate
+
+
+def time_options(since: str) -> Callable[[F], F]:
+    """`--environment`, `--since` and `--until`, passed on as `environment`, `since_ms` and `until_ms`, for
+    `events_wanted`.
+    """
+
+    def decorate(command: F) -> F:
+        until = click.option("--until", "until_ms", type=TimestampType(), metavar="T", help="Arrived before this time.")
+        beginning = click.option(
+            "--since",
+            "since_ms",
+            type=TimestampType(),
+            default=since,
+            show_default=True,
+            metavar="T",
+            help="Arrived since: 30m, 24h, 7d, or RFC 3339.",
+        )
+        return environment_option(beginning(until(command)))
+
+    return decorate
+
+
+def say_nothing_found(environment: Environment) -> None:
+    """Where a command found nothing: that it looked at one environment, which is often not the one that was meant."""
+    click.echo(f"Nothing was found in {environment}; --environment names another.", err=True)
+
+
+def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
+    """What the options ask for, within the 30 days that events are kept; `until_ms=None` is now. Raises `UsageError`
+    for a time that is empty.
+    """
+    now_ms = World.real().now_ms()
+    until_ms = now_ms + 1 if until_ms is None else until_ms
+    since_ms = max(since_ms, now_ms - RETENTION_MS)
+    if since_ms >= until_ms:
+        raise click.UsageError("--until is not after --since; events are kept for 30 days")
+    return Wanted(environment, since_ms, until_ms, filters)
+
+
+def _read_by(read: Callable[[str], str | None], problem: str) -> Callable[..., str | None]:
+    """A callback of `click.option`: the value as `read` gives it. Where that is `None`, the value cannot be used: the
+    message is the value and `problem`.
+    """
+
+    def callback(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        known = None if value is None else read(value)
+        if value is not None and known is None:
+            raise click.BadParameter(f"{value!r} {problem}")
+        return known
+
+    return callback
+
+
+_visitor = _read_by(
+    lambda text: text if is_visitor_id(text) else None, "is no visitor id, which is 20 letters and digits"
+)
+_address = _read_by(parse_ip, "is not an IPv4 or IPv6 address")
+_country = _read_by(
+    lambda text: text.upper() if len(text) == 2 and text.isascii() and text.isalpha() else None,
+    "is no country code of two letters, such as DE",
+)
+_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is no signal; `svc signals` lists them")
+
+tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
+address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")
+_FILTERS = (
+    click.option("--level", type=click.Choice(LEVELS), help="Suspect level."),
+    click.option("--visitor", "visitor_id", metavar="VISITOR", callback=_visitor, help="Visitor id."),
+    tag_option,
+    address_option,
+    click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
+    click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
+    click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
+)
+"""An option for each field of `Filters`."""
+
+
+def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch]:
+    """At most `limit` of the wanted events of organization `number`, newest first; page by page, each in a snapshot."""
+    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters, limit=limit)
+    found: list[EventMatch] = []
+    while True:
+        with store.read() as snapshot:
+            page = event_page(snapshot, number, wanted.environment, listing)
+        found += page.events
+        if page.resume is None or len(found) >= limit:
+            return found[:limit]
+        listing = listing._replace(limit=limit - len(found), after=page.resume.after)
+
+
+def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
+    """The events of a visitor in the last 30 days, in all environments; part by part, each in a snapshot."""
+    since_ms = counted_from_ms(record, now_ms - RETENTION_MS)
+    found = Activity()
+    for environment in ENVIRONMENTS:
+        listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
+        while True:
+            with store.read() as snapshot:
+                older, after = activity(snapshot, number, environment, listing, MOST_KEYS)
+            found = found.plus(older)
+            if after is None:
+                break
+            listing = listing._replace(after=after)
+    return found
+
+
+class Stretch(NamedTuple):
+    """Events of a part of the time that was asked for, oldest first."""
+
+    to_ms: int
+    """Everything that arrived before then has been read."""
+    found: list[Any]
+
+
+def oldest_first(
+    store: Readable, number: int, wanted: Wanted, read_events: Callable[..., list[Any]] = read
+) -> Iterator[Stretch]:
+    """All the events in the order of arrival, some hundred at a time, in constant memory.
+
+    The indexes are read from the newest on, so the time is cut into stretches of about `EVENTS_A_READ` events each.
+    `read_events(snapshot, rows, filters)` reads them.
+    """
+    start, stretch = wanted.since_ms, _FIRST_STRETCH_MS
+    while start < wanted.until_ms:
+        end = min(start + stretch, wanted.until_ms)
+        listing = Listing(start, end, wanted.filters, limit=EVENTS_A_READ)
+        with store.read() as snapshot:
+            found = places(snapshot, number, wanted.environment, listing)
+            if found.resume is not None and end - start > 1:
+                stretch = (end - start) // 2
+                continue
+            rows = found.rows
+            while found.resume is not None:  # so many in a single millisecond
+                found = places(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
+                rows += found.rows
+            events = read_events(snapshot, rows[::-1], wanted.filters)
+        yield Stretch(end, events)
+        start = end
+        if not rows:
+            stretch *= 4
+        elif len(rows) < EVENTS_A_READ // 4:
+            stretch *= 2

@@ -1,0 +1,238 @@
+"""`svc events`: read stored identifications, one by one or as they come in."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+import click
+import msgspec
+
+from svc.cli.data_directory import Readable
+from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
+from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
+from svc.cli.records import event_text
+from svc.cli.records.event_source import (
+    Wanted,
+    filter_options,
+    newest_first,
+    number_of,
+    oldest_first,
+    reading,
+    say_nothing_found,
+)
+from svc.domain.events.archive import inflate
+from svc.domain.events.event_row import event_row
+from svc.domain.events.listing import Filters
+from svc.domain.network.request_headers import RequestHeaders, read_headers
+from svc.domain.records import RETENTION_MS, DeferredReport, Document
+from svc.http.api.archived_document import DocumentBody, document_body, event_detail
+from svc.store.schema.codec import CorruptionError
+from svc.store.snapshot import Snapshot
+from svc.store.views import organizations as views
+from svc.store.views.events import EventMatch, EventPosition, read, refuse_hidden
+from svc.store.views.visitors import visitor_id_of
+from svc.world import World, pause
+
+LATE_MS = 10_000
+"""How long after its arrival an event may be stored and still be seen by `svc events tail`: requests take turns."""
+POLL_S = 0.5
+
+_encoder = msgspec.json.Encoder()
+
+
+@click.group(cls=CommandGroup)
+def events() -> None:
+    """List, explain and follow stored identifications."""
+
+
+@events.command(
+    "list",
+    epilog=examples(
+        "svc events list ORG --since 1h --level high",
+        "svc events list ORG --environment development --signal headless --json",
+    ),
+)
+@click.argument("organization_id", metavar="ORG")
+@filter_options(since="24h")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
+@click.option("--ids", is_flag=True, help="With request ids, in a wider table.")
+@data_option
+@json_option
+def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, directory: Path, as_json: bool) -> None:
+    """Events of an organization, newest first, also while the service runs.
+
+    "seen" is the confidence, or "new"; "in" is the country. With --json, rows are those of GET /events.
+    """
+    with reading(directory) as store:
+        found = newest_first(store, number_of(store, organization_id), wanted, limit + 1)
+    more, found = len(found) > limit, found[:limit]
+    if as_json:
+        rows = [event_row(event, request_id) for request_id, event in found]
+        show_json({"events": rows, "more": more})
+        return
+    if not found:
+        click.echo("no events")
+        say_nothing_found(wanted.environment)
+        return
+    click.echo(event_text.head(ids=ids))
+    for request_id, event in found:
+        click.echo(event_text.line(event, request_id, ids=ids))
+    if more:
+        click.echo("There are older ones: raise --limit, or narrow the filters.", err=True)
+
+
+@events.command(epilog=examples("svc events get ORG 019b76da-a800-7000-8000-000000000000"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("request_id", type=click.UUID, metavar="REQUEST_ID")
+@data_option
+@json_option
+def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) -> None:
+    """Explain one event: the score as a sum, the evidence of each signal, how the visitor was recognized.
+
+    With --json, everything stored about it: the response of GET /events/{request_id} and the request's headers.
+    """
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        with store.read() as snapshot:
+            event = views.event(snapshot, number, request_id)
+            if event is None:
+                refuse_hidden(snapshot, number, request_id, World.real().now_ms())
+            if event is None or event.occurred_at_ms < World.real().now_ms() - RETENTION_MS:
+                raise CommandError(
+                    f"{organization_id} has no event {request_id}; events are kept for 30 days "
+                    "(`svc events list --ids` shows them)"
+                )
+            archived = Archives().read(snapshot, number, EventMatch(request_id, event))
+    if as_json:
+        show_json(archived.line())
+        return
+    deferred, former = archived.deferred is not None, archived.split_from
+    for text in event_text.explained(event, request_id, archived.document, deferred=deferred, split_from=former):
+        click.echo(text)
+
+
+@events.command(
+    epilog=examples(
+        "svc events tail ORG --environment development", "svc events tail ORG --since 10m --json | jq .visitor_id"
+    )
+)
+@click.argument("organization_id", metavar="ORG")
+@filter_options(since="0s")
+@click.option("--ids", is_flag=True, help="With request ids, in wider lines.")
+@data_option
+@json_lines_option
+def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool) -> None:
+    """Follow an organization's events until Ctrl-C, or until --until: each once, in the order of arrival.
+
+    An event that is stored more than ten seconds after it arrived is missed. --since begins with earlier ones.
+    """
+    world = World.real()
+    with reading(directory) as store:
+        number = number_of(store, organization_id)
+        if not as_json:
+            click.echo(f"Following {wanted.environment}; --environment names another.", err=True)
+            click.echo(event_text.head(ids=ids))
+        try:
+            for request_id, event in follow(store, number, wanted, world.now_ms, pause):
+                if as_json:
+                    show_json(event_row(event, request_id))
+                else:
+                    click.echo(event_text.line(event, request_id, ids=ids))
+        except KeyboardInterrupt:
+            return
+
+
+def follow(
+    store: Readable, number: int, wanted: Wanted, now_ms: Callable[[], int], wait: Callable[[float], None]
+) -> Iterator[EventMatch]:
+    """The events that were asked for as they are stored, until `wanted.until_ms`. Looks every `POLL_S`, each time
+    `LATE_MS` back; what was seen is not read again.
+    """
+    seen: dict[bytes, int] = {}
+    since_ms = wanted.since_ms
+
+    def unseen(snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[EventMatch]:
+        return read(snapshot, [row for row in rows if row.request_id not in seen], filters)
+
+    while True:
+        looked_ms = now_ms()
+        until_ms = min(looked_ms + 1, wanted.until_ms)
+        window = wanted._replace(since_ms=since_ms, until_ms=until_ms)
+        for _, found in oldest_first(store, number, window, unseen):
+            seen.update((request_id.bytes, event.occurred_at_ms) for request_id, event in found)
+            yield from found
+        if looked_ms >= wanted.until_ms + LATE_MS:
+            return
+        since_ms = max(wanted.since_ms, until_ms - LATE_MS)
+        seen = {request_id: arrived_ms for request_id, arrived_ms in seen.items() if arrived_ms >= since_ms}
+        wait(POLL_S)
+
+
+class Archived(NamedTuple):
+    """An event with its archive, out of the store."""
+
+    match: EventMatch
+    document: Document | None
+    weights: dict[str, int]
+    deferred: DeferredReport | None
+    split_from: str | None
+    """Id of the visitor that the document names, where it is still known."""
+
+    def line(self) -> bytes:
+        """One JSON object: the response of `GET /events/{request_id}`, and under `headers` what the request said of its
+        browser besides. An archive that cannot be read is `null`.
+        """
+        request_id, event = self.match
+        body, headers = self._body()
+        deferred = None if self.deferred is None else inflate(self.deferred.signals)
+        detail = _encoder.encode(event_detail(event, request_id, body, deferred))
+        return detail if headers is None else detail[:-1] + b',"headers":' + _encoder.encode(headers) + b"}"
+
+    def _body(self) -> tuple[DocumentBody | None, RequestHeaders | None]:
+        if self.document is None:
+            return None, None
+        try:
+            body = document_body(
+                self.match.event, self.document, inflate(self.document.signals), self.weights, self.split_from
+            )
+            return body, None if self.document.headers is None else read_headers(self.document.headers)
+        except (zlib.error, msgspec.DecodeError):
+            return None, None
+
+
+class Archives:
+    """Reads archives of events. Sets of weights are kept, of which there are few."""
+
+    def __init__(self) -> None:
+        self._weights: dict[bytes, dict[str, int]] = {}
+
+    def read_all(self, number: int, snapshot: Snapshot, rows: list[EventPosition], filters: Filters) -> list[Archived]:
+        """The events of these index rows with their archives, in their order, less those that `filters` do not fit; an
+        archive that is corrupt counts as none. Raises as `events.read` does.
+        """
+        return [self.read(snapshot, number, match) for match in read(snapshot, rows, filters)]
+
+    def read(self, snapshot: Snapshot, number: int, match: EventMatch) -> Archived:
+        """An event of organization `number` with its archived report, the weights that scored it and its deferred
+        report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred report.
+        """
+        request_id, event = match
+        deferred = views.deferred_report(snapshot, number, request_id)
+        try:
+            document = views.document(snapshot, number, request_id) if event.has_document else None
+            weights = {} if document is None else self._weights_of(snapshot, document.weights_digest)
+        except CorruptionError:
+            return Archived(match, None, {}, deferred, None)
+        former = None if document is None else visitor_id_of(snapshot, number, document.split_from)
+        return Archived(match, document, weights, deferred, former)
+
+    def _weights_of(self, snapshot: Snapshot, digest: bytes) -> dict[str, int]:
+        found = self._weights.get(digest)
+        if found is None:
+            found = self._weights[digest] = views.weights_snapshot(snapshot, digest)
+        return found

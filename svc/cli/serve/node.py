@@ -1,0 +1,194 @@
+"""`svc serve` on a database: one process, which is one of the nodes that serve it (docs/postgresql.md).
+
+A node holds no lock. What only one of them may do goes with a lease; who they are and how many, with heartbeats; what
+they say to each other, with notices.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from svc.actors.leader import Keeping
+from svc.cli.data_directory import opened_directory
+from svc.cli.serve.reload import ReadConfig, Reload
+from svc.cli.store.initialize import initialize
+from svc.cli.store.upgrade import keep_settings
+from svc.config import Config, ConfigError
+from svc.domain.clock_watch import BEHIND_MS
+from svc.domain.errors import OperatorError
+from svc.domain.limits.ratelimit import DividedBuckets, MemoryBuckets
+from svc.domain.useragent import load_patterns
+from svc.http.waiting import can_serve
+from svc.metrics.nodes import NodeSources
+from svc.service import NodeParts, Service
+from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.store.directory import DirectoryError, Opened, is_initialized
+from svc.store.engine import EngineError
+from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
+from svc.store.postgresql.cluster.leases import Lease
+from svc.store.postgresql.cluster.nodes import Node
+from svc.store.postgresql.cluster.notices import Notices
+from svc.store.postgresql.cluster.pepper import PepperMark, PepperReplacedError
+from svc.store.postgresql.cluster.shares import ShareLeases
+from svc.store.postgresql.connection.errors import ConnectionLostError
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.postgresql.connection.wire import Wire
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.store.postgresql.store import PostgresqlStore
+from svc.store.schema.migrations import NewerStoreError
+from svc.store.schema.tables import TABLES
+from svc.store.store import Store
+from svc.workers.nodes import NodeSiblings
+from svc.world import World
+
+log = structlog.get_logger()
+
+KEEPER = "keeper"
+"""The lease of what only one node does."""
+NUMBER_BYTES = 7
+
+
+class NoStoreError(DirectoryError):
+    """The service was started on a database without a store: status 2, since the same start would fail again."""
+
+    exit_status = 2
+
+
+def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig, *, init: bool, as_json: bool) -> int:
+    """Serve a database as one of its nodes until SIGTERM; returns the exit status. The data directory has the pepper
+    and the network data of this node. Raises `OperatorError`.
+    """
+    if config.workers != 1:
+        raise ConfigError(
+            f"workers = {config.workers}: on a database each node is one process; start `svc serve` once for each "
+            "core or machine, with a --bind of its own, and put a load balancer in front (docs/postgresql.md)"
+        )
+    load_patterns()
+    world = World.real()
+    sockets: ListeningSockets | None = None
+    if trio.run(_obstacle, url, world) is not None:
+        sockets = sockets_for(config.bind, config.metrics_bind)
+        if not trio.run(can_serve, partial(_obstacle, url, world), sockets.clients, read_tls(config), world):
+            return 0
+    try:
+        pepper = _prepare(directory, config, url, world, init=init, as_json=as_json)
+        sockets = sockets or sockets_for(config.bind, config.metrics_bind)
+        trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
+    except EngineError as error:
+        raise DirectoryError(f"{url} cannot be served: {error}") from error
+    return 0
+
+
+async def _obstacle(url: StoreUrl, world: World) -> str | None:
+    """Why this node cannot serve yet: the database does not respond, as while it starts, or the clock is far behind its
+    clock (decisions 17.3). What no waiting mends is no obstacle: `_prepare` raises it.
+    """
+    try:
+        offset_s = await world.run_sync(partial(offset_now_s, url, world.now_ms))
+    except ConnectionLostError as error:
+        return f"{url} does not respond: {error}"
+    except EngineError:
+        return None
+    if offset_s * 1000 < -BEHIND_MS:
+        return f"the clock is {-offset_s:.0f} s behind the database's: {NEXT_STEP}"
+    return None
+
+
+def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, init: bool, as_json: bool) -> bytes:
+    """Make the store with `init`, upgrade an older one, and return the pepper. Nodes that start together wait for each
+    other's fences.
+    """
+    if is_initialized(url):
+        Store.open(url, world.run_sync).close()
+    elif not init:
+        raise NoStoreError(
+            f"{url} holds no store of this service: `svc serve --init` or `svc org create` makes one, and "
+            "`svc store move` brings that of a data directory along"
+        )
+    with opened_directory(directory, config, world, create=init) as found:
+        if init:
+            initialize(found, world, config.region, as_json=as_json)
+        keep_settings(found, config)
+        return found.pepper
+
+
+async def _serve(
+    directory: Path,
+    config: Config,
+    url: StoreUrl,
+    read: ReadConfig,
+    world: World,
+    pepper: bytes,
+    sockets: ListeningSockets,
+) -> None:
+    index = int.from_bytes(world.entropy(NUMBER_BYTES))
+    name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"
+    connect = partial(Wire.connect, url)
+    lease, shares = Lease(KEEPER, name), ShareLeases(name)
+
+    def jitter() -> float:
+        return world.entropy(1)[0] / 255
+
+    clock = ClockOffset(world.now_ms)
+    node = Node(connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=clock)
+    notices = Notices(connect, jitter, lambda: node.living > 1)
+    await node.beat()  # before anything is admitted, it is known among how many
+    with closing(opened_store(url, config, world)) as store:
+        sources = NodeSources(node.statistics, notices.statistics, store.exchanges)
+        service = Service(
+            config,
+            world,
+            Opened(store, pepper, directory),
+            directory,
+            siblings=NodeSiblings(notices, index, shares),
+            buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
+            keeping=Keeping(lease.is_held, lease.lost),
+            expected_ms=world.now_ms() - int(clock.offset_s * 1000),
+            node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
+        )
+        reload = Reload(service, config, read)
+        log.info("node", name=name, nodes=node.living, database=str(url))
+        problems: list[OperatorError] = []
+        async with trio.open_nursery() as nursery:
+
+            async def run_node() -> None:
+                try:
+                    await node.run()
+                except PepperReplacedError as error:
+                    problems.append(error)
+                    nursery.cancel_scope.cancel()
+
+            async def drain_for_another_version() -> None:
+                problems.append(NewerStoreError(await store.other_version()))
+                log.error("the store has another version, draining", because=str(problems[-1]))
+                signal.raise_signal(signal.SIGTERM)
+
+            nursery.start_soon(run_node)
+            nursery.start_soon(drain_for_another_version)
+            await run_until_signaled(service, sockets, None, partial(read_tls, config), reload)
+            nursery.cancel_scope.cancel()
+    if problems:
+        raise problems[0]
+
+
+def opened_store(url: StoreUrl, config: Config, world: World) -> PostgresqlStore:
+    """The store of a database that is ready to be served. Raises `EngineError`."""
+    engine = PostgresqlEngine.open(url, map_bytes=config.map_bytes())
+    engine.open_tables([table.name for table in TABLES])
+    connections = config.store_connections
+    return PostgresqlStore(
+        engine,
+        url,
+        world,
+        writers=connections,
+        readers=connections,
+        organizations_per_group=config.organizations_per_transaction,
+    )

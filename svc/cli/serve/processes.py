@@ -1,0 +1,219 @@
+"""The processes of `svc serve`: one that serves, or a parent and its workers.
+
+Importing it takes most of the time that a start takes, so `serve` does so when it has nothing else to begin.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+import trio
+
+from svc.actors.leader import Keeping
+from svc.actors.watch.network import NetworkWatch
+from svc.cli.data_directory import opened_directory
+from svc.cli.serve.logs import set_up_logging
+from svc.cli.serve.reload import ReadConfig, Reload
+from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
+from svc.cli.store.initialize import initialize
+from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
+from svc.config import Config
+from svc.domain.clock_watch import seconds_behind
+from svc.domain.errors import OperatorError
+from svc.domain.ids import DAY_MS
+from svc.domain.timestamps import timestamp
+from svc.domain.useragent import load_patterns
+from svc.http.waiting import can_serve
+from svc.service import DRAIN_MARGIN_S, Service, network_watch
+from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.store.backup import files
+from svc.store.directory import last_write_ms
+from svc.store.lmdb.holders import state_of
+from svc.store.store import Store
+from svc.store.transactions.retention import clock_confirmation, last_believed_ms
+from svc.workers.bus import reach
+from svc.workers.counts import SharedMemory
+from svc.workers.parent import Parent, ignore_signals
+from svc.workers.slot import Seat
+from svc.world import World
+
+log = structlog.get_logger()
+
+KEEPER_LOCK = "keeper.lock"
+"""In the data directory: held by the worker that does what only one of them may do."""
+PARENT_MARGIN_S = 3.0
+"""After the limits of the workers' own drain, before the parent ends those that still run."""
+GEN0_THRESHOLD = 50_000
+"""Garbage is searched for after so many more objects were made than freed; Python's own is 700. Requests that
+are handled together hold more than that, and nothing of it is garbage."""
+GEN2_THRESHOLD = 100
+"""Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
+
+
+def serve_directory(
+    directory: Path,
+    config: Config,
+    read: ReadConfig,
+    check: EarlyIntegrityCheck | None,
+    *,
+    init: bool,
+    as_json: bool,
+    copy: bool,
+) -> int:
+    """Serve a data directory until SIGTERM, alone in it; returns the exit status. Returns in each worker, too.
+
+    `check` is the integrity check of its store that has begun; the rest are options of `svc serve`.
+    """
+    load_patterns()
+    world = World.real()
+    written_ms, at_s = last_write_ms(directory), world.elapsed_s()
+    wait_s = config.takeover_wait_s
+    with locked_directory(directory, config, world, "svc serve", create=init, copy=copy, wait_s=wait_s):
+        workers = config.worker_count(len(os.sched_getaffinity(0)))
+        with (
+            opened_to_serve(directory, config, world, create=init) as found,
+            reach(directory, Seat()) as siblings,
+        ):
+            if check is None:
+                found.store.check_pages()
+            else:
+                check.finish(found.store)
+            if init:
+                initialize(found, world, config.region, as_json=as_json)
+            keep_settings(found, config)
+            start = clock_at_start(found.store, written_ms, at_s)
+            service = Service(config, world, found, directory, siblings=siblings, expected_ms=start.expected_ms(world))
+            sockets = sockets_for(config.bind, config.metrics_bind)
+            obstacle = partial(clock_obstacle, found.store, world, start.last_write_ms)
+            if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
+                return 0
+            if workers == 1:
+                _tune_garbage_collection()
+                reload = Reload(service, config, read)
+                trio.run(run_until_signaled, service, sockets, None, partial(read_tls, config), reload)
+                return 0
+        del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
+        return _serve_with(workers, directory, config, read, sockets, start)
+
+
+class ClockAtStart(NamedTuple):
+    """What the clock of a service is compared with, from its start on (decisions 17.3)."""
+
+    last_write_ms: int | None
+    """To the store, before this start."""
+    believed_ms: int | None
+    """When retention last believed the clock: one that has jumped ahead may have written since."""
+    at_s: float
+    """On the monotonic clock, which all processes of a machine share."""
+
+    def expected_ms(self, world: World) -> int | None:
+        """What a right clock shows now at least; `None` where nothing was written before."""
+        if self.last_write_ms is None:
+            return None
+        known_ms = min(self.last_write_ms, self.last_write_ms if self.believed_ms is None else self.believed_ms)
+        return known_ms + int((world.elapsed_s() - self.at_s) * 1000)
+
+
+def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAtStart:
+    """`written_ms` is the last write to the store, read at `at_s` on the monotonic clock."""
+    with store.read() as snapshot:
+        return ClockAtStart(written_ms, last_believed_ms(snapshot), at_s)
+
+
+async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> str | None:
+    """Why the clock forbids to serve; `None` = it does not, or an operator has said that it is right."""
+    now_ms = world.now_ms()
+    behind_s = seconds_behind(now_ms, last_write_ms)
+    if not behind_s or last_write_ms is None:
+        return None
+    with store.read() as snapshot:
+        confirmed_ms = clock_confirmation(snapshot)
+    if abs(now_ms - confirmed_ms) < DAY_MS:
+        return None
+    return (
+        f"the clock says {timestamp(now_ms)}, {behind_s:.0f} s before the last write to the store: set it, or run "
+        "`svc retention confirm` if it is right"
+    )
+
+
+class _Inherited(NamedTuple):
+    """What a worker has from its parent."""
+
+    parent: Parent
+    shared: SharedMemory
+    sockets: ListeningSockets
+    network: NetworkWatch
+    start: ClockAtStart
+
+
+def _serve_with(
+    workers: int, directory: Path, config: Config, read: ReadConfig, sockets: ListeningSockets, start: ClockAtStart
+) -> int:
+    """Run the parent of several workers to its end, or a worker to its own; returns the exit status."""
+    read_tls(config)
+    network = network_watch(config, directory)
+    shared = SharedMemory(workers, World.real().entropy)
+    drain_s = config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S
+    parent = Parent(workers, drain_s, sockets.close, hang_s=config.worker_hang_s, state_of=state_of)
+    _tune_garbage_collection()
+    seat = parent.run()
+    if isinstance(seat, int):
+        return seat
+    set_up_logging(config.log_format, seat.index)
+    try:
+        _work(seat, _Inherited(parent, shared, sockets, network, start), directory, config, read)
+    except OperatorError as error:
+        log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
+        return error.exit_status
+    finally:
+        ignore_signals()
+    return 0
+
+
+def _work(seat: Seat, inherited: _Inherited, directory: Path, config: Config, read: ReadConfig) -> None:
+    """Serve in this process, one of several workers, until it is to end."""
+    world = World.real()
+    parent, shared, sockets, network, start = inherited
+    with (
+        opened_directory(directory, config, world, create=False) as found,
+        files.locked(directory / KEEPER_LOCK) as keeping,
+        reach(directory, seat) as siblings,
+    ):
+        service = Service(
+            config,
+            world,
+            found,
+            directory,
+            seat=seat,
+            siblings=siblings,
+            buckets=shared.buckets,
+            counts=shared.counts,
+            network=network,
+            keeping=Keeping(keeping.acquire),
+            worker_restarts=parent.board.restarts,
+            expected_ms=start.expected_ms(world),
+            pulse=parent.board,
+        )
+
+        async def mark(_: list[str]) -> None:
+            parent.board.mark_serving(seat.index, world.elapsed_s())
+
+        tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
+        trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
+
+
+def _tune_garbage_collection() -> None:
+    """Have garbage looked for where some may be, and seldom: each search holds up all requests.
+
+    What the program is made of is no garbage. Nor do requests and connections leave reference cycles, so that a search
+    through everything that lives (a thousand connections: 40 ms) is for the few that faults leave.
+    """
+    gc.collect()
+    gc.freeze()
+    _, gen1_threshold, _ = gc.get_threshold()
+    gc.set_threshold(GEN0_THRESHOLD, gen1_threshold, GEN2_THRESHOLD)

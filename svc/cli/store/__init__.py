@@ -1,0 +1,1 @@
+"""Commands that keep a store and its data directory."""

@@ -1,0 +1,281 @@
+"""`svc backup` and `svc restore`: snapshots, following the operation log, and a data directory made of both again."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+import trio
+
+import svc
+from svc.cli.data_directory import opened
+from svc.cli.examples import examples
+from svc.cli.output import CommandError, file_option, json_option, settings, show
+from svc.cli.progress import progress
+from svc.cli.serve.logs import set_up_logging, with_log_format
+from svc.cli.times import TimestampType
+from svc.config import Config
+from svc.domain.operations import TIMELINE_BYTES
+from svc.domain.timestamps import timestamp
+from svc.store import operations
+from svc.store.backup import files, snapshots
+from svc.store.backup.follower import DEFAULT_LIMIT_BYTES, INTERVAL_S, Follower, NotResumed, begin, resume
+from svc.store.backup.restore import Restored
+from svc.store.backup.restore import restore as restore_store
+from svc.store.backup.snapshots import BackupSnapshot
+from svc.store.check.verification import Verification
+from svc.store.directory import DirectoryError, refuse_without_data
+from svc.store.steps import QUIET, Steps
+from svc.store.views.reading import read_only
+from svc.world import World
+
+log = structlog.get_logger()
+
+
+verify_option = click.option(
+    "--verify",
+    "verification",
+    type=click.Choice([how.value for how in Verification]),
+    default=Verification.CHECKSUMS.value,
+    show_default=True,
+    help="checksums: every page and row of the copy; full: the rules between rows as well, as `svc check`, which takes "
+    "twenty times as long.",
+)
+
+
+@click.command(
+    epilog=examples(
+        "svc backup /var/backups/svc --data /var/lib/svc", "svc backup /var/backups/svc --data /var/lib/svc --follow"
+    )
+)
+@click.argument("folder", metavar="DEST", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--keep", type=click.IntRange(1), metavar="N", help="Remove all but the newest N snapshots afterwards.")
+@click.option("--with-pepper", is_flag=True, help="Include the pepper. Anyone with it and the snapshot can forge keys.")
+@verify_option
+@click.option("--follow", is_flag=True, help="Copy every commit within a second, until SIGTERM.")
+@click.option("--unfollow", is_flag=True, help="Stop following permanently: releases the retained operation log.")
+@click.option(
+    "--limit-mib",
+    type=click.IntRange(1),
+    default=DEFAULT_LIMIT_BYTES >> 20,
+    show_default=True,
+    metavar="N",
+    help="With --follow: size of the log that the store retains while the follower is stopped.",
+)
+@file_option("back a database up with its own tools, pg_dump or an archive of its log (docs/postgresql.md)")
+@json_option
+def backup(  # noqa: PLR0913, PLR0917  one for each option
+    folder: Path | None,
+    keep: int | None,
+    with_pepper: bool,
+    verification: str,
+    follow: bool,
+    unfollow: bool,
+    limit_mib: int,
+    directory: Path,
+    as_json: bool,
+) -> None:
+    """Make a verified snapshot in the folder DEST, also while the service runs.
+
+    With --follow, every commit is copied to DEST within a second, for `svc restore --to`.
+    """
+    if unfollow:
+        if folder is not None or follow or keep or with_pepper:
+            raise click.UsageError("--unfollow stands alone")
+        _unfollow(directory, as_json=as_json)
+        return
+    if folder is None:
+        raise click.UsageError("name the folder DEST")
+    if follow and (keep or as_json):
+        raise click.UsageError("--follow goes without --keep and --json; run `svc backup DEST --keep N` beside it")
+    if folder.resolve().is_relative_to(directory.resolve()):
+        raise CommandError(
+            f"{folder} is inside the data directory, whose loss would take both; name a folder elsewhere"
+        )
+    config = settings()
+    refuse_without_data(directory)
+    take = partial(_take, directory, folder, config, Verification(verification), with_pepper=with_pepper)
+    if follow:
+        _follow(directory, folder, config, limit_mib << 20, take)
+        return
+    with progress() as steps:
+        taken = take(steps)
+    removed = [] if keep is None else _prune(directory, folder, keep)
+    _show_snapshot(taken, removed, as_json=as_json)
+
+
+def _take(
+    directory: Path, folder: Path, config: Config, verification: Verification, steps: Steps, *, with_pepper: bool
+) -> BackupSnapshot:
+    pepper = config.pepper_path() or directory / "pepper"
+    if with_pepper and not pepper.is_file():
+        raise CommandError(f"the pepper {pepper} is not there")
+    taking = snapshots.Taking(svc.__version__, World.real().now_ms, pepper if with_pepper else None, verification)
+    return snapshots.take(directory, folder, taking, steps)
+
+
+def _prune(directory: Path, folder: Path, keep: int) -> list[Path]:
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        position = operations.position(snapshot)
+    return snapshots.prune(folder, keep, None if position is None else position.timeline)
+
+
+def _show_snapshot(taken: BackupSnapshot, removed: list[Path], *, as_json: bool) -> None:
+    manifest = taken.manifest
+    shown: dict[str, Any] = {
+        "snapshot": str(taken.path),
+        "taken_at": timestamp(manifest.taken_at_ms),
+        "bytes": manifest.bytes,
+        "rows": sum(manifest.rows.values()),
+        "pepper": "included" if manifest.pepper else "left out",
+        "followed": manifest.timeline is not None,
+        "verified": str(manifest.verified),
+        "removed": [path.name for path in removed],
+    }
+    show(shown, as_json=as_json)
+    if not manifest.pepper and not as_json:
+        click.echo("\nkeep a copy of the pepper elsewhere: without it no key verifies after a restore")
+
+
+def _follow(
+    directory: Path, folder: Path, config: Config, limit_bytes: int, take: Callable[[Steps], BackupSnapshot]
+) -> None:
+    set_up_logging(with_log_format(config).log_format)
+    files.make_folder(folder)
+    if not (directory / "store" / "data.mdb").is_file():
+        raise DirectoryError(f"{directory} holds no data of this service")
+    with files.exclusive(directory / "follower.lock", f"{directory} is being followed by another process"):
+        while True:
+            because = _new_timeline_where_needed(directory, folder, limit_bytes)
+            if because is not None:
+                log.warning("new timeline: full snapshot required", because=because, folder=str(folder))
+                taken = take(QUIET)
+                log.info("snapshot taken", snapshot=str(taken.path), bytes=taken.manifest.bytes)
+            if not _copy(directory, folder, is_new=because is not None):
+                return
+            log.error("the operation log is gone: what is committed now is in no backup until the next snapshot")
+
+
+def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) -> str | None:
+    """Why following had to begin again; `None` = it goes on where it was."""
+    with opened(directory) as found:
+        resumed = resume(found.store, folder)
+        if not isinstance(resumed, NotResumed):
+            resumed.writer.close()
+            found.store.change_log(partial(operations.allow, limit_bytes=limit_bytes))
+            return None
+        world = World.real()
+        begin(found.store, folder, world.entropy(TIMELINE_BYTES), world.now_ms(), limit_bytes)
+    return resumed.because
+
+
+def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
+    """Copy until a signal, `False`, or until this timeline has ended, `True`."""
+    with opened(directory) as found:
+        resumed = resume(found.store, folder)
+        if isinstance(resumed, NotResumed):
+            if is_new:
+                raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
+            return True
+        log.info("following", folder=str(folder), copied=resumed.writer.copied)
+        follower = Follower(found.store, resumed.writer)
+        try:
+            ended = trio.run(_copy_until_signaled, follower)
+            follower.close()
+        except OSError as error:
+            raise CommandError(
+                f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied"
+            ) from error
+        log.info("followed", batches=follower.batches, bytes=follower.bytes)
+    return ended
+
+
+async def _copy_until_signaled(follower: Follower) -> bool:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        while follower.step():
+            if await _is_signaled(signals):
+                return not follower.step()
+        return True
+
+
+async def _is_signaled(signals: AsyncIterator[int]) -> bool:
+    """Whether a signal comes before it is time to look again."""
+    with trio.move_on_after(INTERVAL_S):
+        await anext(signals)
+        return True
+    return False
+
+
+def _unfollow(directory: Path, *, as_json: bool) -> None:
+    with opened(directory) as found:
+        with found.store.read() as snapshot:
+            following = operations.follower(snapshot)
+        if following is None:
+            raise CommandError("nobody follows this store")
+        found.store.change_log(operations.end)
+    show({"unfollowed": following.destination, "since": timestamp(following.since_ms)}, as_json=as_json)
+
+
+@click.command(
+    epilog=examples(
+        "svc restore /var/backups/svc --data /var/lib/svc-restored",
+        "svc restore /var/backups/svc --to 2h --data /var/lib/svc-restored",
+    )
+)
+@click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
+@click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
+@verify_option
+@file_option("restore a database with its own tools (docs/postgresql.md)")
+@json_option
+def restore(source: Path, to_ms: int | None, verification: str, directory: Path, as_json: bool) -> None:
+    """Create a data directory from the backups in SRC, a folder that `svc backup` wrote to.
+
+    \b
+    SRC may also be a single snapshot, restored as taken or up to --to.
+    The directory must be missing or empty. It appears once everything is verified.
+    """  # noqa: D301  click reads \b as "leave these lines as they are"
+    config, world = settings(), World.real()
+    if not source.is_dir():
+        raise CommandError(f"{source} is no folder of backups; name one that `svc backup` wrote to")
+    with progress() as steps:
+        restored = restore_store(
+            source,
+            directory,
+            to_ms=to_ms,
+            run_sync=world.run_sync,
+            map_bytes=config.map_bytes(),
+            pepper_file=config.pepper_path(),
+            verification=Verification(verification),
+            steps=steps,
+        )
+    _show_restored(restored, directory, config, as_json=as_json)
+
+
+def _show_restored(restored: Restored, directory: Path, config: Config, *, as_json: bool) -> None:
+    torn = restored.torn
+    shown: dict[str, Any] = {
+        "data": str(directory),
+        "snapshot": str(restored.snapshot.path),
+        "restored_to": timestamp(restored.at_ms),
+        "commits_after_snapshot": restored.batches,
+        "torn": None if torn is None else f"{torn.path} at byte {torn.end}",
+        "pepper": restored.pepper,
+    }
+    show(shown, as_json=as_json)
+    if torn is not None:
+        click.echo(
+            f"\n{torn.path} ends in {torn.bytes} bytes of a record that was never finished; they were left out",
+            err=True,
+        )
+    if restored.pepper == "missing":
+        place = config.pepper_path() or directory / "pepper"
+        click.echo(
+            f"\nthe pepper is not there: until the one of the old machine is at {place} (mode 0600) the service does "
+            "not start, since no key would verify",
+            err=True,
+        )

@@ -1,0 +1,98 @@
+"""`svc check`: whether a store or a snapshot is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from svc.cli.data_directory import database_of, reading_snapshot
+from svc.cli.examples import examples
+from svc.cli.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
+from svc.cli.progress import progress
+from svc.store.backup import snapshots
+from svc.store.backup.local_copy import copied_here
+from svc.store.check.verification import Verification, faults
+from svc.store.directory import find_pepper, pepper_mark
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.schema.tables import META
+from svc.store.steps import Steps
+from svc.store.views.reading import ReadOnlyStore, read_only, read_only_database
+
+SHOWN = 50
+"""Violations printed; the rest is counted."""
+
+
+@click.command(epilog=examples("svc check --data /var/lib/svc", "svc check /var/backups/svc/SNAPSHOT"))
+@click.argument("snapshot", metavar="[SNAPSHOT]", required=False, type=click.Path(path_type=Path))
+@directory_option("The data directory.")
+@store_option
+@json_option
+@click.pass_context
+def check(context: click.Context, snapshot: Path | None, directory: Path | None, as_json: bool) -> None:
+    """Check every invariant of a data directory, or of a snapshot that `svc backup` made.
+
+    Nothing is written. Reading the directory of a busy service makes its store grow: check a snapshot instead. The
+    rows of a database are copied first, into the folder for temporary files (TMPDIR), which needs space for all of
+    them.
+    """
+    if snapshot is None and directory is None:
+        raise no_directory(", or a snapshot")
+    named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
+    if snapshot is not None and named:
+        raise click.UsageError("name a snapshot or --data, not both")
+    with progress() as steps:
+        first, total = _check_snapshot(snapshot, steps) if snapshot else _check_directory(directory or Path(), steps)
+    if as_json:
+        show({"ok": not total, "violations": total, "first": first}, as_json=True)
+    else:
+        for sentence in first:
+            click.echo(sentence)
+    if total:
+        raise CommandError(
+            f"{total} violation{'s' * (total != 1)}; restore from a backup, and keep this directory to find the cause"
+        )
+    if not as_json:
+        click.echo("every invariant holds")
+
+
+def _check_directory(directory: Path, steps: Steps) -> tuple[list[str], int]:
+    config = settings()
+    pepper = find_pepper(directory, config.pepper_path(), with_store=config.store is None)
+    database = database_of(config)
+    opened = (
+        read_only(directory / "store", live=True) if database is None else _fetched(database, config.map_bytes(), steps)
+    )
+    with opened as store, store.read() as state:
+        if state.get(META, "pepper_mark") not in (None, pepper_mark(pepper.read_bytes())):
+            raise CommandError(f"{pepper} is not the pepper that this store's keys were made with")
+        return _shown_of(faults(store, state, Verification.FULL, steps))
+
+
+@contextmanager
+def _fetched(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
+    with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
+        yield here
+
+
+def _check_snapshot(path: Path, steps: Steps) -> tuple[list[str], int]:
+    """Its file against its manifest, then its rows. A bare `data.mdb` has no manifest."""
+    if not path.exists():
+        raise CommandError(f"{path} is not there")
+    if path.is_dir():
+        if not snapshots.is_snapshot(path):
+            raise CommandError(
+                f"{path} is no snapshot; `svc backup` makes folders named snapshot-... with a manifest.json"
+            )
+        snapshots.check_file(snapshots.read(path), steps)
+    with reading_snapshot(path) as store, store.read() as state:
+        return _shown_of(faults(store, state, Verification.FULL, steps))
+
+
+def _shown_of(broken: Iterator[str]) -> tuple[list[str], int]:
+    first = list(islice(broken, SHOWN))
+    return first, len(first) + sum(1 for _ in broken)

@@ -1,0 +1,223 @@
+"""`svc data`: what is known of addresses, and from which files."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from svc.cli.examples import examples
+from svc.cli.mistakes import CommandGroup
+from svc.cli.output import (
+    CommandError,
+    ShownTable,
+    directory_option,
+    json_option,
+    no_directory,
+    settings,
+    show,
+    show_table,
+)
+from svc.cli.serve.network_in_use import network_in_use
+from svc.domain.network.addresses import read_address
+from svc.domain.network.facts import Known, all_ranges, read_network
+from svc.domain.timestamps import utc
+from svc.network_data.folder import Entry
+from svc.network_data.kept import CREDITS_FILE, locked_folder
+from svc.network_data.lookup import is_stale
+from svc.network_data.sources import SOURCES
+from svc.world import World
+
+if TYPE_CHECKING:
+    from svc.network_data.update import UpdateOutcome
+
+network_data_option = directory_option(
+    "The data directory, whose folder `network` holds the databases; may be missing."
+)
+
+
+@click.group(cls=CommandGroup)
+def data() -> None:
+    """Show, install and update network data."""
+
+
+@data.command(epilog=examples("svc data status --data /var/lib/svc"))
+@network_data_option
+@json_option
+def status(directory: Path | None, as_json: bool) -> None:
+    """Show the network databases in use with their age, and why others are rejected."""
+    config, today = settings(), utc(World.real().now_ms()).date()
+    built_in, folder, reading, network_data = network_in_use(config, directory)
+    summary: dict[str, Any] = {
+        "network_data": network_data.state(today, config.network_stale_days),
+        "directory": None if folder is None else str(folder),
+        "built_in_ranges": "off" if built_in is None else "on",
+    }
+    if built_in is not None:
+        summary |= {"built_at": built_in.built_at.isoformat(), "ranges": len(built_in)}
+    if not network_data:
+        summary["identifications"] = "unavailable, and free"
+    files = [_file_row(name, entry, today, config.network_stale_days) for name, entry in reading.items()]
+    columns = ("file", "kind", "built_at", "entries", "age_days", "stale", "problem")
+    show(summary, ShownTable("files", files, columns), as_json=as_json)
+
+
+def _file_row(name: str, entry: Entry, today: date, stale_days: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"file": name}
+    if entry.problem is not None:
+        where = "" if entry.problem.line is None else f"line {entry.problem.line}: "
+        row["problem"] = where + entry.problem.says
+    if entry.source is not None:
+        built_at = entry.source.built_at
+        row |= {
+            "kind": entry.source.kind,
+            "built_at": built_at.isoformat(),
+            "entries": entry.source.entries,
+            "age_days": (today - built_at).days,
+            "stale": is_stale(built_at, today, stale_days),
+        }
+    return row
+
+
+@data.command("check", epilog=examples("svc data check 203.0.113.7", "svc data check 2001:db8::1 --json"))
+@click.argument("ip")
+@network_data_option
+@json_option
+def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
+    """Show what the databases say about an IP address, and which one says it."""
+    address = read_address(ip)
+    if address is None:
+        raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
+    ranges = network_in_use(settings(), directory).data or None
+    network = read_network(str(address), ranges)
+    known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
+    if network.anonymity_network is not None:
+        known["anonymity_network"] = network.anonymity_network
+    found = ranges.find(address) if ranges is not None and network.state == "enriched" else None
+    sources = [] if found is None else [ShownTable("sources", _sources(found), ("fact", "says", "source"))]
+    show({"ip": str(address), **known}, *sources, as_json=as_json)
+
+
+def _sources(known: Known) -> list[dict[str, str]]:
+    """Each fact with where it is from; of countries and networks the ones that are believed."""
+    rows = [{"fact": one.kind, "says": one.provider, "source": one.source} for one in all_ranges(known)]
+    if known.country is not None:
+        rows.append({"fact": "country", "says": known.country.code, "source": known.country.source})
+    if known.system is not None:
+        system = known.system
+        rows.append({"fact": "asn", "says": f"{system.number} {system.name or ''}".rstrip(), "source": system.source})
+    return rows
+
+
+@data.group("install")
+def install_group() -> None:
+    """Fetch pinned network databases with a package manager; `svc data update` fetches the newest."""
+
+
+@install_group.command(epilog=examples("svc data install free --data /var/lib/svc"))
+@network_data_option
+@json_option
+def free(directory: Path | None, as_json: bool) -> None:
+    """Country and network (ASN) databases that are free to use, fetched with the npm command.
+
+    A running service loads them automatically.
+    """
+    from svc.network_data.free import FREE, install  # noqa: PLC0415  only this command converts tables
+
+    folder = settings().network_files(directory)
+    if folder is None:
+        raise no_directory()
+    npm = shutil.which("npm")
+    if npm is None:
+        names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
+        raise CommandError(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
+    installed = install(folder, npm, FREE)
+    rows = [
+        {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
+        | {"from": f"{one.package.name}@{one.package.version}", "credit": one.package.credit}
+        for one in installed
+    ]
+    show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
+    if not as_json:
+        click.echo(f"\nin {folder}; licenses and credits in {CREDITS_FILE} there")
+
+
+@data.command("sources", epilog=examples("svc data sources"))
+@json_option
+def list_sources(*, as_json: bool) -> None:
+    """The databases and lists that `svc data update` can fetch, their licenses, and which are recommended."""
+    rows = [
+        {"name": source.name, "file": source.file, "recommended": source.recommended, "license": source.license}
+        | {"credit": source.credit, "urls": list(source.urls)}
+        for source in SOURCES
+    ]
+    if not as_json:
+        rows = [row | {"recommended": "yes" if row["recommended"] else "no"} for row in rows]
+    show_table(rows, ("name", "recommended", "credit"), "sources", as_json=as_json)
+
+
+@data.command("update", epilog=examples("svc data update --data /var/lib/svc"))
+@network_data_option
+@click.option(
+    "--from",
+    "place",
+    metavar="PLACE",
+    help="A mirror instead of the publishers: a folder kept by another `svc data update`, or its https:// URL.",
+)
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file of certificate authorities to trust besides the public ones, for a mirror.",
+)
+@json_option
+def update_files(directory: Path | None, place: str | None, ca_file: Path | None, *, as_json: bool) -> None:
+    """Fetch the newest network databases and lists, and replace those that are there.
+
+    Updates what it installed before and what the setting `network_sources` names, or the recommended sources if that
+    is not set. A file is replaced only by one that reads well and is at least half as large. A running service uses the
+    new files within 30 seconds. Requests go to the publishers (`svc data sources`) or the mirror, and carry nothing
+    of this machine but its address.
+    """
+    from svc.network_data.update import origin_of, update, wanted  # noqa: PLC0415  only this command sends requests
+
+    config = settings()
+    folder = config.network_files(directory)
+    if folder is None:
+        raise no_directory()
+    origin = origin_of(place, lambda: _tls(ca_file))
+    with locked_folder(folder):
+        sources = wanted(folder, config.network_sources, origin)
+        now = utc(World.real().now_ms())
+        outcomes = list(update(folder, sources, origin, now))
+    rows = [_outcome_row(outcome) for outcome in outcomes]
+    columns = ("file", "result", "entries_before", "entries", "built_before", "built_at")
+    show_table(rows, columns, "files", as_json=as_json)
+    failed = [outcome for outcome in outcomes if outcome.problem is not None]
+    for outcome in failed:
+        click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
+    if failed:
+        hint = "; a machine without outbound access needs a mirror (--from)" if place is None else ""
+        raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full{hint}")
+
+
+def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    from svc.webhook_transport.connections import tls_context  # noqa: PLC0415  as above
+
+    try:
+        return tls_context(ca_file)
+    except OSError as error:
+        raise CommandError(f"{ca_file} holds no certificate authorities: {error.strerror or error}") from error
+
+
+def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
+    row: dict[str, Any] = {"file": outcome.source.file, "name": outcome.source.name, "result": outcome.result}
+    if outcome.before is not None:
+        row |= {"entries_before": outcome.before.entries, "built_before": outcome.before.built_at.isoformat()}
+    if outcome.after is not None:
+        row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
+    return row | ({} if outcome.problem is None else {"problem": outcome.problem})

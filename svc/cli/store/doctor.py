@@ -1,0 +1,68 @@
+"""`svc doctor`: whether a service can run, or runs, on this machine; and what to do where it cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from svc.cli.colors import has_colors
+from svc.cli.examples import examples
+from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
+from svc.cli.store.credit_check import credit
+from svc.cli.store.health_checks import CHECKS, Examined, Finding, Status, settings_file
+from svc.world import World
+
+COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}
+WIDTH = max(map(len, COLORS))
+
+
+@click.command(
+    epilog=examples("svc doctor", "svc doctor --data /var/lib/svc --config /etc/svc.toml", "svc doctor --json")
+)
+@directory_option("The data directory.", default=Path("data"), show_default=True)
+@config_option("TOML file of settings.")
+@click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
+@json_option
+def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS and credit, and
+    identify a sample report.
+
+    Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
+    in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
+    """
+    found: dict[str, Finding] = {}
+    for check, finding in findings(directory, file, url):
+        found[check] = finding
+        if not as_json:
+            click.echo(_line(check, finding))
+    counts = {status: sum(finding.status == status for finding in found.values()) for status in COLORS}
+    worst = next((status for status in reversed(COLORS) if counts[status]), "ok")
+    if as_json:
+        checks = [{"check": check, **msgspec.to_builtins(finding)} for check, finding in found.items()]
+        show({"status": worst, "checks": checks}, as_json=True)
+    if counts["problem"]:
+        raise CommandError("1 problem" if counts["problem"] == 1 else f"{counts['problem']} problems")
+    if not as_json:
+        warnings = counts["warning"]
+        click.echo(f"\nno problems, {warnings} warning{'s' * (warnings != 1)}")
+
+
+def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tuple[str, Finding]]:
+    """Each check and what it found. Only the settings, where they have mistakes: the other checks depend on them."""
+    first = settings_file(file)
+    yield "settings", first
+    if first.status == "ok":
+        examined = Examined(directory, file, settings(file), url, World.real())
+        yield from ((name, check(examined)) for name, check in (*CHECKS.items(), ("credit", credit)))
+
+
+def _line(check: str, finding: Finding) -> str:
+    status = finding.status.ljust(WIDTH)
+    if has_colors(sys.stdout):
+        status = click.style(status, fg=COLORS[finding.status])
+    do = f"\n{' ' * WIDTH}                  -> {readable(finding.do)}" if finding.do else ""
+    return f"{status}  {check:<14}  {readable(finding.says)}{do}"

@@ -1,0 +1,90 @@
+"""How a data directory is opened to be served: by one process at a time, and upgraded first where it is older."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+import svc
+from svc.cli.data_directory import opened_directory
+from svc.cli.records.changes import apply
+from svc.config import Config
+from svc.store.backup import files
+from svc.store.directory import Opened, refuse_without_data, risky_modes
+from svc.store.schema.region import claim_region
+from svc.store.schema.upgrade import upgrade
+from svc.store.serve_lock import sole_process
+from svc.store.served_limits import ServedLimits, record_limits
+from svc.world import World
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def locked_directory(
+    directory: Path,
+    config: Config,
+    world: World,
+    command: str,
+    *,
+    create: bool = False,
+    copy: bool = True,
+    wait_s: float = 0,
+) -> Generator[None]:
+    """Hold the lock of a data directory (`serve_lock`) until the end of the block, its store at this program's version.
+
+    Nothing is changed before the lock is held. `wait_s` is how long to wait for a predecessor. `copy=False` upgrades
+    without keeping a copy. Raises what `upgrade` and `sole_process` raise.
+    """
+    if create:
+        files.make_folder(directory)
+    else:
+        refuse_without_data(directory)
+    reason = "two services on one directory would send every webhook twice"
+    with sole_process(directory, command, world.now_ms, reason=reason, wait_s=wait_s, on_wait=_log_wait):
+        upgrade_where_needed(directory, config, world, copy=copy)
+        yield
+
+
+@contextmanager
+def opened_to_serve(directory: Path, config: Config, world: World, *, create: bool = False) -> Generator[Opened]:
+    """Open the data directory that this process is alone in, and warn of modes that give more than is needed. Raises
+    what `open_directory` raises.
+    """
+    with opened_directory(directory, config, world, create=create) as found:
+        for risk in risky_modes(directory, config.pepper_path()):
+            log.warning("insecure file mode", problem=risk)
+        yield found
+
+
+def keep_settings(found: Opened, config: Config) -> None:
+    """Keep in the store that is to be served the region and the limits that it is served with. Raises
+    `WrongRegionError`.
+    """
+    apply(found, partial(claim_region, region=config.region))
+    apply(found, partial(record_limits, limits=ServedLimits(found.store.capacity_bytes(), config.store_share)))
+
+
+def _log_wait(holder: str) -> None:
+    log.info("waiting for another process to leave the data directory", holder=holder)
+
+
+def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> None:
+    """Upgrade an older store to this program's version, keeping a copy of it unless `copy` is false. Raises as
+    `upgrade` does.
+    """
+    done = upgrade(
+        directory,
+        world.run_sync,
+        map_bytes=config.map_bytes(),
+        program=svc.__version__,
+        now_ms=world.now_ms,
+        copy=copy,
+    )
+    if done is not None:
+        kept = None if done.copy is None else str(done.copy)
+        log.warning("the store was upgraded", version=done.after, version_before=done.before, kept=kept)

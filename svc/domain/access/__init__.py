@@ -1,0 +1,1 @@
+"""Credentials, sessions and tokens, and the audit of who changed what."""

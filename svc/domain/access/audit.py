@@ -1,0 +1,96 @@
+"""The audit log: what is kept of each change that a management key or the command line makes (docs/audit.md).
+
+What may live here: the record, how long it is kept, and what of a request may stand in it. A record says who changed
+what, when and from where, and never holds a secret: of what was asked for, only values of known names are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from svc.domain.access.credentials import Role
+from svc.domain.ids import DAY_MS
+
+AUDIT_MS = 400 * DAY_MS
+"""How long a record is kept: the twelve months that PCI DSS 4.0 asks for (10.5.1), and one to look back in."""
+
+LONGEST_TEXT = 1000
+"""Characters of a text that are written; what follows is cut off."""
+
+RECORDED = frozenset(
+    {
+        # HTTP: what the bodies of the management API name
+        "name", "environment", "kind", "platforms", "allowed_origins", "expires_at", "platform", "suspect_threshold",
+        "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
+        "previous_secret_valid_hours", "previous_key_valid_hours", "event_id",
+        # The command line, beside the same words
+        "role", "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
+        "until",
+    }
+)  # fmt: skip
+"""Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
+secret cannot slip in."""
+WITHHELD = "(withheld)"
+
+ActorKind = Literal["management_key", "command_line"]
+
+
+class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """Who made a change. Append fields with defaults, never move them."""
+
+    kind: ActorKind
+    id: str
+    """The key's id, or the user's name on the machine."""
+    name: str | None
+    """The key's name then, or who ran sudo, as sudo says it."""
+    role: Role | None
+    """The key's."""
+    place: str
+    """From where: the client's address (decisions 2.10), or the machine and its terminal or process."""
+
+
+class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One change that was made. Append fields with defaults, never move them.
+
+    Its id is its key: the request id of a change over HTTP, else a UUIDv7 of its own.
+    """
+
+    at_ms: int
+    actor: Actor
+    action: str
+    """The operation id, such as `issueSdkKey`, or the command, such as `svc key issue`."""
+    organization: int
+    """By its number, as in the key."""
+    subject: str | None
+    """The id of what was changed: a key, an endpoint, a visitor, an organization; or a platform."""
+    change: dict[str, Any]
+    """What was asked for, by name."""
+
+
+def asked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
+    text its beginning, a list loses its repeats, and a field that is not in `RECORDED` becomes `WITHHELD`.
+    """
+    return {name: _written(name, value) for name, value in values.items() if value is not None}
+
+
+def _written(name: str, value: Any) -> Any:
+    if name == "url":
+        return _origin(value)
+    if name not in RECORDED:
+        return WITHHELD
+    if isinstance(value, list | tuple):
+        return type(value)(dict.fromkeys(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  of texts
+    return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value
+
+
+def _origin(url: str) -> str:
+    """To whom an address leads. Path and query are left out: for many receivers they are what lets one in."""
+    scheme, _, rest = url.partition("://")
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    origin = f"{scheme}://{authority.rpartition('@')[2]}"[:LONGEST_TEXT]
+    return origin if rest in (authority, authority + "/") else origin + "/…"

@@ -1,0 +1,1 @@
+"""Prices, the ledger, and counts by hour and day."""

@@ -1,0 +1,162 @@
+"""What an identification came to, as everybody outside reads it: the response of identify, an event of the server API
+and of `svc replay`, and the body of a webhook.
+
+What may live here: the step from the stored record to the words of interface 2.2 and 2.3, so that it is taken once. A
+field that all of them show is added to `Verdict` and to `VerdictBody`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from svc.domain.bodies import body_of
+from svc.domain.fields import (
+    SUSPECT_SCORE,
+    Confidence,
+    RequestId,
+    SignalGroup,
+    Tag,
+    Timestamp,
+    VisitorId,
+    about,
+    open_to,
+)
+from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, VisitorKind
+from svc.domain.records import Event
+from svc.domain.scoring.signals import CATALOGUE
+from svc.domain.scoring.verdict import Verdict
+
+
+class TriggerBody(msgspec.Struct, frozen=True):
+    """A signal that fired, as identify shows it (interface 2.2)."""
+
+    signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
+    group: SignalGroup
+    weight: Annotated[int, about("What the signal added to the score.", 40)]
+    confidence: Confidence
+
+
+class EventTriggerBody(msgspec.Struct, frozen=True):
+    """A group of signals of which at least one fired, as events show it (interface 2.3)."""
+
+    signal: Annotated[SignalGroup, about("The group of signals that fired.")]
+    weight: Annotated[int, about("What the group added to the score.", 40)]
+    confidence: Confidence
+
+
+class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields that the response of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
+
+    request_id: RequestId
+    visitor_id: VisitorId
+    visitor_is_new: Annotated[bool, about("Whether the organization sees this visitor for the first time.", False)]
+    identifiable: Annotated[
+        bool,
+        about("`false` when the report carried too little to identify anyone. The request is still scored.", True),
+    ]
+    visitor_confidence: Annotated[
+        int,
+        about(
+            "`100` seen before exactly; `85` to `99` recognized after the device changed; `0` a new visitor id.",
+            100,
+            form={"minimum": 0, "maximum": 100},
+        ),
+    ]
+    proven: Annotated[
+        bool,
+        about(
+            "The browser signed the report with the key that its token had before: neither was copied to another one.",
+            True,
+        ),
+    ]
+    state: Annotated[State, about("`enriched`, or `unavailable` when the network look-up could not run.", "enriched")]
+    reason: Annotated[
+        str | UnsetType,
+        about(
+            "Why `state` is `unavailable`.",
+            "no_network_data",
+            form=open_to("no_network_data", "private_address", "lookup_failed"),
+        ),
+    ] = UNSET
+    suspect_level: Annotated[
+        Level | UnsetType,
+        about(
+            "From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored.",
+            "medium",
+            form=open_to(*get_args(Level)),
+        ),
+    ] = UNSET
+
+
+class EventBody(VerdictBody, frozen=True, kw_only=True):
+    """Interface 2.3 and decisions 7.1: a stored identification, `document` left to the single read."""
+
+    occurred_at: Annotated[Timestamp, about("When the request arrived.")]
+    environment: Annotated[str, about("Environment of the key.", "production")]
+    platform: Annotated[str, about("Scoring profile.", "web")]
+    sdk_platform: Annotated[str, about("Which SDK sent the report, such as `web`, `ios`, `flutter-android`.", "web")]
+    sdk_version: Annotated[str, about("Its version; `unknown` when it did not say.", "0.1.0")]
+    origin: Annotated[
+        str | UnsetType,
+        about("Site that the request came from; left out for native apps.", "https://shop.example"),
+    ] = UNSET
+    tag: Tag | UnsetType = UNSET
+    ip_address: Annotated[str, about("The visitor's address.", "81.2.69.160")]
+    country_code: Annotated[str | UnsetType, about("ISO 3166-1 alpha-2.", "GB")] = UNSET
+    country_name: Annotated[str | UnsetType, about("The country in English.", "United Kingdom")] = UNSET
+    asn: Annotated[str | UnsetType, about("Number of the autonomous system.", "20712")] = UNSET
+    asn_name: Annotated[str | UnsetType, about("Name of the network.", "Andrews & Arnold Ltd")] = UNSET
+    anonymity_network: Annotated[
+        str | UnsetType,
+        about(
+            "The strongest that applies; left out for an ordinary connection.",
+            "vpn",
+            form=open_to(*get_args(AnonymityNetwork)),
+        ),
+    ] = UNSET
+    agent: Annotated[str | UnsetType, about("Browser or app.", "Firefox")] = UNSET
+    agent_version: Annotated[str | UnsetType, about("Its version.", "128.0")] = UNSET
+    os: Annotated[str | UnsetType, about("Operating system.", "Linux")] = UNSET
+    device_kind: Annotated[
+        str | UnsetType, about("What kind of device it is.", "desktop", form=open_to(*get_args(DeviceKind)))
+    ] = UNSET
+    visitor_kind: Annotated[str | UnsetType, about("Who is at it.", "human", form=open_to(*get_args(VisitorKind)))] = (
+        UNSET
+    )
+    suspect_score: Annotated[int | None, SUSPECT_SCORE]
+    triggers: Annotated[tuple[EventTriggerBody, ...], about("What fired, heaviest first.")]
+    signals: Annotated[
+        tuple[TriggerBody, ...] | UnsetType,
+        about(
+            "Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."
+        ),
+    ] = UNSET
+    has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
+
+
+def event_row(event: Event, request_id: UUID) -> EventBody:
+    """A stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did not
+    store is omitted.
+    """
+    verdict = event.verdict
+    return body_of(
+        EventBody,
+        event,
+        verdict,
+        request_id=str(request_id),
+        triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in verdict.triggers),
+        signals=UNSET if verdict.signals is None else signal_rows(verdict),
+    )
+
+
+def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
+    """The signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0, which did
+    not store them.
+    """
+    return tuple(
+        TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
+    )

@@ -1,0 +1,1 @@
+"""What earlier visits of a visitor, an address and a report say."""

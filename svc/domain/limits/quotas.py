@@ -1,0 +1,163 @@
+"""Quotas: what one organization may hold of the store, and take of it in a day (decisions 4).
+
+What may live here: the count that is kept for each organization, and the rules over it.
+
+Bytes held are an estimate that needs no look at the disk: the stored rows of archived reports by their length, and an
+allowance for all that belongs to an event or to a visitor (docs/sizing.md). Ledger lines are not in it: they are for
+production traffic, small, and kept for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from svc.domain.billing.ledger import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, Usage
+from svc.domain.ids import DAY_MS
+from svc.domain.limits.key_quota import ActiveKeys
+
+EVENT_BYTES = 2_304
+"""An event with its index rows, its idempotency key, its replay memory and one webhook that tells of it."""
+VISITOR_BYTES = 704
+"""A visitor with its blocks."""
+PAGE_BYTES = 4_096
+ROW_BYTES = 2_000
+"""Rows that are longer lie on pages of their own."""
+
+Quota = Literal["nonproduction_day", "archive_day", "store_share"]
+"""Which quota an identification met: it was 429, stored without its document, or 503."""
+QUOTAS: tuple[Quota, ...] = get_args(Quota)
+
+
+class Quotas(NamedTuple):
+    """The operator's settings for what each organization may hold and take (decisions 4)."""
+
+    nonproduction_per_day: int = 100_000
+    """Identifications outside production in a UTC day."""
+    archive_bytes_per_day: float = 4 << 30
+    """Archived reports of production in a UTC day."""
+    nonproduction_archive_bytes_per_day: float = 1 << 28
+    """Archived reports of everything else in a UTC day."""
+    store_share: float = 0.5
+    """Of the store's capacity."""
+    keys_per_day: int = 1_000
+    """Keys issued in a UTC day."""
+
+
+class Holding(msgspec.Struct, frozen=True, array_like=True):
+    """What one organization has in the store, and what it has taken on the last day with traffic."""
+
+    events: int = 0
+    visitors: int = 0
+    report_bytes: int = 0
+    """`row_bytes` of its documents and deferred reports."""
+    day: int = 0
+    """UTC day since 1970 of the counts that follow."""
+    nonproduction: int = 0
+    """Identifications outside production."""
+    archived_bytes: int = 0
+    """`row_bytes` of reports that were archived in production."""
+    nonproduction_archived_bytes: int = 0
+    keys_issued: int = 0
+    """Keys issued on that day."""
+    active_keys: ActiveKeys | None = None
+    """`None` = not counted yet."""
+    identifiable: int = 0
+    """Identifications of production on that day, by their price; the bill of the day so far."""
+    unidentifiable: int = 0
+    free: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What the day's identifications in production come to."""
+        charged = self.identifiable * IDENTIFIABLE_MICROS + self.unidentifiable * UNIDENTIFIABLE_MICROS
+        return Usage(self.identifiable, self.unidentifiable, self.free, charged)
+
+    @property
+    def held_bytes(self) -> int:
+        """Estimated bytes in the store, for the limit of `Quotas.store_share`."""
+        return self.events * EVENT_BYTES + self.visitors * VISITOR_BYTES + self.report_bytes
+
+    def on(self, at_ms: int) -> Holding:
+        """The record on the UTC day of this moment: on a later day than its own, the counts of the day begin at zero.
+        An earlier moment counts for the record's own day: what was counted once is never forgotten (decisions 17.2).
+        """
+        day = at_ms // DAY_MS
+        if day <= self.day:
+            return self
+        return Holding(
+            events=self.events,
+            visitors=self.visitors,
+            report_bytes=self.report_bytes,
+            day=day,
+            active_keys=self.active_keys,
+        )
+
+    def plus(self, *, events: int = 0, visitors: int = 0, report_bytes: int = 0) -> Holding:
+        """The record with these differences added, which may be negative. The counts of the day stay."""
+        return msgspec.structs.replace(
+            self,
+            events=self.events + events,
+            visitors=self.visitors + visitors,
+            report_bytes=self.report_bytes + report_bytes,
+        )
+
+    def with_identification(self, *, visitors: int, report_bytes: int, production: bool, price: int) -> Holding:
+        """The record after one more event on its day; `visitors` is 1 for a new one, `report_bytes` (`row_bytes`) 0
+        without a document, `price` in micro-dollars.
+        """
+        return msgspec.structs.replace(
+            self.with_report(report_bytes, production=production),
+            events=self.events + 1,
+            visitors=self.visitors + visitors,
+            nonproduction=self.nonproduction + (not production),
+            identifiable=self.identifiable + (price > UNIDENTIFIABLE_MICROS),
+            unidentifiable=self.unidentifiable + (price == UNIDENTIFIABLE_MICROS),
+            free=self.free + (production and not price),
+        )
+
+    def with_report(self, report_bytes: int, *, production: bool) -> Holding:
+        """The record after one more archived report of `report_bytes` (`row_bytes`) on the record's own day: call it on
+        the result of `on`. The report counts as held, and for its environment as taken on that day.
+        """
+        of_day = "archived_bytes" if production else "nonproduction_archived_bytes"
+        counts = {of_day: getattr(self, of_day) + report_bytes}
+        return msgspec.structs.replace(self, report_bytes=self.report_bytes + report_bytes, **counts)
+
+
+def row_bytes(length: int) -> int:
+    """Bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES` where it is
+    longer than `ROW_BYTES`.
+    """
+    return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
+
+
+def may_identify(
+    holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
+) -> Literal["nonproduction_day", "store_share"] | None:
+    """Which quota forbids storing one more event now; `None` = it may be stored. `holding` must be that of today
+    (`Holding.on`).
+    """
+    if not production and holding.nonproduction >= quotas.nonproduction_per_day:
+        return "nonproduction_day"
+    return None if has_capacity(holding, quotas, capacity_bytes) else "store_share"
+
+
+def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
+    """Whether the organization holds less than its share of a store that can have `capacity_bytes`."""
+    return holding.held_bytes < quotas.store_share * capacity_bytes
+
+
+def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bool) -> bool:
+    """Whether a report of `length` bytes (`row_bytes`) fits into the budget of today; `holding` as for
+    `may_identify`.
+    """
+    if production:
+        return holding.archived_bytes + length <= quotas.archive_bytes_per_day
+    return holding.nonproduction_archived_bytes + length <= quotas.nonproduction_archive_bytes_per_day
+
+
+def seconds_to_midnight(at_ms: int) -> int:
+    """Whole seconds until the next UTC day, at least 1."""
+    return -(-(DAY_MS - at_ms % DAY_MS) // 1000)

@@ -1,0 +1,1 @@
+"""Signals and their weights, the suspect score, and the verdict."""

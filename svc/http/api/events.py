@@ -1,0 +1,309 @@
+"""Events read back by the customer's server, and deferred reports that join them (interface 2.3, 2.4, 4.1, 4.2).
+
+Endpoint functions: typed in, typed out, no HTTP framework.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import structlog
+import trio
+from msgspec import UNSET
+
+from svc.domain.access import deferred
+from svc.domain.bodies import sent
+from svc.domain.events.archive import deflate, inflate
+from svc.domain.events.event_row import EventBody, event_row
+from svc.domain.events.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
+from svc.domain.model import Environment
+from svc.domain.records import RETENTION_MS, DeferredReport, Event
+from svc.domain.refusals import Detail, Refusal
+from svc.http.api.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
+from svc.http.authentication import Caller
+from svc.http.body import decode_signals
+from svc.http.change import caller_of, change, touch_caller
+from svc.http.handler import Call, Outcome, Services
+from svc.http.openapi.parameters import FORWARDED
+from svc.http.route import Route
+from svc.http.rows import read_and_encoded
+from svc.http.schema import (
+    EventsAnswer,
+    ListEventsQuery,
+    SupplementAnswer,
+    SupplementBody,
+)
+from svc.store.schema.codec import CorruptionError
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.supplement import supplement
+from svc.store.views import events
+from svc.store.views import organizations as views
+from svc.store.views.visitors import visitor_id_of
+
+log = structlog.get_logger()
+
+KEYS_AT_ONCE = 250
+"""Keys that a search of several filters looks at before others have their turn: about 2 milliseconds."""
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+
+async def list_events(services: Services, call: Call) -> Outcome:
+    """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2). `422
+    invalid_window`.
+    """
+    caller = caller_of(call)
+    return await page_of_events(services, call, asked_for(call.query), _environment(caller))
+
+
+def asked_for(query: ListEventsQuery) -> Asked:
+    """What a query of events asks for."""
+    return query.asked()._replace(
+        start=sent(query.start),
+        end=sent(query.end),
+        page=sent(query.page),
+        limit=query.limit,
+        cursor=sent(query.cursor),
+    )
+
+
+async def page_of_events(services: Services, call: Call, asked: Asked, environment: Environment) -> Outcome:
+    """The page of events of the caller's organization that was asked for, newest first. `422 invalid_window`, `422
+    validation_error`.
+    """
+    number = caller_of(call).organization.number
+    scope = CursorScope(services.webhooks.cursors_key, number, environment)
+    listing = read_listing(asked, call.at_ms, scope)
+    if isinstance(listing, Refusal):
+        return Outcome(listing)
+    await touch_caller(services, call)
+    found = await find_places(services, number, environment, listing)
+    rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
+    cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
+    return Outcome(EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor))
+
+
+async def find_places(
+    services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
+) -> events.Places:
+    """The places of a listing as of `events.places`, of the organization with this number: at most `listing.limit`,
+    and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and `most_keys` in
+    all; a search beyond the first of them takes turns with other long reads.
+    """
+    rows, resume = await _some_places(services, number, environment, listing)
+    if resume is None or len(rows) == listing.limit:
+        return events.Places(rows, resume)
+    async with services.limits.long_reads.in_turn(number):
+        for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
+            await trio.lowlevel.checkpoint()
+            left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
+            more, resume = await _some_places(services, number, environment, left)
+            rows += more
+            if resume is None or len(rows) == listing.limit:
+                break
+    return events.Places(rows, resume)
+
+
+async def _some_places(services: Services, number: int, environment: Environment, listing: Listing) -> events.Places:
+    listing = listing._replace(limit=min(listing.limit, KEYS_AT_ONCE))
+    find = partial(events.places, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
+    return await services.store.query(find)
+
+
+async def read_places(
+    services: Services, filters: Filters, places: Sequence[events.EventPosition]
+) -> list[events.EventMatch]:
+    """The events at these places, in their order, all at once; those that were deleted or do not fit the filters are
+    left out. Raises `CorruptionError` as `events.read` does.
+    """
+    return await services.store.query(partial(events.read, wanted=places, filters=filters))
+
+
+async def _rows(services: Services, filters: Filters, places: Sequence[events.EventPosition]) -> list[EventBody]:
+    return [event_row(event, request_id) for request_id, event in await read_places(services, filters, places)]
+
+
+async def get_event(services: Services, call: Call) -> Outcome:
+    """`GET /events/{request_id}`: one event with its archived document and its deferred report (interface 2.3). `404
+    event_not_found`, `422 invalid_request_id`.
+    """
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    caller = await touch_caller(services, call)
+    return Outcome(await read_event(services, caller, request_id, call.at_ms))
+
+
+async def read_event(services: Services, caller: Caller, request_id: UUID, now_ms: int) -> EventDetailBody | Refusal:
+    """An event of the caller's organization and environment in the form of interface 2.3, with its archive and its
+    deferred report; `404 event_not_found`.
+    """
+    number, environment = caller.organization.number, _environment(caller)
+
+    def read(snapshot: Snapshot) -> EventDetailBody | Refusal:
+        event = events.event_by_request(snapshot, number, environment, request_id, now_ms)
+        return Refusal("event_not_found") if event is None else detailed(snapshot, number, request_id, event)
+
+    return await services.store.query(read)
+
+
+def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
+    """A stored event in the form of interface 2.3, with its archive and its deferred report."""
+    document = _document(snapshot, number, request_id, event)
+    report = views.deferred_report(snapshot, number, request_id)
+    return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
+
+
+async def visits(
+    services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
+) -> list[tuple[UUID, Event]]:
+    """The newest events of a visitor in the caller's environment, at most `limit`, newest first, with their request
+    ids.
+    """
+    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
+    number, environment = caller.organization.number, _environment(caller)
+    found = await services.store.query(
+        partial(events.event_page, number=number, environment=environment, listing=listing)
+    )
+    return [(request_id, event) for request_id, event in found.events]
+
+
+async def supplement_event(services: Services, call: Call) -> Outcome:
+    """`POST /events/{request_id}/supplement`: `202` once the deferred report is durable (interface 2.4, 4.1). `409
+    supplement_conflict`, `422 invalid_supplement` or `invalid_request_id`.
+    """
+    body: SupplementBody = call.body
+    caller = caller_of(call)
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    signals_json = bytes(body.signals)
+    signals = decode_signals(signals_json)
+    if isinstance(signals, Refusal):
+        return Outcome(signals)
+    refusal = token_refusal(services, call, caller, body.token, request_id)
+    if refusal is not None:
+        return Outcome(refusal)
+    if signals.get("tier") != "deferred":
+        return Outcome(Refusal("invalid_supplement", (Detail("signals.tier", "invalid_value", "body"),)))
+    platform, version = sent(body.sdk.platform), sent(body.sdk.version)
+    report = DeferredReport(
+        signals=deflate(signals_json),
+        sdk_platform=platform,
+        sdk_version=version,
+        digest=deferred.report_digest(platform, version, signals_json),
+        received_at_ms=call.at_ms,
+    )
+    job = partial(
+        supplement,
+        number=caller.organization.number,
+        request_id=request_id,
+        report=report,
+        quotas=services.quotas,
+        capacity_bytes=services.store.capacity_bytes(),
+    )
+    received = await change(services, call, job)
+    if isinstance(received, Refusal):
+        return Outcome(received)
+    duplicate = True if received == "accepted_before" else UNSET
+    return Outcome(SupplementAnswer(str(request_id), duplicate), status=202)
+
+
+def read_request_id(text: str) -> UUID | Refusal:
+    """The request id in a path, or `422 invalid_request_id`. Any UUID passes: one that was never given is only
+    unknown.
+    """
+    if _UUID.fullmatch(text):
+        return UUID(text)
+    return Refusal("invalid_request_id", (Detail("request_id", "invalid_value", "path"),))
+
+
+def token_refusal(services: Services, call: Call, caller: Caller, token: str, request_id: UUID) -> Refusal | None:
+    """`422 invalid_supplement` unless the deferred token is valid for this request and the caller's key and origin
+    (decisions 7.4); `None` where it is.
+    """
+    opened = deferred.open_token(services.deferred_key, token, caller.applied.id, caller.origin, call.at_ms)
+    if opened is not None and opened.request_id == request_id:
+        return None
+    return Refusal("invalid_supplement", (Detail("token", "invalid_value", "body"),))
+
+
+def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> DocumentBody | None:
+    """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
+    if not event.has_document:
+        return None
+    document = views.document(snapshot, number, request_id)
+    if document is None:
+        raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
+    weights = views.weights_snapshot(snapshot, document.weights_digest)
+    split_from = visitor_id_of(snapshot, number, document.split_from)
+    try:
+        return document_body(event, document, inflate(document.signals), weights, split_from)
+    except zlib.error as error:
+        raise CorruptionError(f"the archived report of request {request_id} cannot be read: {error}") from error
+
+
+def _environment(caller: Caller) -> Environment:
+    assert caller.key.environment is not None, "only management keys have none"
+    return caller.key.environment
+
+
+_read = partial(Route, tag="Server API", kinds=("secret",))
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="supplementEvent",
+        method="POST",
+        path="/events/{request_id}/supplement",
+        tag="Client API",
+        summary="Send the deferred report of an identification",
+        description=(
+            "What takes long to collect may follow within 24 hours, from the same key and origin. It is kept with the "
+            "event and changes nothing else. The same report again is taken as a duplicate. A secret or proxy key "
+            "that identified sends it with the same forwarded origin, and a proxy key with `x-svc-visitor-ip` again. "
+            "An app, which has no origin, names its platform again in `sdk.platform` or `x-svc-sdk-platform`."
+        ),
+        request_headers=FORWARDED,
+        handler=supplement_event,
+        kinds=("public", "secret", "proxy"),
+        body=SupplementBody,
+        response=SupplementAnswer,
+        status=202,
+        from_browsers=True,
+        errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
+    ),
+    _read(
+        operation_id="listEvents",
+        path="/events",
+        summary="List events",
+        description=(
+            "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
+            "window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of "
+            "identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be "
+            "combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is left "
+            "out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters "
+            "that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at "
+            "no more than 20,000 events."
+        ),
+        handler=list_events,
+        query=ListEventsQuery,
+        response=EventsAnswer,
+        errors=("invalid_window",),
+    ),
+    _read(
+        operation_id="getEvent",
+        path="/events/{request_id}",
+        summary="Read one event",
+        description=(
+            "With the archived submission under `document`, and the deferred report when one arrived. The document "
+            "also says why the verdict is what it is: `evidence` of each signal, `linkage` (how the visitor was found "
+            "and how sure that is), `changes` since the visitor's last report, and what its `attestation` came to. Its "
+            "contents are not a public contract."
+        ),
+        handler=get_event,
+        response=EventDetailBody,
+        errors=("event_not_found", "invalid_request_id"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""The documents that describe the API."""

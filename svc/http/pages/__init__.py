@@ -1,0 +1,1 @@
+"""Pages, the web SDK and the documentation, as browsers get them."""

@@ -1,0 +1,1 @@
+"""Every metric, read from what the parts count."""

@@ -1,0 +1,1 @@
+"""What holds in every store, and how that is checked."""

@@ -1,0 +1,120 @@
+"""What must be true of the outbox in every store, at every moment; read by `invariants` for one organization.
+
+A delivery is open exactly while it is scheduled, none has more attempts than there are, and the counts are the log's.
+Memory is bounded by a day's minutes of the organization's endpoints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from operator import le
+from uuid import UUID
+
+from svc.domain.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS, EndpointKey
+from svc.domain.webhooks.schedule import MAX_ATTEMPTS
+from svc.store.schema.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    ATTEMPTS_BY_ENVIRONMENT,
+    ATTEMPTS_BY_EVENT,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_COUNTS,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
+from svc.store.snapshot import Snapshot
+from svc.store.views.webhooks import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
+
+
+def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:
+    given = snapshot.get(ENDPOINT_COUNTS, number) or 0
+    places = [place for (_, place), _ in snapshot.scan(ENDPOINTS, number)]
+    if len(places) > MAX_ENDPOINTS:
+        yield f"organization {number} has {len(places)} endpoints"
+    for place in places:
+        if place > given:
+            yield f"endpoint {place} of organization {number} is beyond the {given} numbers given"
+        if snapshot.has(REMOVED_ENDPOINTS, number, place):
+            yield f"endpoint {place} of organization {number} is there and removed"
+
+
+def _deliveries(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, place, event_id, kind), delivery in snapshot.scan(DELIVERIES, number):
+        name = _name(number, place, event_id)
+        if delivery.attempts > MAX_ATTEMPTS:
+            yield f"{name} had {delivery.attempts} attempts"
+        if (delivery.state == "pending") != (delivery.attempts == 0):
+            yield f"{name} is {delivery.state} after {delivery.attempts} attempts"
+        if not snapshot.has(ENDPOINTS, number, place) and not snapshot.has(REMOVED_ENDPOINTS, number, place):
+            yield f"{name} leads to no endpoint"
+        if not delivery.is_open:
+            continue
+        if not snapshot.has(DUE, number, place, delivery.due_ms, event_id, kind):
+            yield f"{name} is open and not scheduled"
+        if not snapshot.has(WEBHOOK_EVENTS, number, event_id):
+            yield f"{name} is open and has no event to send"
+        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, place)) is None:
+            yield f"{name} was asked for and its endpoint is not busy"
+
+
+def _schedule(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, place, due_ms, event_id, kind), _ in snapshot.scan(DUE, number):
+        delivery = snapshot.get(DELIVERIES, number, place, event_id, kind)
+        if delivery is None or not delivery.is_open or delivery.due_ms != due_ms:
+            yield f"{_name(number, place, event_id)} is scheduled and not open"
+
+
+def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
+    for (_, place), _ in snapshot.scan(MANUAL, number):
+        key = manual_delivery(snapshot, EndpointKey(number, place))
+        delivery = None if key is None else snapshot.get(DELIVERIES, number, place, key.event_id, key.place)
+        if delivery is None or not delivery.is_open:
+            yield f"endpoint {place} of organization {number} is busy with nothing"
+
+
+def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Of the minutes that are still counted: the log holds what the counts say. It may hold more of a minute that was
+    over by a clock that was ahead, since counts are kept for a day.
+    """
+    counts = {
+        (place, minute): (count.delivered, count.failed)
+        for (_, place, minute), count in snapshot.scan(ATTEMPT_COUNTS, number)
+        if snapshot.has(ENDPOINTS, number, place)
+    }
+    delivered: Counter[tuple[int, int]] = Counter()
+    failed: Counter[tuple[int, int]] = Counter()
+    newest: dict[int, int] = {}
+    for (_, attempt_id), attempt in snapshot.scan(ATTEMPTS, number):
+        for table, key in attempt_index_keys(number, attempt_id, attempt):
+            if not snapshot.has(table, *key):
+                yield f"attempt {UUID(bytes=attempt_id)} is not in {table.name}"
+        minute = (attempt.endpoint, attempt.occurred_at_ms // 60_000)
+        newest[attempt.endpoint] = max(newest.get(attempt.endpoint, 0), minute[1])
+        if minute in counts:
+            (delivered if attempt.status == "delivered" else failed)[minute] += 1
+    for table in (ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT):
+        if snapshot.count(ATTEMPTS) != snapshot.count(table):
+            yield f"attempts and {table.name} are not as many"
+    for (place, minute), count in counts.items():
+        logged = delivered[place, minute], failed[place, minute]
+        was_over = newest.get(place, 0) > minute + MINUTES_PER_DAY and all(map(le, count, logged))
+        if count != logged and not was_over:
+            yield f"endpoint {place} of organization {number} counts {count} in minute {minute}, the log {logged}"
+
+
+def _name(number: int, place: int, event_id: bytes) -> str:
+    return f"the delivery of event {UUID(bytes=event_id)} to endpoint {place} of organization {number}"
+
+
+WEBHOOK_RULES: tuple[Callable[[Snapshot, int], Iterator[str]], ...] = (
+    _endpoints,
+    _deliveries,
+    _schedule,
+    _manual,
+    _log,
+)
+"""The rules of one organization's outbox."""

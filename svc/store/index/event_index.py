@@ -1,0 +1,357 @@
+"""The index of events: by which rows an event is found, and searches over them (ADR 63).
+
+A new event is one row of the tail, with the digests of its values. Later its row is replaced by a slot and postings in
+a segment (`transactions/indexing.py`), whenever that may be: each event is in the tail or in one segment, and a search
+reads both. So nothing depends on when the index is made, and an event that arrives late, or out of order, is found as
+any other.
+
+What may live here: the rows of one event, the rows of one segment, and searches in the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from heapq import merge
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from svc.domain.events.listing import FACETS, Filters, Position, values_of
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.records import Event
+from svc.store.index.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, Table
+from svc.store.snapshot import Snapshot, Transaction
+
+SMALL = 0
+"""The part of the key of a segment in one row."""
+SLOTS = 1
+"""The part with the slots of a large segment."""
+FIRST_PART = 2
+PARTS = 32
+"""Rows with the postings of a large segment."""
+LAST = (2**64 - 1, b"\xff" * 16)
+FIRST = (0, bytes(16))
+SEGMENT_KEYS = 8
+"""Looking into a segment costs about as much as so many rows of the tail."""
+_PLACES_A_KEY = 64
+_NOT_HERE = 4096
+_by_position = itemgetter(0)
+
+_Row = tuple[bytes, int, Segment | None]
+"""Slot of the position in the key, part, value; no value where it was not read."""
+
+
+class Scope(NamedTuple):
+    """An organization, by its number in the store, and the place of an environment: what one index is about."""
+
+    number: int
+    environment: int
+
+
+def digest_of(name: str, value: str) -> int:
+    """64 bits that stand for a value in the index: of a facet, or of `level` or `visitor`, by `name`. Two values may
+    have the same, so what is found by one is compared with the event itself.
+    """
+    return int.from_bytes(blake2b(f"{name} {value}".encode(), digest_size=8).digest())
+
+
+_common_digest = lru_cache(maxsize=1024)(digest_of)
+_PERSONAL = frozenset({"tag", "ip_address"})
+
+
+def digests(event: Event) -> Digests:
+    """Those of all values by which an event can be found."""
+    verdict = event.verdict
+    found = {digest_of("visitor", verdict.visitor_id), _common_digest("level", verdict.suspect_level or "")}
+    for facet in FACETS:
+        digest = digest_of if facet in _PERSONAL else _common_digest
+        found.update(digest(facet, value) for value in values_of(event, facet))
+    return Digests(tuple(sorted(found)))
+
+
+def wanted(filters: Filters) -> tuple[int, ...]:
+    """The digests of what is asked for, those that are likely to be rare first; none = every event."""
+    visitor = () if filters.visitor_id is None else (digest_of("visitor", filters.visitor_id),)
+    level = () if filters.level is None else (digest_of("level", filters.level),)
+    return (*visitor, *(digest_of(facet, value) for facet, value in filters.facets()), *level)
+
+
+def scope_of(number: int, event: Event) -> Scope:
+    """Where an event is indexed."""
+    return Scope(number, ENVIRONMENTS.index(event.environment))
+
+
+def add(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+    """Index a new event."""
+    key = (*scope_of(number, event), event.occurred_at_ms, request_id)
+    transaction.put(EVENT_TAIL, key, digests(event))
+
+
+def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+    """Take an event out of the index: no digest of its values stays on its account. Nothing where it is not in it."""
+    scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    if transaction.delete(EVENT_TAIL, *scope, *here):
+        return
+    found = _slot_of(transaction, scope, here)
+    if found is None:
+        return
+    part, upper, place = found
+    values = digests(event).values
+    for each in _parts_with(part, values):
+        segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
+        if segment is not None:
+            _put(transaction, scope, each, upper, segment.without(place, values))
+
+
+def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes], segment: Segment) -> None:
+    """Write a row of a segment, or delete it where nothing is in it any more."""
+    key = (*scope, part, *upper)
+    if segment.digests or not Slots(segment.slots).is_empty:
+        transaction.put(EVENT_SEGMENTS, key, segment)
+    else:
+        transaction.delete(EVENT_SEGMENTS, *key)
+
+
+def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> bool:
+    """Whether the index has an event at this position (arrival in Unix ms, 16 bytes of the request id): in the tail or
+    in a segment. An erased one is in neither. Raises `CorruptionError`.
+    """
+    return snapshot.has(EVENT_TAIL, *scope, *here) or _slot_of(snapshot, scope, here) is not None
+
+
+def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes], int] | None:
+    """(part, position in the key, place of the slot) of the segment that has an event at this position."""
+    found = holder(snapshot, scope, here)
+    own = None if found is None else snapshot.get(EVENT_SEGMENTS, *scope, found[0], *found[1])
+    place = None if own is None else Slots(own.slots).find(slot(here))
+    return None if found is None or place is None else (*found, place)
+
+
+def _parts_with(part: int, values: Sequence[int]) -> list[int]:
+    """The parts of a segment that say something of an event with these digests; `part` is the one with its slot."""
+    return [SMALL] if part == SMALL else [SLOTS, *sorted(set(map(part_of, values)))]
+
+
+def rows_of(
+    snapshot: Snapshot, number: int, request_id: bytes, event: Event
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of the rows that say something of an event, which say it of others, too."""
+    scope, here = scope_of(number, event), (event.occurred_at_ms, request_id)
+    if snapshot.has(EVENT_TAIL, *scope, *here):
+        yield EVENT_TAIL, (*scope, *here)
+        return
+    found = holder(snapshot, scope, here)
+    if found is not None:
+        part, upper = found
+        for each in _parts_with(part, digests(event).values):
+            yield EVENT_SEGMENTS, (*scope, each, *upper)
+
+
+def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]] | None:
+    """(part, position in the key) of the segment in which an event at this position would be; `None` where it is newer
+    than all.
+    """
+    found: list[tuple[tuple[int, bytes], int]] = []
+    for part in (SMALL, SLOTS):
+        key = next(snapshot.scan_keys(EVENT_SEGMENTS, (*scope, part, *here), (*scope, part + 1)), None)
+        if key is not None:
+            found.append((key[-2:], part))
+    if not found:
+        return None
+    upper, part = min(found)
+    return part, upper
+
+
+def part_of(digest: int) -> int:
+    """The part of a large segment that has the postings of a digest."""
+    return FIRST_PART + digest * PARTS // 2**64
+
+
+def read_run(snapshot: Snapshot, scope: Scope, part: int, upper: tuple[int, bytes]) -> Run:
+    """A segment as a whole; an empty one where it is not there."""
+    postings: dict[int, Sequence[int]] = {}
+    for each in (SMALL,) if part == SMALL else range(FIRST_PART, FIRST_PART + PARTS):
+        segment = snapshot.get(EVENT_SEGMENTS, *scope, each, *upper)
+        if segment is not None:
+            postings.update(segment.postings())
+    own = snapshot.get(EVENT_SEGMENTS, *scope, part, *upper)
+    return Run(b"" if own is None else own.slots, postings)
+
+
+def write_run(transaction: Transaction, scope: Scope, run: Run, upper: tuple[int, bytes], *, large: bool) -> None:
+    """Write a segment with the events of a run, of which none is newer than the position `upper`."""
+    if not large:
+        transaction.put(EVENT_SEGMENTS, (*scope, SMALL, *upper), packed(run.slots, run.postings))
+        return
+    transaction.put(EVENT_SEGMENTS, (*scope, SLOTS, *upper), Segment(run.slots))
+    parts: dict[int, dict[int, Sequence[int]]] = {}
+    for digest, places in run.postings.items():
+        parts.setdefault(part_of(digest), {})[digest] = places
+    for part, postings in parts.items():
+        transaction.put(EVENT_SEGMENTS, (*scope, part, *upper), packed(b"", postings))
+
+
+def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes]) -> None:
+    """Delete the rows of a segment."""
+    transaction.delete(EVENT_SEGMENTS, *scope, part, *upper)
+    if part == SLOTS:
+        for each in range(FIRST_PART, FIRST_PART + PARTS):
+            transaction.delete(EVENT_SEGMENTS, *scope, each, *upper)
+
+
+class Search:
+    """The positions of the events that have all of these digests, newest first: those below `beyond` and not below
+    `oldest`. It looks at about `most_keys` rows of the tail, or at fewer segments.
+
+    Over rows that are being fetched (`postgresql/rows.py`) an absent row of slots stands for as many events as the
+    postings say, so that no more segments are asked for than are needed.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        scope: Scope,
+        asked: Sequence[int],
+        oldest: tuple[int, bytes] = FIRST,
+        beyond: tuple[int, bytes] = LAST,
+        most_keys: int | None = None,
+    ) -> None:
+        self._snapshot, self._scope, self._asked = snapshot, scope, asked
+        self._oldest, self._beyond = oldest, beyond
+        self._first, self._above = slot(oldest), slot(beyond)
+        self._keys_left = most_keys
+        self._tail = (
+            (slot(key[-2:]), row.values)
+            for key, row in snapshot.scan_reverse(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond))
+        )
+        self._next = next(self._tail, None)
+        self.ended_at: Position | None = None
+        """Where it gave up: all that is newer was looked at, and what is older was not."""
+
+    def __iter__(self) -> Iterator[Position]:
+        return map(position, self._slots())
+
+    def _slots(self) -> Iterator[bytes]:
+        has_looked = False
+        for upper, part, segment in self._rows():
+            yield from self._tail_above(upper)
+            if self.ended_at is None and has_looked and self._is_spent:
+                self.ended_at = _just_above(position(upper))
+            if self.ended_at is not None:
+                return
+            has_looked |= upper < self._above  # the first may have nothing below
+            for found in self._found(upper, part, segment):
+                yield from self._tail_above(found)
+                if self.ended_at is not None:
+                    return
+                yield found
+        yield from self._tail_above(b"")
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._keys_left is not None and self._keys_left <= 0
+
+    def _spend(self, keys: int) -> None:
+        if self._keys_left is not None:
+            self._keys_left -= keys
+
+    def _tail_above(self, bound: bytes) -> Iterator[bytes]:
+        """What the tail has that is newer than this slot."""
+        while self._next is not None and self._next[0] > bound:
+            found, values = self._next
+            self._spend(1)
+            if all(digest in values for digest in self._asked):
+                yield found
+            self._next = next(self._tail, None)
+            if self._is_spent:
+                self.ended_at = position(found)
+                return
+
+    def _rows(self) -> Iterator[_Row]:
+        """Of each segment that may have such events, the row to begin with, newest first."""
+        large = part_of(self._asked[0]) if self._asked else SLOTS
+        return merge(self._strip(SMALL), self._strip(large), key=_by_position, reverse=True)
+
+    def _strip(self, part: int) -> Iterator[_Row]:
+        """Rows of a part; the first may be of a segment that begins below `beyond`, or of none that matters."""
+        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
+        above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))
+        if part == SLOTS:  # which are read where they are needed
+            covering = islice(snapshot.scan_keys(table, above, (*self._scope, part + 1)), 1)
+            for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
+                yield slot(key[-2:]), part, None
+        else:
+            rows = islice(snapshot.scan(table, *stem, start=above), 1)
+            for key, segment in chain(rows, snapshot.scan_reverse(table, *below)):
+                yield slot(key[-2:]), part, segment
+
+    def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
+        """Slots of a segment that are asked for, newest first."""
+        self._spend(SEGMENT_KEYS)
+        places = () if segment is None else self._places(upper, part, segment)
+        if self._asked and not places:
+            return iter(())
+        own = segment if part == SMALL else self._snapshot.get(EVENT_SEGMENTS, *self._scope, SLOTS, *position(upper))
+        if own is None:
+            return repeat(GONE, len(places) or _NOT_HERE)
+        return self._in_window(upper, Slots(own.slots), places)
+
+    def _places(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
+        """Where in a segment the events are that have all digests; nothing where none is asked for."""
+        found = segment.having(self._asked[0]) if self._asked else ()
+        for digest in self._asked[1:]:
+            if not found:
+                break
+            also = frozenset((segment if part == SMALL else self._part(upper, digest)).having(digest))
+            self._spend((len(found) + len(also)) // _PLACES_A_KEY)
+            found = [place for place in found if place in also]
+        return found
+
+    def _part(self, upper: bytes, digest: int) -> Segment:
+        self._spend(SEGMENT_KEYS)
+        return self._snapshot.get(EVENT_SEGMENTS, *self._scope, part_of(digest), *position(upper)) or Segment()
+
+    def _in_window(self, upper: bytes, slots: Slots, places: Sequence[int]) -> Iterator[bytes]:
+        high = slots.below(self._above) if upper >= self._above else len(slots)
+        low = slots.below(self._first) if len(slots) and slots[0] < self._first else 0
+        if self._asked:
+            return (slots[place] for place in reversed(places) if low <= place < high)
+        return _living(slots, low, high)
+
+
+def _living(slots: Slots, low: int, high: int) -> Iterator[bytes]:
+    for place in range(high - 1, low - 1, -1):
+        found = slots[place]
+        if found != (slots[place - 1] if place else GONE):
+            yield found
+
+
+def later(snapshot: Snapshot, scope: Scope, digest: int, after: tuple[int, bytes]) -> Iterator[Position]:
+    """The positions of the events that have this digest and are newer, oldest first."""
+    behind = slot(after)
+    tail = (
+        slot(key[-2:]) for key, row in snapshot.scan(EVENT_TAIL, *scope, start=(*scope, *after)) if digest in row.values
+    )
+    strips = (_ascending(snapshot, scope, part, digest, after) for part in (SMALL, part_of(digest)))
+    return (position(found) for found in merge(tail, *strips) if found > behind)
+
+
+def _ascending(snapshot: Snapshot, scope: Scope, part: int, digest: int, after: tuple[int, bytes]) -> Iterator[bytes]:
+    for key, segment in snapshot.scan(EVENT_SEGMENTS, *scope, part, start=(*scope, part, *after)):
+        places = segment.having(digest)
+        if places:
+            own = segment if part == SMALL else snapshot.get(EVENT_SEGMENTS, *scope, SLOTS, *key[-2:])
+            slots = Slots(b"" if own is None else own.slots)
+            yield from (slots[place] for place in places if place < len(slots))
+
+
+def _just_above(here: Position) -> Position:
+    """The position that is newer than this one and older than all others that are."""
+    arrival_ms, request_id = here
+    following = int.from_bytes(request_id) + 1
+    if following >> 128:
+        return Position(arrival_ms + 1, bytes(16))
+    return Position(arrival_ms, following.to_bytes(16))

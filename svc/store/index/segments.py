@@ -1,0 +1,254 @@
+"""Segments of the index of events: which of a run of events have a value, by digest (ADR 63).
+
+A segment has slots, one for each event in the order of arrival, and postings: digest of a value -> the slots (their
+places, from 0) of the events that have it. Both are written once, in the background. An event that is erased leaves its
+slot as a copy of the one before (or zeros), so that slots stay in order and no other posting changes.
+
+What may live here: the values of the two tables of the index, and how segments are put together. No store.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from svc.domain.events.listing import Position
+
+SLOT_BYTES = 24
+GONE = bytes(SLOT_BYTES)
+"""The slot of an erased event before which there is none. No event is at that position."""
+MOST_EVENTS = 1 << 16
+"""A place in a segment is a number of 16 bits."""
+_SLOT = struct.Struct(">Q16s")
+_COUNT = struct.Struct("<I")
+
+
+def slot(position: tuple[int, bytes]) -> bytes:
+    """24 bytes that are ordered as positions are."""
+    return _SLOT.pack(*position)
+
+
+def position(raw: bytes) -> Position:
+    """The position whose slot this is."""
+    return Position(*_SLOT.unpack(raw))
+
+
+class Digests(msgspec.Struct, frozen=True):
+    """What an event is found by while it is in no segment: the digests of its values, in ascending order."""
+
+    values: tuple[int, ...]
+
+    def pack(self) -> bytes:
+        """8 bytes each, little-endian."""
+        return struct.pack(f"<{len(self.values)}Q", *self.values)
+
+    @staticmethod
+    def unpack(raw: bytes) -> Digests:
+        """Raises `struct.error` for a length that is none."""
+        return Digests(struct.unpack(f"<{len(raw) // 8}Q", raw))
+
+
+class Slots(Sequence[bytes]):
+    """The slots of a segment over their bytes."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+
+    def __len__(self) -> int:
+        return len(self.raw) // SLOT_BYTES
+
+    def __getitem__(self, place: int) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride]  no slices
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self.raw[place * SLOT_BYTES : (place + 1) * SLOT_BYTES]
+
+    def below(self, bound: bytes) -> int:
+        """How many slots are below this one."""
+        return bisect_left(self, bound)
+
+    def find(self, wanted: bytes) -> int | None:
+        """The place of an event's slot; `None` where it has none."""
+        place = bisect_left(self, wanted)
+        return place if place < len(self) and self[place] == wanted else None
+
+    def living(self) -> Iterator[tuple[int, bytes]]:
+        """(place, slot) of the events that were not erased."""
+        before = GONE
+        for place in range(len(self)):
+            found = self[place]
+            if found != before:
+                yield place, found
+            before = found
+
+    def without(self, place: int) -> Slots:
+        """With the event at this place erased."""
+        before = self[place - 1] if place else GONE
+        end = bisect_right(self, self[place])
+        return Slots(self.raw[: place * SLOT_BYTES] + before * (end - place) + self.raw[end * SLOT_BYTES :])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all events were erased."""
+        return not self.raw or self[len(self) - 1] == GONE
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A row of a segment: its slots, its postings, or both."""
+
+    slots: bytes = b""
+    digests: array[int] = array("Q")
+    """In ascending order."""
+    ends: array[int] = array("I")
+    """Where the places of each digest end in `places`."""
+    places: array[int] = array("H")
+    """Of each digest, in ascending order."""
+
+    def pack(self) -> bytes:
+        """Number of slots, slots, number of digests, digests, ends, places; numbers are little-endian."""
+        return b"".join(
+            (
+                _COUNT.pack(len(self.slots) // SLOT_BYTES),
+                self.slots,
+                _COUNT.pack(len(self.digests)),
+                *map(_little, (self.digests, self.ends, self.places)),
+            )
+        )
+
+    @staticmethod
+    def unpack(raw: bytes) -> Segment:
+        """Raises `ValueError` and `struct.error` for other bytes."""
+        (slots,) = _COUNT.unpack_from(raw)
+        at = _COUNT.size + slots * SLOT_BYTES
+        (count,) = _COUNT.unpack_from(raw, at)
+        digests_at = at + _COUNT.size
+        ends_at, places_at = digests_at + 8 * count, digests_at + 12 * count
+        found = Segment(
+            raw[_COUNT.size : at],
+            _array("Q", raw[digests_at:ends_at]),
+            _array("I", raw[ends_at:places_at]),
+            _array("H", raw[places_at:]),
+        )
+        if len(found.ends) != count or len(found.places) != (found.ends[-1] if count else 0):
+            raise ValueError("places of other digests than there are")
+        return found
+
+    def having(self, digest: int) -> Sequence[int]:
+        """The places of the events that have a value, in ascending order."""
+        at = bisect_left(self.digests, digest)
+        if at == len(self.digests) or self.digests[at] != digest:
+            return ()
+        return self.places[self.ends[at - 1] if at else 0 : self.ends[at]]
+
+    def postings(self) -> Iterator[tuple[int, array[int]]]:
+        """(digest, places) in ascending order."""
+        start = 0
+        for digest, end in zip(self.digests, self.ends, strict=True):
+            yield digest, self.places[start:end]
+            start = end
+
+    def without(self, place: int, digests: Iterable[int]) -> Segment:
+        """With the event at a place erased, which has these digests. Slots and postings that are not here pass."""
+        own, ends, places = self.digests[:], self.ends[:], self.places[:]
+        for digest in digests:
+            at = bisect_left(own, digest)
+            if at == len(own) or own[at] != digest:
+                continue
+            start, end = ends[at - 1] if at else 0, ends[at]
+            found = bisect_left(places, place, start, end)
+            if found == end or places[found] != place:
+                continue
+            del places[found]
+            ends = ends[:at] + array("I", [after - 1 for after in ends[at:]])
+            if ends[at] == start:
+                del own[at], ends[at]
+        return Segment(Slots(self.slots).without(place).raw if self.slots else b"", own, ends, places)
+
+
+def packed(slots: bytes, postings: Mapping[int, Sequence[int]]) -> Segment:
+    """A segment of these postings; digests without places are left out."""
+    digests = array("Q", sorted(digest for digest, places in postings.items() if places))
+    places = array("H")
+    for digest in digests:
+        places.extend(postings[digest])
+    return Segment(slots, digests, array("I", accumulate(len(postings[digest]) for digest in digests)), places)
+
+
+class Run(NamedTuple):
+    """A segment that is being made, or one that was read as a whole."""
+
+    slots: bytes
+    postings: Mapping[int, Sequence[int]]
+
+    def __len__(self) -> int:
+        return len(self.slots) // SLOT_BYTES
+
+    def __bool__(self) -> bool:
+        return bool(self.slots)
+
+
+def of_one(wanted: tuple[int, bytes], digests: Digests) -> Run:
+    """An event that was in no segment."""
+    return Run(slot(wanted), dict.fromkeys(digests.values, (0,)))
+
+
+def joined(runs: Sequence[Run]) -> Run:
+    """All their events that were not erased, each once, in the order of arrival."""
+    order = sorted((raw, number, place) for number, run in enumerate(runs) for place, raw in Slots(run.slots).living())
+    moved: list[dict[int, int]] = [{} for _ in runs]
+    for place, (_, number, before) in enumerate(order):
+        moved[number][before] = place
+    postings: dict[int, list[int]] = {}
+    for run, to in zip(runs, moved, strict=True):
+        for digest, places in run.postings.items():
+            found = postings.get(digest)
+            if found is None:
+                postings[digest] = [to[place] for place in places]
+            else:
+                found += [to[place] for place in places]
+    filled = [tuple(to.values()) for to in moved if to]
+    if any(after[0] < before[-1] for before, after in pairwise(filled)):
+        for places in postings.values():
+            places.sort()
+    return Run(b"".join([raw for raw, _, _ in order]), postings)
+
+
+def cut(run: Run, most: int) -> list[Run]:
+    """In the order of arrival, in as few parts of about the same size as have at most so many events each."""
+    count = -(-len(run) // most)
+    if count <= 1:
+        return [run] if run else []
+    bounds = [len(run) * part // count for part in range(count + 1)]
+    return [_between(run, low, high) for low, high in pairwise(bounds)]
+
+
+def _between(run: Run, low: int, high: int) -> Run:
+    postings: dict[int, Sequence[int]] = {}
+    for digest, places in run.postings.items():
+        own = places[bisect_left(places, low) : bisect_left(places, high)]
+        if own:
+            postings[digest] = [place - low for place in own]
+    return Run(run.slots[low * SLOT_BYTES : high * SLOT_BYTES], postings)
+
+
+def _little(numbers: array[int]) -> bytes:
+    if sys.byteorder == "little":
+        return numbers.tobytes()
+    swapped = numbers[:]
+    swapped.byteswap()
+    return swapped.tobytes()
+
+
+def _array(kind: str, raw: bytes) -> array[int]:
+    numbers = array(kind, raw)
+    if sys.byteorder != "little":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,1 @@
+"""What nodes on one database know of each other: leases, shares, notices, the clock."""

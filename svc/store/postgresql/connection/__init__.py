@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL: libpq in a pipeline, its values, errors and addresses."""

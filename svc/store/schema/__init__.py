@@ -1,0 +1,1 @@
+"""Tables, the bytes of their keys and rows, and the versions of both."""

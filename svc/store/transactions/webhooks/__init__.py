@@ -1,0 +1,1 @@
+"""Endpoints, deliveries and their recovery."""

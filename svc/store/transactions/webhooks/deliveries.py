@@ -1,0 +1,355 @@
+"""The outbox on disk: events enqueued in the transaction of their fact, and what attempts come to (decisions 8).
+
+A delivery is open as long as it has a row in `DUE`, and the other way round: there is no queue beside the store that
+could lose it. Nothing is written when an attempt begins; one that a crash interrupts is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.events.event_row import event_row
+from svc.domain.records import Event
+from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
+from svc.domain.webhooks.payloads import suspect
+from svc.domain.webhooks.queues import is_failing
+from svc.domain.webhooks.records import (
+    DELIVERY_KINDS,
+    Attempt,
+    AttemptCount,
+    AttemptStatus,
+    Delivery,
+    DeliveryKey,
+    Endpoint,
+    EndpointKey,
+    EventType,
+    WebhookEnvironment,
+    WebhookEvent,
+    webhook_environment,
+)
+from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
+from svc.domain.webhooks.schedule import LONGEST_WAIT_MS, AttemptResult, classify_result, latest_due_ms
+from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
+from svc.store.schema.tables import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DELIVERIES,
+    DUE,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REFUSALS,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.organizations import organization as find_organization
+from svc.store.views.webhooks import (
+    MINUTES_PER_DAY,
+    Registered,
+    attempt_index_keys,
+    endpoints_of,
+    health,
+    subscribers,
+    subscribes,
+)
+
+if TYPE_CHECKING:  # it reads reports, which takes long to import; `svc org` needs none of that
+    from svc.domain.identification import Submission
+
+IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
+_OLD_COUNTS_PER_ATTEMPT = 2
+"""Rows of minutes over a day ago that a new minute's first attempt deletes: twice as many as it writes."""
+
+
+class AttemptRecord(NamedTuple):
+    """One attempt that was made, with all that `log_attempt` needs to write."""
+
+    attempt_id: UUID
+    queue: EndpointKey
+    key: DeliveryKey
+    endpoint: Endpoint
+    """As it stood when the attempt was made."""
+    event: WebhookEvent
+    result: AttemptResult
+
+
+class AttemptOutcome(NamedTuple):
+    """What an attempt came to, once it is written."""
+
+    status: AttemptStatus
+    due_ms: int | None
+    """When the next one is due."""
+    failing: bool
+    """Whether the endpoint is to be sent to as one that fails."""
+
+
+class Notified(NamedTuple):
+    """What a refusal, or the end of its minute, has queued and keeps."""
+
+    queues: tuple[EndpointKey, ...]
+    """Those in which an event of them is due."""
+    due_ms: int | None
+    """When to look at them again; `None` = nothing is kept of them."""
+
+
+def enqueue(
+    transaction: Transaction,
+    organization: int,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+) -> tuple[EndpointKey, ...]:
+    """Queue an event for every endpoint that subscribes to it now; returns the queues to nudge after the commit.
+
+    To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
+    struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
+    """
+    to = subscribers(transaction, organization, environment, event_type)
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    # With the organization: two of them may have the same to tell in the same millisecond, as when a day is settled.
+    subject = blake2b(msgspec.json.encode((public_id, data)), digest_size=16).digest()
+    event_id = derived_event_id(event_type, subject, at_ms)
+    while transaction.has(WEBHOOK_EVENTS, organization, event_id.bytes):  # the same fact twice in a millisecond
+        event_id = derived_event_id(event_type, subject + event_id.bytes, at_ms)
+    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    return _queue(transaction, organization, event_id, event, to)
+
+
+def enqueue_identification(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int
+) -> tuple[EndpointKey, ...]:
+    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9);
+    returns the queues to nudge after the commit.
+
+    One range read of at most ten endpoints, and one more read where there are any; one row for each event and two for
+    each endpoint that it goes to, so 42 rows at most.
+    """
+    number, request_id = submission.organization, submission.request_id
+    endpoints = endpoints_of(transaction, number)
+    if not endpoints:
+        return ()
+    facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
+    if event.verdict.suspect_score is not None and event.verdict.suspect_score >= threshold:
+        facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
+    public_id = find_organization(transaction, number).id
+    environment = webhook_environment(submission.environment)
+    queues: set[EndpointKey] = set()
+    for event_type, data in facts:
+        to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
+        if to:
+            event_id = identification_event_id(event_type, request_id)
+            sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms)
+            queues.update(_queue(transaction, number, event_id, sealed, to))
+    return tuple(sorted(queues))
+
+
+def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
+    """Queue a delivery that is due at once. An ended one of the same event and kind is replaced."""
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), Delivery("pending", 0, now_ms, now_ms))
+    transaction.put(DUE, (*queue, now_ms, key.event_id, key.place), b"")
+
+
+def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
+    """Write everything that an attempt changes: the log, the delivery and its schedule, the endpoint's health and
+    status (decisions 8.3, 8.4).
+
+    Where the delivery was erased or its endpoint removed while it was in flight, the attempt is logged and nothing else
+    changes.
+    """
+    queue, key = made.queue, made.key
+    endpoint = transaction.get(ENDPOINTS, *queue)
+    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.place)
+    verdict = classify_result(made.result, queue, key)
+    if endpoint is None or delivery is None or not delivery.is_open:
+        status = "delivered" if verdict.status == "delivered" else "failed"
+        _log(transaction, made, status)
+        return AttemptOutcome(status, None, failing=False)
+    transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.place)
+    after = Delivery(
+        state=DELIVERY_TRANSITIONS[delivery.state][verdict.status],
+        attempts=made.result.attempt,
+        queued_at_ms=delivery.queued_at_ms,
+        due_ms=delivery.due_ms if verdict.due_ms is None else verdict.due_ms,
+    )
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), after)
+    if verdict.due_ms is not None:
+        transaction.put(DUE, (*queue, verdict.due_ms, key.event_id, key.place), b"")
+    if key.kind != "auto":
+        transaction.delete(MANUAL, *queue)
+    _log(transaction, made, verdict.status)
+    before = health(transaction, queue)
+    if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
+        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before))
+    state, trigger = after_attempt(before, made.result, verdict, key.kind)
+    transaction.put(ENDPOINT_HEALTH, queue, state)
+    if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
+        endpoint = msgspec.structs.replace(endpoint, status=status)
+        transaction.put(ENDPOINTS, queue, endpoint)
+    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state))
+
+
+def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
+    """Have up to `limit` deliveries that are due later than a full step from `now_ms` due after one; how many there
+    were (decisions 17.1).
+    """
+    ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
+    rows = [row for row, _ in islice(ahead, limit)]
+    for *_, due_ms, event_id, place in rows:
+        delivery = transaction.get(DELIVERIES, *queue, event_id, place)
+        assert delivery is not None, "a due row without its delivery"
+        key = DeliveryKey(event_id, DELIVERY_KINDS[place])
+        latest_ms = latest_due_ms(delivery.attempts, queue, key, now_ms)
+        transaction.delete(DUE, *queue, due_ms, event_id, place)
+        transaction.put(DUE, (*queue, latest_ms, event_id, place), b"")
+        moved = msgspec.structs.replace(delivery, due_ms=latest_ms)
+        transaction.put(DELIVERIES, (*queue, event_id, place), moved)
+    return len(rows)
+
+
+def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
+    """Delete up to `limit` rows that a removed endpoint has left."""
+    deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
+    for (*_, event_id, place), delivery in deliveries:
+        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery):
+            transaction.delete(table, *row)
+    counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
+    for key, _ in counts:
+        transaction.delete(ATTEMPT_COUNTS, *key)
+    if len(deliveries) + len(counts) < limit:
+        transaction.delete(REMOVED_ENDPOINTS, *queue)
+
+
+def erase_identification(transaction: Transaction, organization: int, request_id: UUID) -> None:
+    """Delete the events of an identification and every delivery of them, open or ended (decisions 7.6).
+
+    The log of attempts keeps their ids; it holds nothing of the visitor.
+    """
+    for event_type in IDENTIFICATION_EVENTS:
+        purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:
+    """Delete an event (16-byte id) and every delivery of it; nothing where there is none. An attempt in flight is still
+    logged when it ends.
+    """
+    for table, key in list(webhook_event_rows(transaction, organization, event_id)):
+        transaction.delete(table, *key)
+
+
+def webhook_event_rows(
+    snapshot: Snapshot, organization: int, event_id: bytes
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of an event (16-byte id), of every delivery of it, and of the schedule of open ones; nothing where
+    there is none.
+    """
+    if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
+        return
+    yield WEBHOOK_EVENTS, (organization, event_id)
+    present = [key for key, _ in snapshot.scan(ENDPOINTS, organization)]
+    removed = [key for key, _ in snapshot.scan(REMOVED_ENDPOINTS, organization)]
+    for queue in (EndpointKey(*key) for key in present + removed):
+        for kind in DELIVERY_KINDS:
+            key = DeliveryKey(event_id, kind)
+            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.place)
+            if delivery is not None:
+                yield from _delivery_rows(queue, key, delivery)
+
+
+def note_refusal(transaction: Transaction, request: RefusedRequest) -> Notified:
+    """Count a refused identification (or several alike), and queue `identification.refused` if a minute has passed
+    since the last (decisions 8.9).
+    """
+    row = (request.organization, request.name)
+    return _keep(transaction, row, note(transaction.get(REFUSALS, *row), request), request.occurred_at_ms)
+
+
+def notify_refusals(transaction: Transaction, organization: int, name: str, now_ms: int) -> Notified:
+    """At the end of a minute: queue `identification.refused` with what was counted since the last, or stop counting
+    where nothing was. `name` is that of `RefusedRequest.name`.
+    """
+    before = transaction.get(REFUSALS, organization, name)
+    if before is None:
+        return Notified((), None)
+    key_id, _, code = name.partition("/")
+    return _keep(transaction, (organization, name), notify(before, key_id, code, now_ms), now_ms)
+
+
+def _keep(transaction: Transaction, row: tuple[int, str], noted: Noted, now_ms: int) -> Notified:
+    organization, _ = row
+    if noted.kept is None:
+        transaction.delete(REFUSALS, *row)
+        return Notified((), None)
+    transaction.put(REFUSALS, row, noted.kept)
+    if noted.event is None:
+        return Notified((), noted.kept.due_ms)
+    environment = webhook_environment(noted.event.environment)
+    queues = enqueue(transaction, organization, "identification.refused", environment, noted.event, now_ms)
+    return Notified(queues, noted.kept.due_ms)
+
+
+def _queue(
+    transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
+) -> tuple[EndpointKey, ...]:
+    transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
+    for queue, _ in to:
+        open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    return tuple(queue for queue, _ in to)
+
+
+def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
+    """The line in the log, its index rows, and the endpoint's count of the minute."""
+    queue, result = made.queue, made.result
+    attempt = Attempt(
+        endpoint=queue.endpoint,
+        endpoint_id=made.endpoint.id,
+        endpoint_url=made.endpoint.url,
+        event_id=made.key.event_id,
+        event=made.event.type,
+        environment=made.event.environment,
+        status=status,
+        response_code=result.response_code,
+        duration_ms=result.duration_ms,
+        attempt=result.attempt,
+        error=result.error,
+        occurred_at_ms=result.started_ms,
+    )
+    number, attempt_id = queue.organization, made.attempt_id.bytes
+    transaction.put(ATTEMPTS, (number, attempt_id), attempt)
+    for table, key in attempt_index_keys(number, attempt_id, attempt):
+        transaction.put(table, key, b"")
+    if not transaction.has(ENDPOINTS, *queue):
+        return
+    minute = result.started_ms // 60_000
+    count = transaction.get(ATTEMPT_COUNTS, *queue, minute)
+    if count is None:
+        _purge_old_counts(transaction, queue, minute)
+        count = AttemptCount()
+    more = (count.delivered + 1, count.failed) if status == "delivered" else (count.delivered, count.failed + 1)
+    transaction.put(ATTEMPT_COUNTS, (*queue, minute), AttemptCount(*more))
+
+
+def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int) -> None:
+    counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
+    for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
+        transaction.delete(ATTEMPT_COUNTS, *queue, counted)
+
+
+def _delivery_rows(
+    queue: EndpointKey, key: DeliveryKey, delivery: Delivery
+) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    yield DELIVERIES, (*queue, key.event_id, key.place)
+    if delivery.is_open:
+        yield DUE, (*queue, delivery.due_ms, key.event_id, key.place)
+        if key.kind != "auto":
+            yield MANUAL, tuple(queue)

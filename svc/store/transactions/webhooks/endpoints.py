@@ -1,0 +1,261 @@
+"""Webhook endpoints: create, change, remove, rotate, test, redeliver (interface 4.4, decisions 8).
+
+Each returns what the response shows, or the refusal. The caller notifies the outbox of a changed endpoint afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.payloads import EndpointTest
+from svc.domain.webhooks.records import (
+    EVENT_TYPES,
+    HISTORY_MS,
+    LIVE_ONLY,
+    MAX_ENDPOINTS,
+    DeliveryKey,
+    DeliveryKind,
+    Endpoint,
+    EndpointKey,
+    EventType,
+    Health,
+    WebhookEnvironment,
+)
+from svc.domain.webhooks.signature import signing_secret
+from svc.domain.webhooks.states import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.store.schema.tables import (
+    DELIVERIES,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    MANUAL,
+    REMOVED_ENDPOINTS,
+    WEBHOOK_EVENTS,
+)
+from svc.store.snapshot import Transaction
+from svc.store.transactions.webhooks.deliveries import open_delivery
+from svc.store.views.organizations import organization as find_organization
+from svc.store.views.webhooks import Registered, endpoints_of, find_endpoint, health
+
+MAX_OVERLAP_HOURS = 168
+
+
+class Issued(NamedTuple):
+    """An endpoint with its new signing secret, which is shown only now."""
+
+    registered: Registered
+    secret: str
+
+
+class Queued(NamedTuple):
+    """A test or redelivery that was queued: `queue` is to be nudged after the commit."""
+
+    queue: EndpointKey
+    event_id: UUID
+
+
+class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint to register. The URL was checked before (decisions 8.7)."""
+
+    id: str
+    url: str
+    description: str
+    environment: WebhookEnvironment
+    events: tuple[str, ...]
+
+
+class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of an endpoint to change; `None` leaves one as it is. The URL was checked before (decisions 8.7)."""
+
+    url: str | None = None
+    description: str | None = None
+    environment: WebhookEnvironment | None = None
+    events: tuple[str, ...] | None = None
+    paused: bool | None = None
+
+
+def create_endpoint(
+    transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """Register an active endpoint and make its first secret. `409 webhook_limit` beyond ten (interface 8), `422` as of
+    `faulty_events`. `secrets_key` as in `signature.secrets_key`.
+    """
+    refusal = faulty_events(new.events, new.environment)
+    if refusal is not None:
+        return refusal
+    if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
+        return Refusal("webhook_limit")
+    place = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    secret = signing_secret(secrets_key, new.id, 1)
+    endpoint = Endpoint(
+        id=new.id,
+        url=new.url,
+        description=new.description,
+        environment=new.environment,
+        events=_read_events(new.events),
+        created_at_ms=now_ms,
+        secret_last4=secret[-4:],
+    )
+    transaction.put(ENDPOINT_COUNTS, (number,), place)
+    transaction.put(ENDPOINTS, (number, place), endpoint)
+    return Issued(Registered(EndpointKey(number, place), endpoint), secret)
+
+
+def change_endpoint(
+    transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
+) -> Registered | Refusal:
+    """Change an endpoint. A changed URL or `paused: false` gives a failing one a new start (decisions 8.4). `404
+    not_found`, or `422` as of `faulty_events`.
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    endpoint = found.endpoint
+    environment = change.environment or endpoint.environment
+    refusal = faulty_events(_read_events(endpoint.events) if change.events is None else change.events, environment)
+    if refusal is not None:
+        return refusal
+    triggers: list[EndpointTrigger] = []
+    if change.url not in (None, endpoint.url):
+        triggers.append("url_changed")
+    if change.paused is not None:
+        triggers.append("paused" if change.paused else "resumed")
+    status = endpoint.status
+    for trigger in triggers:
+        status = ENDPOINT_TRANSITIONS[status][trigger]
+    if {"url_changed", "resumed"} & set(triggers):
+        last_ms = health(transaction, found.queue).last_attempt_at_ms
+        transaction.put(ENDPOINT_HEALTH, found.queue, Health(last_attempt_at_ms=last_ms))
+    changed = msgspec.structs.replace(
+        endpoint,
+        url=endpoint.url if change.url is None else change.url,
+        description=endpoint.description if change.description is None else change.description,
+        environment=environment,
+        # As it is, a subscription may name types of a later version, and goes on doing so.
+        events=endpoint.events if change.events is None else _read_events(change.events),
+        status=status,
+    )
+    transaction.put(ENDPOINTS, found.queue, changed)
+    return Registered(found.queue, changed)
+
+
+def remove_endpoint(transaction: Transaction, number: int, endpoint_id: str) -> EndpointKey | Refusal:
+    """Remove an endpoint: no delivery to it begins after this commit. Its other rows, which may be a million, are
+    deleted by `sweep_removed`. `404 not_found`.
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    transaction.delete(ENDPOINTS, *found.queue)
+    transaction.delete(ENDPOINT_HEALTH, *found.queue)
+    transaction.put(REMOVED_ENDPOINTS, found.queue, b"")
+    return found.queue
+
+
+def rotate_secret(
+    transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
+) -> Issued | Refusal:
+    """Make the next secret; the one before still signs for `overlap_hours`, any older one no more (decisions 8.1). `404
+    not_found`, or `422` (`out_of_range`) outside 0 to 168 hours.
+    """
+    if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
+        return invalid("previous_secret_valid_hours", "out_of_range")
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    generation = found.endpoint.generation + 1
+    secret = signing_secret(secrets_key, endpoint_id, generation)
+    rotated = msgspec.structs.replace(
+        found.endpoint,
+        generation=generation,
+        secret_last4=secret[-4:],
+        previous_secret_expires_at_ms=now_ms + overlap_hours * 3_600_000 if overlap_hours else None,
+    )
+    transaction.put(ENDPOINTS, found.queue, rotated)
+    return Issued(Registered(found.queue, rotated), secret)
+
+
+def queue_test(
+    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+) -> Queued | Refusal:
+    """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
+    webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    """
+    return queue_sample(
+        transaction, number, endpoint_id, "webhook.test", EndpointTest(endpoint_id), event_id=event_id, now_ms=now_ms
+    )
+
+
+def queue_sample(
+    transaction: Transaction,
+    number: int,
+    endpoint_id: str,
+    event_type: EventType,
+    data: Any,
+    *,
+    event_id: UUID,
+    now_ms: int,
+) -> Queued | Refusal:
+    """Queue one event with made-up `data`, a struct of `svc.domain.webhooks.payloads`, whether or not the endpoint
+    subscribes to its type: one attempt, as for a test. Refusals as of `queue_test`.
+    """
+    found = _not_busy(transaction, number, endpoint_id)
+    if isinstance(found, Refusal):
+        return found
+    public_id = find_organization(transaction, number).id
+    event = seal(event_id, event_type, found.endpoint.environment, public_id, data, now_ms)
+    transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
+    return _queue(transaction, found.queue, event_id, "test", now_ms)
+
+
+def queue_redelivery(
+    transaction: Transaction, number: int, endpoint_id: str, *, event_id: UUID, now_ms: int
+) -> Queued | Refusal:
+    """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
+    (decisions 8.5). `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    """
+    found = find_endpoint(transaction, number, endpoint_id)
+    event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
+    if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
+        return Refusal("not_found")
+    received = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
+    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in received):
+        return Refusal("not_found")
+    free = _not_busy(transaction, number, endpoint_id)
+    return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)
+
+
+def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Refusal | None:
+    """`422` for a type that does not exist (`unknown_event_type`) or needs a `live` endpoint (`requires_live`,
+    interface 6); `None` where the endpoint may subscribe to all.
+    """
+    if not set(events) <= set(EVENT_TYPES):
+        return invalid("events", "unknown_event_type")
+    return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
+
+
+def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:
+    found = find_endpoint(transaction, number, endpoint_id)
+    if found is None:
+        return Refusal("not_found")
+    if found.endpoint.status == "paused":
+        return Refusal("webhook_paused")
+    return Refusal("webhook_busy") if transaction.has(MANUAL, *found.queue) else found
+
+
+def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
+    key = DeliveryKey(event_id.bytes, kind)
+    transaction.put(MANUAL, queue, key)
+    open_delivery(transaction, queue, key, now_ms)
+    return Queued(queue, event_id)
+
+
+def _read_events(events: Sequence[str]) -> tuple[EventType, ...]:
+    """Each once, in the order of the interface."""
+    return tuple(event_type for event_type in EVENT_TYPES if event_type in events)

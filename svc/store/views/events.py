@@ -1,0 +1,160 @@
+"""Events as they are stored, and the queries that find them again.
+
+A page reads the index (`event_index.py`) and the events on it, however many events there are. What it looks at is
+bounded, and a page that ends there says where the next one goes on (ADR 37, 63).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.domain.events.listing import Filters, Listing, Position, Resume
+from svc.domain.ids import made_at_ms
+from svc.domain.model import ENVIRONMENTS, Environment
+from svc.domain.records import RETENTION_MS, Event
+from svc.store.index import event_index
+from svc.store.index.event_index import Scope, Search, is_indexed
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.hours import count
+
+MOST_KEYS = 20_000
+"""Keys that a page looks at, where a segment counts as several."""
+MOST_LOOKED_FOR = 4
+"""Of the events that are gone, those of which the index is asked again: it would have to be wrong for many."""
+
+
+class EventMatch(NamedTuple):
+    """An event with its id."""
+
+    request_id: UUID
+    event: Event
+
+
+def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
+    """Write a new event of the organization (by its number in the store), index it, and count it."""
+    transaction.put(EVENTS, (number, request_id.bytes), event)
+    event_index.add(transaction, number, request_id.bytes, event)
+    count(transaction, number, event)
+
+
+class EventPosition(NamedTuple):
+    """Where the index has an event."""
+
+    scope: Scope
+    position: Position
+
+    @property
+    def request_id(self) -> bytes:
+        """The 16 bytes of the event's id."""
+        return self.position.request_id
+
+
+class Places(NamedTuple):
+    """Where the events of a page are."""
+
+    rows: list[EventPosition]
+    resume: Resume | None
+    """`None` = there is no page after it."""
+
+
+class EventPage(NamedTuple):
+    """A page of events."""
+
+    events: list[EventMatch]
+    resume: Resume | None
+    """`None` = there is no page after it."""
+
+
+def event_page(snapshot: Snapshot, number: int, environment: Environment, listing: Listing) -> EventPage:
+    """The events that the listing asks for, newest first; of one millisecond, the larger request id first. Reads no
+    event that it does not return, but for those of another value with the same digest.
+    """
+    found = places(snapshot, number, environment, listing)
+    return EventPage(read(snapshot, found.rows, listing.filters), found.resume)
+
+
+def places(
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = MOST_KEYS
+) -> Places:
+    """Where the events of a page are, in its order, for `read`, which may take them some at a time. No event is read.
+
+    It looks at no more than about `most_keys`, and a page that ends there may be short, or empty, and has a `resume`.
+    """
+    scope = Scope(number, ENVIRONMENTS.index(environment))
+    beyond = listing.after or Position(listing.to_ms, bytes(16))
+    asked = event_index.wanted(listing.filters)
+    search = Search(snapshot, scope, asked, (max(listing.from_ms, 0), bytes(16)), beyond, most_keys)
+    rows: list[EventPosition] = []
+    passed = 0
+    for position in search:
+        if passed < listing.offset:
+            passed += 1
+        elif len(rows) == listing.limit:
+            return Places(rows, Resume(rows[-1].position))
+        else:
+            rows.append(EventPosition(scope, position))
+    if search.ended_at is None:
+        return Places(rows, None)
+    return Places(rows, Resume(search.ended_at, listing.offset - passed))
+
+
+def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
+    """The events at these places, in their order; events deleted since are left out, and those of another value than
+    `filters` ask for with the same digest. Raises `CorruptionError` where the index names no event, or another one.
+    """
+    found = [(place, snapshot.get(EVENTS, place.scope.number, place.request_id)) for place in wanted]
+    for place, event in found:
+        if event is not None and not _is_at(place, event):
+            raise _misplaced(place)
+    for place in islice((place for place, event in found if event is None), MOST_LOOKED_FOR):
+        if is_indexed(snapshot, *place):
+            raise _misplaced(place)
+    return [
+        EventMatch(UUID(bytes=place.request_id), event)
+        for place, event in found
+        if event is not None and filters.matches(event)
+    ]
+
+
+def event_by_request(
+    snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int
+) -> Event | None:
+    """An event of the organization and environment; `None` where there is none, or where it is over 30 days old
+    (interface 8). Raises `CorruptionError` also where it is missing and a row that is stored with it is not: a damaged
+    index hides it (decisions 17.5).
+    """
+    event = snapshot.get(EVENTS, number, request_id.bytes)
+    if event is None:
+        refuse_hidden(snapshot, number, request_id, now_ms)
+    if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
+        return None
+    return event
+
+
+def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int) -> None:
+    """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there, or the
+    index has it.
+    """
+    at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
+    if at_ms < now_ms - RETENTION_MS:
+        return
+    for table in (DOCUMENTS, DEFERRED_REPORTS):
+        if snapshot.has(table, number, raw_id):
+            raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
+    for place in range(len(ENVIRONMENTS)):
+        if is_indexed(snapshot, Scope(number, place), (at_ms, raw_id)):
+            raise CorruptionError(f"the event {request_id} is missing, and the index has it")
+
+
+def _is_at(place: EventPosition, event: Event) -> bool:
+    scope, position = place
+    return event_index.scope_of(scope.number, event) == scope and event.occurred_at_ms == position.arrival_ms
+
+
+def _misplaced(place: EventPosition) -> CorruptionError:
+    return CorruptionError(f"the index has request {UUID(bytes=place.request_id)} where it does not belong")

@@ -1,0 +1,251 @@
+"""Looking into a store: rows as they lie there, corrupt ones among them, and what belongs to one request or visitor.
+
+Rows are read some at a time, each time in a state of its own, and none is held while somebody reads what was printed:
+so a pager that is left open does not make the file of a running service grow. What is committed meanwhile may show in
+one row and not in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from svc.domain.ids import first_id, made_at_ms
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.records import DELIVERY_KINDS
+from svc.store.engine import EngineError
+from svc.store.schema.codec import MAX_KEY_BYTES, CorruptionError
+from svc.store.schema.naming import show_key_bytes
+from svc.store.schema.tables import (
+    ATTEMPTS,
+    ATTESTED_KEYS,
+    AUDIT,
+    DEFERRED_REPORTS,
+    DELETED_VISITORS,
+    DELIVERIES,
+    DOCUMENTS,
+    DUE,
+    ENDPOINT_COUNTS,
+    ERASURES,
+    EVENTS,
+    IDEMPOTENCY,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATIONS,
+    REFUSALS,
+    VISITOR_HISTORY,
+    VISITOR_IDS,
+    VISITOR_KEYS,
+    VISITOR_PLACES,
+    VISITORS,
+    WEBHOOK_EVENTS,
+    Table,
+)
+from svc.store.transactions.erasure import events_of
+from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
+from svc.store.views.reading import ReadOnlyStore
+
+ROWS_A_READ = 100
+MOST_CORRUPT = 10_000
+"""Rows in a row that fail their check, before it is said that the table cannot be read."""
+REFUSAL_NOTIFIED_MS = 120_000
+"""The event about refusals is made at once or when the minute is over; twice as long is searched."""
+
+
+class Row(NamedTuple):
+    """A row as it was found, corrupt ones included."""
+
+    table: Table[Any]
+    key: bytes
+    value: Any
+    """`None` where it cannot be read."""
+    problem: str | None = None
+    """Why it cannot be read."""
+
+
+def rows(store: ReadOnlyStore, table: Table[Any], stem: bytes = b"", start: bytes | None = None) -> Iterator[Row]:
+    """Rows whose packed key begins with `stem`, in their order; with `start`, from that packed key on.
+
+    A row that fails its check is given wherever it is met, its key being no more to be believed than its value.
+    Raises `CorruptionError` where the table cannot be read.
+    """
+    following = stem if start is None else start
+    while following is not None:
+        found, following = _some(store, table, stem, following)
+        yield from found
+
+
+def _some(store: ReadOnlyStore, table: Table[Any], stem: bytes, start: bytes) -> tuple[list[Row], bytes | None]:
+    """About `ROWS_A_READ` rows and where to go on, which is after a sound one; `None` = at the end."""
+    found: list[Row] = []
+    try:
+        with store.read() as snapshot:
+            for key, raw in snapshot.unchecked(table, start):
+                row = _row(table, key, raw)
+                if row.problem is None and not key.startswith(stem):
+                    return found, None
+                found.append(row)
+                if row.problem is None and key >= start and len(found) >= ROWS_A_READ:
+                    return found, key + b"\0"
+                if len(found) >= MOST_CORRUPT:
+                    raise CorruptionError(
+                        f"{table.name} has no sound row for long after {show_key_bytes(table, start)}"
+                    )
+    except EngineError as error:
+        raise CorruptionError(f"{table.name} cannot be read: {error}") from error
+    return found, None
+
+
+def _row(table: Table[Any], key: bytes, raw: bytes) -> Row:
+    try:
+        body = table.verify_checksum(key, raw)
+    except CorruptionError:
+        return Row(table, key, None, "fails its check")
+    try:
+        return Row(table, key, table.value.decode(body))
+    except CorruptionError as error:
+        return Row(table, key, None, str(error))
+
+
+def find_rows(store: ReadOnlyStore, table: Table[Any], *key: Any) -> Iterator[Row]:
+    """The row under this key, with its `problem` where it is corrupt; nothing where there is none."""
+    packed = table.key.pack(*key)
+    yield from (row for row in rows(store, table, packed) if row.key == packed)
+
+
+def find_organization(store: ReadOnlyStore, text: str) -> int | None:
+    """The number of an organization, given its id or that number as text; `None` where there is none. Raises
+    `CorruptionError` where the row of the id cannot be read.
+    """
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(2**32)):
+        number = int(text)
+        return number if number < 2**32 and any(find_rows(store, ORGANIZATIONS, number)) else None
+    for row in find_rows(store, ORGANIZATION_IDS, text) if 0 < len(text.encode()) <= MAX_KEY_BYTES else ():
+        if row.problem is not None:
+            raise CorruptionError(f"the row of {text} in {row.table.name} {row.problem}; name it by its number")
+        return row.value
+    return None
+
+
+def of_request(store: ReadOnlyStore, request_id: UUID) -> list[Row]:
+    """What there is of a request: its event, report, charge, key of idempotency, webhook events with their deliveries
+    and attempts, audit record; or, where it was refused, the count of refusals and the event about them. In the order
+    of time, and then corrupt rows that were met on the way: they may be of this request.
+    """
+    found: list[Row] = []
+    for organization in rows(store, ORGANIZATIONS):
+        if organization.problem is not None:
+            found.append(organization)
+        found += _of_request(store, int.from_bytes(organization.key[:4]), request_id)
+    return sorted(found, key=_at_ms)
+
+
+def _of_request(store: ReadOnlyStore, number: int, request_id: UUID) -> Iterator[Row]:
+    identified = False
+    for table in (EVENTS, DOCUMENTS, LEDGER, DEFERRED_REPORTS, AUDIT):
+        for row in find_rows(store, table, number, request_id.bytes):
+            identified |= table is EVENTS
+            yield row
+    for table in (IDEMPOTENCY, REFUSALS):
+        for row in rows(store, table, table.key.prefix(number)):
+            if row.problem is not None or row.value.request_id == request_id.bytes:
+                yield row
+    for row in _webhook_events(store, number, request_id, identified=identified):
+        yield row
+        yield from _deliveries(store, number, row.key[-16:])
+
+
+def _webhook_events(store: ReadOnlyStore, number: int, request_id: UUID, *, identified: bool) -> Iterator[Row]:
+    """Those of an identification have ids that follow from its own; a refusal's name it in what they say."""
+    if identified:
+        for event_type in IDENTIFICATION_EVENTS:
+            event_id = identification_event_id(event_type, request_id)
+            yield from find_rows(store, WEBHOOK_EVENTS, number, event_id.bytes)
+        return
+    at_ms = made_at_ms(request_id.bytes)
+    name = str(request_id).encode()
+    for row in _from(store, WEBHOOK_EVENTS, number, first_id(at_ms)):
+        if row.problem is None and made_at_ms(row.key[-16:]) > at_ms + REFUSAL_NOTIFIED_MS:
+            return
+        if row.problem is not None or name in row.value.body:
+            yield row
+
+
+def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[Row]:
+    """To every endpoint that the organization has had, and each attempt; ids of attempts are later than the event's."""
+    counts = list(find_rows(store, ENDPOINT_COUNTS, number))
+    yield from (row for row in counts if row.problem is not None)
+    given = max((row.value or 0 for row in counts), default=0)
+    any_delivery = False
+    for endpoint in range(1, given + 1):
+        for place in range(len(DELIVERY_KINDS)):
+            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, place):
+                any_delivery = True
+                yield row
+                if row.problem is None and row.value.is_open:
+                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
+    if any_delivery:
+        for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
+            if row.problem is not None or row.value.event_id == event_id:
+                yield row
+
+
+def _from(store: ReadOnlyStore, table: Table[Any], number: int, first: bytes | int) -> Iterator[Row]:
+    """Rows of the organization whose keys have this, or something larger, behind it."""
+    return rows(store, table, table.key.prefix(number), table.key.prefix(number, first))
+
+
+def _at_ms(row: Row) -> float:
+    """When it came to be; what cannot be read comes last."""
+    for name in ("occurred_at_ms", "at_ms", "received_at_ms", "created_at_ms", "queued_at_ms"):
+        at_ms = getattr(row.value, name, None)
+        if at_ms is not None:
+            return at_ms
+    if row.problem is not None:
+        return float("inf")
+    named: dict[str, Callable[[], int]] = {
+        DOCUMENTS.name: lambda: made_at_ms(DOCUMENTS.key.unpack(row.key).request_id),
+        DUE.name: lambda: DUE.key.unpack(row.key).due,
+    }
+    return named[row.table.name]()
+
+
+def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
+    """A visitor's number, record, places, days of history and erasure, its attested keys, and its events. Nothing where
+    there is no such visitor; corrupt rows come with their `problem`.
+    """
+    raw_id = visitor_id.encode()
+    for row in (*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)):
+        yield row
+        if row.value:
+            yield from find_rows(store, VISITORS, number, row.value)
+            yield from find_rows(store, DELETED_VISITORS, number, row.value)
+            yield from find_rows(store, VISITOR_PLACES, number, row.value)
+            yield from _history(store, number, row.value)
+    for row in find_rows(store, VISITOR_KEYS, number, raw_id):
+        yield row
+        for key_id in () if row.problem is not None else row.value.key_ids:
+            yield from find_rows(store, ATTESTED_KEYS, number, key_id)
+    try:
+        with store.read() as snapshot:
+            request_ids = sorted(events_of(snapshot, number, raw_id))
+    except CorruptionError:  # of the index: then all events are looked through
+        for row in rows(store, EVENTS, EVENTS.key.prefix(number)):
+            if row.problem is not None or row.value.verdict.visitor_id == visitor_id:
+                yield row
+        return
+    for request_id in request_ids:
+        yield from find_rows(store, EVENTS, number, request_id)
+
+
+def _history(store: ReadOnlyStore, number: int, visitor: int) -> Iterator[Row]:
+    """A look-up for each day that has any history."""
+    day = 0
+    while True:
+        first = next((row for row in _from(store, VISITOR_HISTORY, number, day) if row.problem is None), None)
+        if first is None:
+            return
+        day = VISITOR_HISTORY.key.unpack(first.key).day
+        yield from find_rows(store, VISITOR_HISTORY, number, day, visitor)
+        day += 1

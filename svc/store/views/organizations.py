@@ -1,0 +1,214 @@
+"""Read queries: functions of a snapshot. What they return is what the callers show; they change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.domain.billing.ledger import BillingChange, LedgerEntry, Settlement
+from svc.domain.ids import is_organization_id
+from svc.domain.model import PLATFORMS, Platform
+from svc.domain.records import DeferredReport, Document, Event, Organization
+from svc.domain.scoring.score import Weights
+from svc.domain.scoring.weights import StoredWeights, resolve
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import (
+    BALANCES,
+    BILLING_CHANGES,
+    CREDITS,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    EVENTS,
+    KEY_IDS,
+    KEYS,
+    LEDGER,
+    ORGANIZATION_IDS,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
+    SETTLEMENTS,
+    WEIGHTS,
+    WEIGHTS_SNAPSHOTS,
+)
+from svc.store.snapshot import Snapshot
+
+SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
+"""Kinds of keys that have weights of their own."""
+
+
+class Account(NamedTuple):
+    """An organization and its balance in micro-dollars."""
+
+    organization: Organization
+    balance_micros: int
+
+
+class ScopeWeights(NamedTuple):
+    """The weights of one platform, as an organization or one of its keys sees them."""
+
+    platform: Platform
+    stored: StoredWeights | None
+    """The scope's own configuration; `None` when its parent's is in force."""
+    in_force: Weights
+
+
+def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
+    """The key whose secret has this digest (`credentials.digest`), revoked or not; `None` where there is none."""
+    return snapshot.get(KEYS, digest)
+
+
+def organization(snapshot: Snapshot, number: int) -> Organization:
+    """An organization by its number, removed or not. Raises `LookupError` for a number that was never given."""
+    found = snapshot.get(ORGANIZATIONS, number)
+    if found is None:
+        raise LookupError(f"no organization has the number {number}")
+    return found
+
+
+def organizations(snapshot: Snapshot) -> list[int]:
+    """The numbers of all organizations, oldest first, removed ones included; also of one whose row cannot be read."""
+    return [ORGANIZATIONS.key.unpack(raw)[0] for raw, _ in snapshot.unchecked(ORGANIZATIONS, b"")]
+
+
+def is_removed(snapshot: Snapshot, number: int) -> bool:
+    """Whether the operator has removed the organization; `False` for a number that was never given."""
+    found = snapshot.get(ORGANIZATIONS, number)
+    return found is not None and found.removed_at_ms is not None
+
+
+def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
+    """An organization by its public id, removed or not; `None` where there is none. Any text may be passed."""
+    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
+    return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
+
+
+def accounts(snapshot: Snapshot) -> list[Account]:
+    """All organizations with their balances, oldest first, removed ones included."""
+    return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
+
+
+def balance(snapshot: Snapshot, number: int) -> int:
+    """Micro-dollars: the sum of the organization's ledger; may be negative."""
+    return snapshot.get(BALANCES, number) or 0
+
+
+def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tuple[int, Settlement]]:
+    """(UTC day since 1970, what it came to) of the last settled days, newest first."""
+    rows = snapshot.scan_reverse(SETTLEMENTS, (number,), (number + 1,))
+    return [(day, settled) for (_, day), settled in islice(rows, limit)]
+
+
+def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
+    """The last credits on the ledger, newest first; a negative one was taken back. Reads no charge, however many there
+    are.
+    """
+    keys = snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))
+    lines = (snapshot.get(LEDGER, *key) for key in islice(keys, limit))
+    return [line for line in lines if line is not None]
+
+
+def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:
+    """The last changes of the billing status, newest first."""
+    rows = snapshot.scan_reverse(BILLING_CHANGES, (number,), (number + 1,))
+    return [change for _, change in islice(rows, limit)]
+
+
+def keys_of(snapshot: Snapshot, number: int) -> list[ApiKey]:
+    """All keys of an organization, oldest first, revoked ones included."""
+    return list(scan_keys(snapshot, number))
+
+
+def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> Iterator[ApiKey]:
+    """The keys of an organization one by one, oldest first, revoked ones included; with `after`, those behind it in
+    that order.
+    """
+    start = None if after is None else (number, after.created_at_ms, after.id)
+    for key, digest in snapshot.scan(ORGANIZATION_KEYS, number, start=start):
+        if key != start and (found := snapshot.get(KEYS, digest)) is not None:
+            yield found
+
+
+def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
+    """An event of the organization in any environment, however old, until retention deletes it; `None` where there is
+    none.
+    """
+    return snapshot.get(EVENTS, number, request_id.bytes)
+
+
+def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | None:
+    """The archived report of an event; `None` where none was archived or it was deleted."""
+    return snapshot.get(DOCUMENTS, number, request_id.bytes)
+
+
+def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
+    """The deferred report that was accepted for an event; `None` where none came."""
+    return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
+
+
+def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
+    """Signal -> weight, by the digest that a document names. It is kept as long as any document that names it."""
+    kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
+    assert kept is not None, f"the weights {digest.hex()} are not kept"
+    return kept.weights
+
+
+def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
+    """A key of any organization and kind, revoked or not, by its id; `None` for any other text. Raises
+    `CorruptionError` also where the index names one that is missing.
+    """
+    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    key = None if digest is None else snapshot.get(KEYS, digest)
+    if digest is not None and key is None:
+        raise CorruptionError(f"the key {key_id} is missing, and its row of {KEY_IDS.name} is there")
+    return key
+
+
+def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
+    """A key of the organization and of one of these kinds, revoked or not, by its id; `None` for any other text."""
+    key = find_key_by_id(snapshot, key_id)
+    return key if key is not None and key.organization == number and key.kind in kinds else None
+
+
+def find_sdk_key(snapshot: Snapshot, number: int, key_id: str) -> ApiKey | None:
+    """A public or secret key of the organization, revoked or not, by its id; `None` for any other text."""
+    return find_key_of(snapshot, number, key_id, SDK_KEYS)
+
+
+def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
+    """The key in `WEIGHTS` of a scope's configuration; `key_id=None` is the organization's own."""
+    return number, PLATFORMS.index(platform), key_id or ""
+
+
+def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> StoredWeights | None:
+    """The scope's own configuration of a platform (`key_id=None`: the organization's); `None` when it has none and its
+    parent's is in force.
+    """
+    return snapshot.get(WEIGHTS, *weights_key(number, key_id, platform))
+
+
+def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
+    """What scores this platform's reports: for a key, or for an organization as a whole (decisions 6.2)."""
+    of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
+    of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
+    return resolve(of_key, of_organization, platform)
+
+
+def keys_with_weights(snapshot: Snapshot, number: int, platform: Platform) -> frozenset[str]:
+    """Ids of the organization's SDK keys that have a configuration of their own for a platform."""
+    stem = (number, PLATFORMS.index(platform))
+    keys = snapshot.scan_keys_reverse(WEIGHTS, stem, (number, stem[1] + 1))
+    return frozenset(key_id for _, _, key_id in keys if key_id)
+
+
+def scope_weights(snapshot: Snapshot, number: int, key_id: str | None) -> tuple[ScopeWeights, ...]:
+    """Every platform's weights, as the organization (`key_id=None`) or one of its keys sees them."""
+    return tuple(
+        ScopeWeights(
+            platform,
+            stored_weights(snapshot, number, key_id, platform),
+            weights_in_force(snapshot, number, key_id, platform),
+        )
+        for platform in PLATFORMS
+    )

@@ -1,0 +1,186 @@
+"""Everything that is kept of one visitor, row by row, for the answer to a data subject's request.
+
+What may live here: finding the rows that erasure would delete, with what of them is of this visitor. Which tables have
+any is said where they are declared (`tables`): this module does not load while a table is erased by a function that it
+has no reader for.
+
+Rows are read some at a time, each time in a state of its own, as `inspection` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+from uuid import UUID
+
+from svc.domain.billing.counting import NOTHING
+from svc.domain.history.evidence import AddressHistory
+from svc.domain.matching.blocks import Block
+from svc.domain.records import Event
+from svc.domain.webhooks.envelope import identification_event_id
+from svc.store.index.event_index import digests, rows_of
+from svc.store.index.segments import Digests
+from svc.store.schema.table import PolicyError
+from svc.store.schema.tables import (
+    ADDRESS_HISTORY,
+    ATTESTED_KEYS,
+    BLOCKS,
+    ERASURES,
+    EVENT_SEGMENTS,
+    EVENTS,
+    HOURS,
+    REPORT_FINGERPRINTS,
+    VISITOR_IDS,
+    VISITOR_KEYS,
+    VISITORS,
+    Table,
+)
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.erasure import (
+    BY_FUNCTION,
+    ERASED_BY_KEY,
+    address_key,
+    blocks_of,
+    events_of,
+    fingerprint_key,
+    stems,
+)
+from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
+from svc.store.views.hours import hour_key
+from svc.store.views.inspection import Row
+from svc.store.views.reading import ReadOnlyStore
+
+Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
+
+
+class VisitorRows:
+    """What is kept of a visitor. `number` is the organization's; `visitor_id` any text of the form of one."""
+
+    def __init__(self, store: ReadOnlyStore, number: int, visitor_id: str) -> None:
+        self._store = store
+        self._number = number
+        self._raw_id = visitor_id.encode()
+        with store.read() as snapshot:
+            self._visitor = (
+                snapshot.get(VISITOR_IDS, number, self._raw_id) or snapshot.get(ERASURES, number, self._raw_id) or 0
+            )
+            self.request_ids = list(events_of(snapshot, number, self._raw_id))
+            """Of its events, in no order of time: 16 bytes each."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything is kept of such a visitor."""
+        return bool(self._visitor or self.request_ids)
+
+    def of_visitor(self) -> list[Row]:
+        """Its ids, record, history and the lists of look-alikes that it is in."""
+        number, visitor = self._number, self._visitor
+        with self._store.read() as snapshot:
+            by_id = ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])
+            by_number = (
+                (table, (*stem, visitor))
+                for table in ERASED_BY_KEY["visitor"]
+                for stem in stems(snapshot, table, number)
+            )
+            otherwise = (key for read in OF_VISITOR.values() for key in read(snapshot, number, visitor, self._raw_id))
+            return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, otherwise))]
+
+    def of_event(self, request_id: bytes) -> list[Row]:
+        """One of its events: the report, what came later, its places in indexes and histories, and its webhooks.
+        Nothing where it has been deleted meanwhile.
+        """
+        with self._store.read() as snapshot:
+            event = snapshot.get(EVENTS, self._number, request_id)
+            if event is None:
+                return []
+            by_key = ((table, (self._number, request_id)) for table in ERASED_BY_KEY["request_id"])
+            otherwise = (key for read in OF_EVENT.values() for key in read(snapshot, self._number, request_id, event))
+            rows = _present(snapshot, chain(by_key, otherwise))
+            return [self._own(row, event) for row in rows if self._is_about(row)]
+
+    def _is_about(self, row: Row) -> bool:
+        """The history of an address may be of visits of others alone; one that names nobody goes with any of them."""
+        if row.table is not ADDRESS_HISTORY:
+            return True
+        return not row.value.visitors or self._visitor in row.value.visitors
+
+    def _own(self, row: Row, event: Event | None = None) -> Row:
+        """Without what the row says of other visitors; of counters, what this event added to them."""
+        if row.table is HOURS and event is not None:
+            return row._replace(value=NOTHING.plus(event))
+        if row.table is EVENT_SEGMENTS and event is not None:
+            return row._replace(value=Digests(digests(event).values if row.value.digests else ()))
+        if row.table is BLOCKS:
+            return row._replace(value=Block(0, (self._visitor,)))
+        if row.table is ADDRESS_HISTORY:
+            pairs = zip(row.value.visitors, row.value.homelands, strict=True)
+            own = tuple((visitor, homeland) for visitor, homeland in pairs if visitor == self._visitor)
+            kept = AddressHistory(tuple(visitor for visitor, _ in own), tuple(homeland for _, homeland in own))
+            return row._replace(value=kept)
+        return row
+
+
+def _present(snapshot: Snapshot, keys: Keys) -> Iterator[Row]:
+    for table, key in keys:
+        value = snapshot.get(table, *key)
+        if value is not None:
+            yield Row(table, table.key.pack(*key), value)
+
+
+def _blocks(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    record = snapshot.get(VISITORS, number, visitor)
+    if record is None:
+        return
+    for key in blocks_of(record):
+        block = snapshot.get(BLOCKS, number, key)
+        if block is not None and visitor in block.numbers:
+            yield BLOCKS, (number, key)
+
+
+def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    held = snapshot.get(VISITOR_KEYS, number, raw_id)
+    if held is not None:
+        yield VISITOR_KEYS, (number, raw_id)
+        for attested_key in held.key_ids:
+            yield ATTESTED_KEYS, (number, attested_key)
+
+
+def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
+    yield HOURS, hour_key(number, event)
+
+
+def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
+    fingerprint = fingerprint_key(snapshot, number, request_id, event)
+    if fingerprint is not None:
+        yield REPORT_FINGERPRINTS, fingerprint
+    yield ADDRESS_HISTORY, address_key(number, event)
+
+
+def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
+    for event_type in IDENTIFICATION_EVENTS:
+        event_id = identification_event_id(event_type, UUID(bytes=request_id))
+        yield from webhook_event_rows(snapshot, number, event_id.bytes)
+
+
+OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
+    "leave_blocks": _blocks,
+    "purge_attested_keys": _attested_keys,
+}
+"""Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
+OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
+    "unindex": rows_of,
+    "uncount": _counts,
+    "purge_report": _memory_of_report,
+    "erase_identification": _webhooks,
+}
+"""The same, of those that erase by the event."""
+
+
+def unread(functions: dict[str, Any]) -> set[str]:
+    """Functions of erasure whose rows would be missing here."""
+    return set(functions) - OF_VISITOR.keys() - OF_EVENT.keys()
+
+
+if unread(BY_FUNCTION):
+    raise PolicyError(f"what {', '.join(sorted(unread(BY_FUNCTION)))} erases is not found for a visitor's export")

@@ -1,0 +1,167 @@
+"""Read queries about visitors: who there is, who was seen with a tag or at an address, and what a visitor did before
+and after an event. They change nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from svc.domain.events.listing import Filters, Listing, Position
+from svc.domain.ids import is_visitor_id
+from svc.domain.matching import Visitor
+from svc.domain.model import ENVIRONMENTS, Environment
+from svc.domain.records import Event
+from svc.store.index.event_index import Scope, Search, digest_of, later, scope_of, wanted
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
+from svc.store.snapshot import Snapshot
+
+MOST_LOOKED_AT = 500
+"""Newest events of a tag or an address among which its visitors are looked for."""
+MOST_COUNTED = 2000
+"""Events that `activity` counts at once."""
+CLOCK_MARGIN_MS = 24 * 3600 * 1000
+"""An event may have arrived before its visitor was first seen, where the clock was set back meanwhile: so much."""
+
+
+class Sighting(NamedTuple):
+    """A visitor and how often it was seen with what was asked for."""
+
+    visitor_id: str
+    first_seen_ms: int
+    last_seen_ms: int
+    events: int
+    """At most `MOST_LOOKED_AT`."""
+
+
+def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
+    """The record of a visitor of the organization; `None` for any other text, and for a visitor that cannot be
+    recognized, of which there are only events. Raises `CorruptionError` also where the index names one that is missing.
+    """
+    found = snapshot.get(VISITOR_IDS, number, visitor_id.encode()) if is_visitor_id(visitor_id) else None
+    record = None if found is None else snapshot.get(VISITORS, number, found)
+    if found is not None and record is None:
+        raise CorruptionError(f"the visitor {visitor_id} is missing, and its row of {VISITOR_IDS.name} is there")
+    return record
+
+
+def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
+    """The id of the visitor of the organization with this number; `None` for `None`, and for one that was erased or is
+    being erased.
+    """
+    record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
+        return None
+    return record.visitor_id
+
+
+def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> list[tuple[int, Visitor]]:
+    """(number of the visitor, its record) of at most `limit` visitors, the most recently created first; with `after`,
+    those created before the visitor of that number.
+    """
+    beyond = (number + 1,) if after is None else (number, after)
+    rows = snapshot.scan_reverse(VISITORS, (number,), beyond)
+    return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
+
+
+def has_events_in(snapshot: Snapshot, number: int, environment: Environment, visitor: Visitor, since_ms: int) -> bool:
+    """Whether there is an event of this visitor in the environment, not older than `since_ms`."""
+    filters = Filters(visitor_id=visitor.visitor_id)
+    oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
+    found = (snapshot.get(EVENTS, number, request_id) for _, request_id in search)
+    return any(event is not None and filters.matches(event) for event in found)
+
+
+def visitors_with(
+    snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
+) -> list[Sighting]:
+    """At most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with `after`,
+    those behind this id. They are found among its `MOST_LOOKED_AT` newest events, and what is said of them is about
+    those. Raises `ValueError` unless `filters` asks for exactly one of the two.
+    """
+    if (filters.tag is None) == (filters.ip_address is None):
+        raise ValueError("either a tag or an address")
+    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
+    seen: defaultdict[str, list[int]] = defaultdict(list)
+    for _, request_id in islice(search, MOST_LOOKED_AT):
+        event = snapshot.get(EVENTS, number, request_id)
+        if event is not None and filters.matches(event):
+            seen[event.verdict.visitor_id].append(event.occurred_at_ms)
+    found = sorted(visitor_id for visitor_id in seen if after is None or visitor_id > after)
+    return [
+        Sighting(visitor_id, seen[visitor_id][-1], seen[visitor_id][0], len(seen[visitor_id]))
+        for visitor_id in found[:limit]
+    ]
+
+
+class Activity(NamedTuple):
+    """Events of a visitor: how many, and when the oldest and the newest arrived; `None` where there are none."""
+
+    events: int = 0
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+    def plus(self, other: Activity) -> Activity:
+        """Together with other events of the visitor."""
+        times = [each for each in (self.first_ms, self.last_ms, other.first_ms, other.last_ms) if each is not None]
+        return Activity(self.events + other.events, min(times, default=None), max(times, default=None))
+
+
+def sum_of(parts: Iterable[Activity]) -> Activity:
+    """Of all environments."""
+    return reduce(Activity.plus, parts, Activity())
+
+
+def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
+    """Since when events of a visitor can have arrived, of those that arrived since `since_ms`; no record: any time."""
+    return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
+
+
+def activity(
+    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int
+) -> tuple[Activity, Position | None]:
+    """The events that the listing asks for, counted by the index, and where to go on; `None` = these are all. It looks
+    at about `most_keys`, and reads no event: one of another visitor whose id has the same 64 bits is counted, too.
+    """
+    scope = Scope(number, ENVIRONMENTS.index(environment))
+    beyond = listing.after or Position(listing.to_ms, bytes(16))
+    search = Search(snapshot, scope, wanted(listing.filters), (listing.from_ms, bytes(16)), beyond, most_keys)
+    found = list(islice(search, MOST_COUNTED))
+    if not found:
+        return Activity(), search.ended_at
+    counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
+    return counted, found[-1] if len(found) == MOST_COUNTED else search.ended_at
+
+
+class Neighbors(NamedTuple):
+    """The events beside one, of the same visitor and environment, in the order of arrival."""
+
+    previous: UUID | None
+    """`None` = there is none that is still readable."""
+    next: UUID | None
+
+
+def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, oldest_ms: int) -> Neighbors:
+    """The events of the visitor just before and after this one; those that arrived before `oldest_ms` count as gone.
+
+    Looks into the segments between them, however many events the visitor has.
+    """
+    scope, visitor_id = scope_of(number, event), event.verdict.visitor_id
+    digest, here = digest_of("visitor", visitor_id), (event.occurred_at_ms, request_id.bytes)
+
+    def first(found: Iterator[Position]) -> UUID | None:
+        """The first event of this visitor: another may have its digest."""
+        for place in found:
+            other = snapshot.get(EVENTS, number, place.request_id)
+            if other is None or other.verdict.visitor_id == visitor_id:
+                return UUID(bytes=place.request_id)
+        return None
+
+    before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)
+    return Neighbors(first(iter(before)), first(later(snapshot, scope, digest, here)))

@@ -1,0 +1,313 @@
+"""The bus: messages between the workers of one service, and from commands to them, over Unix datagram sockets.
+
+Each worker has a socket DATA/run/worker-N. DATA/run/keeper is a link to that of the keeper. Sending never waits:
+messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes nothing they
+are held, `MOST_HELD` for each, and then dropped and counted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+import structlog
+import trio
+
+from svc.domain.errors import OperatorError
+from svc.domain.webhooks.records import EndpointKey
+from svc.workers.messages import Committed, Message, pack, pack_one, pack_parts, unpack
+from svc.workers.slot import Seat
+
+log = structlog.get_logger()
+
+DIRECTORY: Final = "run"
+KEEPER: Final = "keeper"
+MOST_HELD: Final = 4_096
+"""Messages that wait for one receiver."""
+DATAGRAM_BYTES: Final = 49_152
+"""Of one datagram, about, unless a single message is larger."""
+BUFFER_BYTES: Final = 4 << 20
+AGAIN_S: Final = 0.005
+"""Between two tries to send to a receiver that takes nothing now. Kernels hold as few as ten datagrams."""
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FULL = frozenset({errno.EAGAIN, errno.ENOBUFS})
+_ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK})
+
+MessageHandler = Callable[[Message], Awaitable[None]]
+
+
+class Siblings(Protocol):
+    """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost. What
+    is defined here is right where one keeper sends all webhooks.
+    """
+
+    index: int | None = None
+    """The number of this worker; `None` where it has no siblings."""
+    is_keeper: bool = False
+    """Whether this worker is the keeper."""
+
+    def keep(self) -> None:
+        """Be the keeper from now on: what is for the keeper comes here."""
+        self.is_keeper = True
+
+    def resign(self) -> None:
+        """Be the keeper no longer."""
+        self.is_keeper = False
+
+    def to_keeper(self, message: Message) -> None:
+        """Send to the keeper, which may be this worker: then it is handled in `run` as well."""
+        ...
+
+    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the keeper sends all
+        """The share of an endpoint: what is for its sender is sent once for each share."""
+        return 0
+
+    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
+        """Whether this worker sends the webhooks of a share."""
+        return self.is_keeper
+
+    def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
+        """Send to the worker that sends the webhooks of a share."""
+        self.to_keeper(message)
+
+    def to_worker(self, index: int, message: Message) -> None:
+        """Send to another worker."""
+        ...
+
+    def to_others(self, message: Message) -> None:
+        """Send to all other workers."""
+        ...
+
+    async def run(self, handle: MessageHandler) -> None:
+        """Until cancelled: send what was handed over, and hand what comes to `handle`, in order."""
+        ...
+
+
+class Alone(Siblings):
+    """The siblings of a worker that has none: it is the keeper, and nobody sends it anything."""
+
+    is_keeper = True
+
+    def resign(self) -> None:
+        """As in `Siblings`: it stays the keeper."""
+
+    def to_keeper(self, message: Message) -> None:
+        """Not to be called: who is the keeper need not send."""
+        raise AssertionError(message)
+
+    def to_worker(self, index: int, message: Message) -> None:
+        """As in `Siblings`: there is none."""
+
+    def to_others(self, message: Message) -> None:
+        """As in `Siblings`: there are none."""
+
+    async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
+        """Sleep until cancelled: `handle` is never called."""
+        await trio.sleep_forever()
+
+
+class SocketSiblings(Siblings):
+    """As `Siblings`, over the sockets of a data directory; the link to the last keeper stays until the next one
+    replaces it. `close` it in the end.
+    """
+
+    def __init__(self, directory: Path, seat: Seat) -> None:
+        """Makes DATA/run and the socket of this seat in it. Raises `OSError`."""
+        self._seat = seat
+        self._folder = open_folder(directory)
+        self._plain = _bound(self._folder, name_of(seat.index))
+        self._socket = trio.socket.from_stdlib_socket(self._plain)
+        self._held: dict[str, deque[bytes]] = {}
+        self._something = trio.Event()
+        self._dropped = 0
+        self.index = seat.index if seat.workers > 1 else None
+
+    def close(self) -> None:
+        """Close the socket, when `run` has ended; its name stays, and the next worker of the seat takes it over."""
+        self._plain.close()
+        os.close(self._folder)
+
+    def keep(self) -> None:
+        """As in `Siblings`. To be called with the keeper's lock alone."""
+        own, new = name_of(self._seat.index), f"{KEEPER}.new"
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=self._folder)
+        os.symlink(own, new, dir_fd=self._folder)
+        os.replace(new, KEEPER, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        super().keep()
+
+    def to_keeper(self, message: Message) -> None:
+        """As in `Siblings`."""
+        self._hold(KEEPER, pack_one(message))
+
+    def to_worker(self, index: int, message: Message) -> None:
+        """As in `Siblings`."""
+        self._hold(name_of(index), pack_one(message))
+
+    def to_others(self, message: Message) -> None:
+        """As in `Siblings`."""
+        packed = pack_one(message)
+        for index in range(self._seat.workers):
+            if index != self._seat.index:
+                self._hold(name_of(index), packed)
+
+    def dropped(self) -> int:
+        """Messages that could not be sent, since the start."""
+        return self._dropped
+
+    async def run(self, handle: MessageHandler) -> None:
+        """As in `Siblings`. What is no message is logged and dropped."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._receive, handle)
+            while True:
+                await self._something.wait()
+                self._something = trio.Event()
+                self._send_held()
+                if self._held:
+                    await trio.sleep(AGAIN_S)
+                    self._something.set()
+
+    async def _receive(self, handle: MessageHandler) -> None:
+        while True:
+            content = await self._socket.recv(BUFFER_BYTES)
+            try:
+                messages = unpack(content)
+            except msgspec.MsgspecError as error:
+                log.warning("not a message of a worker", because=str(error))
+                continue
+            for message in messages:
+                await handle(message)
+
+    def _hold(self, name: str, packed: bytes) -> None:
+        held = self._held.setdefault(name, deque())
+        if len(held) >= MOST_HELD:
+            self._dropped += 1
+            return
+        held.append(packed)
+        self._something.set()
+
+    def _send_held(self) -> None:
+        for name, held in list(self._held.items()):
+            while held:
+                parts = _first(held)
+                if not self._is_done_with(name, pack_parts(parts), len(parts)):
+                    break
+                for _ in parts:
+                    held.popleft()
+            if not held:
+                del self._held[name]
+
+    def _is_done_with(self, name: str, content: bytes, messages: int) -> bool:
+        """Send one datagram, `False` where that is to be tried again: the receiver is busy, or there is no keeper now.
+        A worker that is absent has no viewers and asks for what it needs when it is back.
+        """
+        try:
+            _send(self._plain, self._folder, name, content)
+        except OSError as error:
+            if error.errno in _FULL or (name == KEEPER and error.errno in _ABSENT):
+                return False
+            self._dropped += messages
+            if error.errno not in _ABSENT:
+                log.warning("a message was not sent", to=name, because=error.strerror)
+        return True
+
+
+@contextmanager
+def reach(directory: Path, seat: Seat) -> Generator[Siblings]:
+    """The siblings of a worker that serves this data directory. Raises `OperatorError` where several workers could not
+    reach each other; one alone goes on, and finds what commands commit when it looks.
+    """
+    try:
+        siblings = SocketSiblings(directory, seat)
+    except OSError as error:
+        problem = f"cannot make a socket in {directory / DIRECTORY}: {error.strerror}"
+        if seat.workers > 1:
+            raise OperatorError(f"{problem}; several workers need it: set workers to 1, or use another disk") from error
+        log.warning(problem, consequence="changes by commands are noticed some seconds later")
+        yield Alone()
+        return
+    with closing(siblings):
+        yield siblings
+
+
+def announce(directory: Path) -> None:
+    """Say to the workers that serve a data directory that another process has committed. Where nobody serves it, or it
+    cannot be reached, nothing happens: the workers look by themselves now and then.
+    """
+    with suppress(OSError), _folder_of(directory) as folder:
+        content = pack([Committed()])
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+            sending.setblocking(False)
+            for name in os.listdir(folder):  # noqa: PTH208  by its descriptor
+                if name.startswith(_WORKER):
+                    with suppress(OSError):
+                        _send(sending, folder, name, content)
+
+
+_WORKER = "worker-"
+
+
+def name_of(index: int) -> str:
+    """The file name of a worker's socket."""
+    return f"{_WORKER}{index}"
+
+
+def open_folder(directory: Path) -> int:
+    """A descriptor of DATA/run, which is made first where it is missing; only its owner may look into it. Raises
+    `OSError`, also where it is a link: in a data directory that a group can write to, that would lead anywhere.
+    """
+    path = directory / DIRECTORY
+    path.mkdir(mode=0o700, exist_ok=True)
+    folder = os.open(path, _FOLDER)
+    os.fchmod(folder, 0o700)
+    return folder
+
+
+@contextmanager
+def _folder_of(directory: Path) -> Generator[int]:
+    folder = os.open(directory / DIRECTORY, _FOLDER)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _bound(folder: int, name: str) -> socket.socket:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+    receiving = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        receiving.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+    receiving.bind(_path(folder, name))
+    receiving.setblocking(False)
+    return receiving
+
+
+def _path(folder: int, name: str) -> str:
+    """By the descriptor of the folder: the name of a socket has 107 bytes at most, and a data directory may lie
+    deeper.
+    """
+    return f"/proc/self/fd/{folder}/{name}"
+
+
+def _first(held: deque[bytes]) -> list[bytes]:
+    """The messages of the next datagram."""
+    parts: list[bytes] = []
+    size = 0
+    for packed in held:
+        size += len(packed)
+        if parts and size > DATAGRAM_BYTES:
+            break
+        parts.append(packed)
+    return parts
+
+
+def _send(sending: socket.socket, folder: int, name: str, content: bytes) -> None:
+    sending.sendto(content, _path(folder, name))

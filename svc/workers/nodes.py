@@ -1,0 +1,121 @@
+"""The siblings of a node: the other processes that serve the same database, reached by notices."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+import structlog
+import trio
+
+from svc.domain.webhooks.records import EndpointKey
+from svc.domain.webhooks.shares import share_of
+from svc.store.engine import Engine, EngineError
+from svc.store.postgresql.cluster.notices import Notices, notification
+from svc.store.postgresql.cluster.shares import ShareLeases
+from svc.store.postgresql.engine import PostgresqlEngine
+from svc.workers.bus import MessageHandler, Siblings
+from svc.workers.messages import Committed, Message, pack, unpack
+
+log = structlog.get_logger()
+
+ALL: Final = "svc_nodes"
+KEEPER: Final = "svc_keeper"
+
+
+def channel_of(index: int) -> str:
+    """The channel of one node."""
+    return f"svc_node_{index:x}"
+
+
+def channel_of_share(share: int) -> str:
+    """The channel of the node that has a share of the outbox."""
+    return f"svc_share_{share}"
+
+
+def announce_to_nodes(engine: Engine) -> None:
+    """Say to the nodes that serve a database that another process has committed. It may be lost: then the nodes find
+    out when they look, some seconds later.
+    """
+    assert isinstance(engine, PostgresqlEngine), engine
+    with suppress(EngineError):
+        engine.send(notification(ALL, pack([Committed()])))
+
+
+class NodeSiblings(Siblings):
+    """As `Siblings`, over the notices of a node. `index` is its number among all nodes that there ever were."""
+
+    def __init__(self, notices: Notices, index: int, shares: ShareLeases) -> None:
+        self.index = index
+        self._notices = notices
+        self._shares = shares
+        for channel in (ALL, channel_of(index)):
+            notices.listen(channel)
+
+    def keep(self) -> None:
+        """As in `Siblings`."""
+        super().keep()
+        self._notices.listen(KEEPER)
+
+    def resign(self) -> None:
+        """As in `Siblings`."""
+        super().resign()
+        self._notices.unlisten(KEEPER)
+
+    def to_keeper(self, message: Message) -> None:
+        """As in `Siblings`; what this node sends to itself is lost."""
+        self._send(KEEPER, message)
+
+    def share_of(self, queue: EndpointKey) -> int:
+        """As in `Siblings`."""
+        return share_of(queue)
+
+    def sends(self, share: int) -> bool:
+        """As in `Siblings`."""
+        return self._shares.holds(share)
+
+    def to_sender(self, share: int, message: Message) -> None:
+        """As in `Siblings`."""
+        self._send(channel_of_share(share), message)
+
+    def to_worker(self, index: int, message: Message) -> None:
+        """As in `Siblings`."""
+        self._send(channel_of(index), message)
+
+    def to_others(self, message: Message) -> None:
+        """As in `Siblings`."""
+        self._send(ALL, message)
+
+    async def run(self, handle: MessageHandler) -> None:
+        """As in `Siblings`. Where messages may have been missed, it is as if another process had committed."""
+
+        async def heard(channel: str, content: bytes) -> None:
+            try:
+                messages = unpack(content)
+            except msgspec.MsgspecError as error:
+                log.warning("not a message of a node", channel=channel, because=str(error))
+                return
+            for message in messages:
+                await handle(message)
+
+        async def look() -> None:
+            await handle(Committed())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._listen_for_shares)
+            await self._notices.run(heard, look)
+
+    async def _listen_for_shares(self) -> None:
+        heard = frozenset[int]()
+        while True:
+            held = self._shares.held
+            for share in held - heard:
+                self._notices.listen(channel_of_share(share))
+            for share in heard - held:
+                self._notices.unlisten(channel_of_share(share))
+            heard = held
+            await self._shares.changed()
+
+    def _send(self, channel: str, message: Message) -> None:
+        self._notices.send(channel, pack([message]))

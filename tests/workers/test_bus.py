@@ -1,0 +1,218 @@
+"""The bus over real sockets: what is sent comes, in order and in time; what is lost or false harms nobody."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import trio
+
+from svc.domain.errors import OperatorError
+from svc.domain.webhooks.records import EndpointKey
+from svc.domain.webhooks.refused import RefusedRequest
+from svc.workers import bus
+from svc.workers.bus import Alone, SocketSiblings, announce, name_of, reach
+from svc.workers.messages import (
+    Committed,
+    Due,
+    Ended,
+    IdentifiedMessage,
+    Message,
+    RefusedMessage,
+    Removed,
+    WorkerViewers,
+    pack,
+    unpack,
+)
+from svc.workers.slot import Seat
+from tests.http.test_console_stream import an_event
+
+Pair = tuple[SocketSiblings, SocketSiblings]
+QUEUE = EndpointKey(1, 2)
+REFUSED = RefusedRequest(
+    organization=1,
+    key_id="key_x",
+    code="rate_limited",
+    status=429,
+    environment="production",
+    request_id=bytes(16),
+    occurred_at_ms=5,
+    origin=None,
+    ip_address="192.0.2.1",
+    count=3,
+)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Generator[Pair]:
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(closing(SocketSiblings(tmp_path, Seat(index, 2)))) for index in range(2))
+        yield one, other
+
+
+class Heard:
+    """What a worker was sent."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._changed = trio.Event()
+
+    async def __call__(self, message: Message) -> None:
+        self.messages.append(message)
+        self._changed.set()
+
+    async def wait_for(self, count: int) -> list[Message]:
+        with trio.fail_after(60):
+            while len(self.messages) < count:
+                self._changed = trio.Event()
+                await self._changed.wait()
+        return self.messages
+
+
+async def some_passes() -> None:
+    for _ in range(50):
+        await trio.lowlevel.checkpoint()
+
+
+async def test_every_message_arrives_as_it_was_sent(pair: Pair):
+    sender, receiver = pair
+    receiver.keep()
+    messages: list[Message] = [
+        Due((QUEUE, EndpointKey(3, 4))),
+        Removed(QUEUE),
+        RefusedMessage(REFUSED),
+        IdentifiedMessage(1, UUID(int=7), an_event()),
+        Ended(b"credential"),
+        Committed(),
+        WorkerViewers(0, (((1, "production"), 3),), is_new=True),
+    ]
+    assert unpack(pack(messages)) == messages
+    heard = Heard()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receiver.run, heard)
+        nursery.start_soon(sender.run, Heard())
+        for message in messages:
+            sender.to_keeper(message)
+        assert await heard.wait_for(len(messages)) == messages
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_burst_waits_for_a_busy_receiver_and_stays_in_order(pair: Pair):
+    """Kernels hold ten datagrams of a socket: all but those are sent again."""
+    sender, receiver = pair
+    heard, count = Heard(), 2_000
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sender.run, Heard())
+        for number in range(count):
+            sender.to_worker(1, Ended(b"%d" % number + bytes(2_000)))
+        await some_passes()
+        nursery.start_soon(receiver.run, heard)
+        found = await heard.wait_for(count)
+        nursery.cancel_scope.cancel()
+    assert [one.credential.rstrip(b"\0") for one in found if isinstance(one, Ended)] == [
+        b"%d" % number for number in range(count)
+    ]
+    assert sender.dropped() == 0
+
+
+async def test_messages_for_a_stuck_receiver_are_bounded_and_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
+    sender, _ = pair
+    monkeypatch.setattr(bus, "MOST_HELD", 10)
+    for number in range(25):
+        sender.to_others(Ended(b"%d" % number))
+    assert sender.dropped() == 15
+
+
+async def test_a_dead_worker_does_not_block_others_and_its_successor_is_reached(pair: Pair, tmp_path: Path):
+    sender, receiver = pair
+    receiver._plain.close()  # as the kernel does when its process dies
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sender.run, Heard())
+        sender.to_worker(1, Committed())
+        await some_passes()
+        assert sender.dropped() == 1
+        with closing(SocketSiblings(tmp_path, Seat(1, 2))) as successor:
+            heard = Heard()
+            nursery.start_soon(successor.run, heard)
+            sender.to_worker(1, Ended(b"x"))
+            assert await heard.wait_for(1) == [Ended(b"x")]
+            nursery.cancel_scope.cancel()
+
+
+async def test_messages_for_the_keeper_wait_for_the_next_keeper(pair: Pair):
+    sender, receiver = pair
+    heard, own = Heard(), Heard()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(sender.run, own)
+        nursery.start_soon(receiver.run, heard)
+        sender.to_keeper(Due((QUEUE,)))
+        await some_passes()
+        assert heard.messages == []
+        receiver.keep()
+        assert await heard.wait_for(1) == [Due((QUEUE,))]
+        sender.keep()
+        receiver.to_keeper(Removed(QUEUE))
+        assert await own.wait_for(1) == [Removed(QUEUE)], "the link leads to the keeper of now"
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_command_reaches_every_worker_and_works_without_any(pair: Pair, tmp_path: Path):
+    announce(tmp_path / "nowhere")
+    heard = [Heard(), Heard()]
+    async with trio.open_nursery() as nursery:
+        for worker, listening in zip(pair, heard, strict=True):
+            nursery.start_soon(worker.run, listening)
+        announce(tmp_path)
+        for listening in heard:
+            assert await listening.wait_for(1) == [Committed()]
+        nursery.cancel_scope.cancel()
+
+
+async def test_garbage_is_dropped(pair: Pair, tmp_path: Path):
+    _, receiver = pair
+    heard = Heard()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receiver.run, heard)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+            for content in (b"", b"\xff", b"\x91\x91\xa3who", pack([Ended(b"x")])[:-1], pack([Ended(b"after")])):
+                stranger.sendto(content, str(tmp_path / "run" / name_of(1)))
+        assert await heard.wait_for(1) == [Ended(b"after")]
+        nursery.cancel_scope.cancel()
+
+
+def test_the_folder_is_readable_by_its_owner_only(tmp_path: Path):
+    (tmp_path / "run").mkdir(mode=0o755)
+    with reach(tmp_path, Seat()):
+        assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_is_a_symbolic_link_is_rejected(tmp_path: Path):
+    """Its target would lose its mode, and sockets would be made in it."""
+    (elsewhere := tmp_path / "elsewhere").mkdir(mode=0o755)
+    (data := tmp_path / "data").mkdir()
+    (data / bus.DIRECTORY).symlink_to(elsewhere)
+    with reach(data, Seat(0, 1)) as siblings:
+        assert isinstance(siblings, Alone)
+    with pytest.raises(OperatorError, match="Not a directory"), reach(data, Seat(0, 2)):
+        pass
+    announce(data)
+    assert (elsewhere.stat().st_mode & 0o777, list(elsewhere.iterdir())) == (0o755, [])
+
+
+def test_a_deep_data_directory_is_supported(tmp_path: Path):
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    with reach(deep, Seat()) as siblings:
+        assert isinstance(siblings, SocketSiblings)
+
+
+def test_without_sockets_one_worker_continues_and_several_do_not(tmp_path: Path):
+    (tmp_path / "run").write_text("no folder")
+    with reach(tmp_path, Seat()) as siblings:
+        assert isinstance(siblings, Alone)
+    with pytest.raises(OperatorError, match="set workers to 1"), reach(tmp_path, Seat(0, 2)):
+        pass

@@ -23,7 +23,7 @@ from uuid import UUID
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from svc.cli.develop.webhook_signature import verify_delivery
+from svc.cli.develop.webhook_receiver import verify_delivery
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.domain.webhooks.signature import signed_headers, standard_secret

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from typing import NamedTuple
 from uuid import UUID
 
@@ -37,7 +38,7 @@ from svc.http.query import read_query
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.server.fair_queue import KnownKeys
-from svc.http.server.messages import Body, Request
+from svc.http.server.messages import Application, Body, Headers, Reply, Request
 from svc.http.sessions import Site, authenticate_session, read_site
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.store.engine import UnavailableError
@@ -404,3 +405,30 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: b
 
 def _encode(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def application(exchange: Exchange) -> Application:
+    """Handles one request through the exchange: head and body are sent only when the whole response is there, those of
+    a stream as they come.
+    """
+
+    async def respond(request: Request, reply: Reply) -> None:
+        status, headers, body, stream = await exchange.respond(request)
+        if stream is None:
+            await reply.respond(status, headers, body)
+        else:
+            await _send_stream(reply, status, headers, stream)
+
+    return respond
+
+
+async def _send_stream(reply: Reply, status: int, headers: Headers, stream: Stream) -> None:
+    """Send a stream to its end, or until this task is cancelled because nobody takes it any more; and close it."""
+    try:
+        reply.begin(status, headers, is_stream=True)
+        async with aclosing(stream.parts) as parts:
+            async for part in parts:
+                await reply.send(part)
+        await reply.end()
+    finally:
+        stream.close()

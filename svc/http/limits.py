@@ -6,12 +6,86 @@ the organization's own servers out.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+import trio
+
+from svc.domain.access.audit import AuditRecord
+from svc.domain.ids import DAY_MS
 from svc.domain.limits.eviction import client_prefix, site_prefix
+from svc.domain.limits.quotas import seconds_to_midnight
 from svc.domain.limits.ratelimit import Allowances, BucketName, Buckets, Limiter, LimitShares, MemoryBuckets, Use
-from svc.domain.refusals import Refusal, over_rate
-from svc.http.audit_budget import AuditBudget
+from svc.domain.refusals import Refusal, over_day, over_rate
 from svc.http.authentication import Caller
-from svc.http.long_reads import LongReads
+
+RETRY_AFTER_S = 1
+
+
+class LongReads:
+    """The turns of one service."""
+
+    def __init__(self) -> None:
+        self._lock = trio.Lock()
+        self._own: dict[int, trio.Lock] = {}
+        """Of organizations that have one which runs or waits."""
+        self._organizations: set[int] = set()
+
+    def refusal(self, organization: int) -> Refusal | None:
+        """`429 rate_limited` while the organization has one that runs or waits."""
+        if organization not in self._organizations:
+            return None
+        explanation = "A preview of this organization is being computed. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
+
+    @asynccontextmanager
+    async def in_turn(self, organization: int) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it for a block: for a read that goes on beyond its first milliseconds."""
+        own = self._own.setdefault(organization, trio.Lock())
+        try:
+            async with own, self._lock:
+                yield
+        finally:
+            if not own.locked() and self._own.get(organization) is own:
+                del self._own[organization]
+
+    @asynccontextmanager
+    async def turn(self, organization: int) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it for a block. To be entered only where there is no `refusal`."""
+        self._organizations.add(organization)
+        try:
+            async with self.in_turn(organization):
+                yield
+        finally:
+            self._organizations.discard(organization)
+
+
+BYTES_A_DAY = 16 << 20
+"""Of one organization and UTC day: some 50,000 changes, or 600 of a hundred long origins each."""
+
+
+class AuditBudget:
+    """What the organizations have used up today."""
+
+    def __init__(self) -> None:
+        self._used: dict[int, tuple[int, int]] = {}
+        """By organization: the UTC day, and the bytes of its records."""
+
+    def refusal(self, organization: int, at_ms: int) -> Refusal | None:
+        """`429 rate_limited` until midnight where an organization has used up its budget."""
+        day, used = self._used.get(organization, (0, 0))
+        if day != at_ms // DAY_MS or used < BYTES_A_DAY:
+            return None
+        return over_day("the changes that it may make today", seconds_to_midnight(at_ms), "the audit budget")
+
+    def note(self, record: AuditRecord) -> None:
+        """Count a record that was stored."""
+        today = record.at_ms // DAY_MS
+        day, used = self._used.get(record.organization, (today, 0))
+        length = len(msgspec.json.encode(record))  # what is stored has about as much
+        self._used[record.organization] = (today, length + (used if day == today else 0))
+
 
 _WHOLE = LimitShares(nonproduction=1, address=1)
 SIGN_INS_PER_S = 5

@@ -18,6 +18,7 @@ import trio
 from svc.domain.histogram import REQUEST_S, Histogram, HistogramStatistics
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller
+from svc.http.schema import IdentifyAnswer
 from svc.http.server.messages import Request
 
 log = structlog.get_logger()
@@ -140,3 +141,25 @@ class Traffic:
             self._log.warning("request", **fields)
         else:
             self._log.info("request", **fields)
+
+
+_OF_VERDICT = (
+    "visitor_id", "visitor_is_new", "visitor_confidence", "suspect_score", "suspect_level", "identifiable"
+)  # fmt: skip
+
+
+def details(context: RequestContext) -> dict[str, Any]:
+    """`method` and `path` without its query; of an identification its verdict; `fields` of a body or query
+    that was refused.
+    """
+    fields: dict[str, Any] = {}
+    if context.request is not None:
+        fields["method"] = context.request.method
+        fields["path"] = context.request.path.decode("latin-1")
+    body = context.body
+    if isinstance(body, IdentifyAnswer):
+        fields |= {name: getattr(body, name) for name in _OF_VERDICT}
+    refusal = context.refusal
+    if refusal is not None and refusal.details:
+        fields["fields"] = [f"{detail.field or 'body'}: {detail.issue}" for detail in refusal.details]
+    return fields

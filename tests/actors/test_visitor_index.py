@@ -21,7 +21,7 @@ from svc.actors.messages import Admission, Admitted, Assessed, Failed, PipelineR
 from svc.actors.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Statistics, StatisticsUpdate
-from svc.domain.matching.statistics import CLASSES, StatisticsRows
+from svc.domain.matching.learned.statistics import CLASSES, StatisticsRows
 from svc.domain.operations import Following, unpack_batch
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from svc.domain.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
 from svc.domain.matching.blocks import block_keys
-from svc.domain.matching.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.decision import decide, reported_probability
+from svc.domain.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
 from svc.domain.model import Attribute
 from tests.domain.matching_world import (

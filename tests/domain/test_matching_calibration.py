@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.domain.matching import Statistics, StatisticsUpdate, match_visitor
-from svc.domain.matching.calibration import (
+from svc.domain.matching.learned.calibration import (
     BANDS,
     CROWDED,
     FAR,

@@ -17,9 +17,10 @@ import pytest
 
 from svc.domain.matching import Features, Recognition, Statistics, StatisticsUpdate, extract, features, match_visitor
 from svc.domain.matching.blocks import EXACT, TOKEN, Block, block_keys, token_key
-from svc.domain.matching.calibration import CalibrationSample
 from svc.domain.matching.chance import Chance
 from svc.domain.matching.decision import decide
+from svc.domain.matching.learned.calibration import CalibrationSample
+from svc.domain.matching.learned.statistics import HARDWARE, LOCALE
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CHANGE_DESKTOP,
@@ -37,7 +38,6 @@ from svc.domain.matching.parameters import (
     SAMPLE_SHARES,
     YOUNG_SAMPLES,
 )
-from svc.domain.matching.statistics import HARDWARE, LOCALE
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import Visitor, first_record
 from svc.domain.model import Attribute, Report, RequestFacts

@@ -18,10 +18,10 @@ from svc.domain.matching.blocks import (
     exact_key,
     same_attribute_keys,
 )
-from svc.domain.matching.change_tables import releases_between
+from svc.domain.matching.changes import releases_between
 from svc.domain.matching.features import networks, sketch
+from svc.domain.matching.learned.statistics import CLASSES, COMMON_VALUES
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import CLASSES, COMMON_VALUES
 from svc.domain.matching.tokens import TOKENS, Token
 from svc.domain.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.domain.model import Agent, Attribute, Claims, Report, RequestFacts

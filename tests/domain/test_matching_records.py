@@ -10,7 +10,11 @@ import pytest
 
 from svc.domain.matching import Block, Features, features
 from svc.domain.matching.blocks import EXACT, token_key
-from svc.domain.matching.calibration import (
+from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
+from svc.domain.matching.changes import releases_between
+from svc.domain.matching.decision import by_token, rank
+from svc.domain.matching.features import hash32, hash64, networks, sketch
+from svc.domain.matching.learned.calibration import (
     BANDS,
     FAR,
     NEAR,
@@ -21,10 +25,7 @@ from svc.domain.matching.calibration import (
     expected,
     kind_of,
 )
-from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
-from svc.domain.matching.change_tables import releases_between
-from svc.domain.matching.decision import by_token, rank
-from svc.domain.matching.features import hash32, hash64, networks, sketch
+from svc.domain.matching.learned.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
 from svc.domain.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,
@@ -37,7 +38,6 @@ from svc.domain.matching.parameters import (
     SAMPLES_REMEMBERED,
     UNSEEN_TWINS,
 )
-from svc.domain.matching.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
 from svc.domain.matching.tokens import CAME_BACK
 from svc.domain.matching.visitor import NOWHERE, Visitor, first_record
 from svc.domain.model import Attribute

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from svc.domain.matching.learned.return_intervals import Rhythm, usual_recency
+from svc.domain.matching.learned.statistics import Statistics, StatisticsRows
 from svc.domain.matching.parameters import CHANGE_DAYS, RHYTHM_BOUNDS, RHYTHM_MEMORY
 from svc.domain.matching.recognition import likeliest_visitor
-from svc.domain.matching.rhythm import Rhythm, usual_recency
-from svc.domain.matching.statistics import Statistics, StatisticsRows
 from svc.domain.model import Attribute
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of, other_device
 

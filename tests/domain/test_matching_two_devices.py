@@ -7,8 +7,8 @@ import pytest
 
 from svc.domain.matching import Statistics, match_visitor
 from svc.domain.matching.blocks import token_key
-from svc.domain.matching.calibration import NEAR, SURROUNDINGS, WIDE
 from svc.domain.matching.decision import decide
+from svc.domain.matching.learned.calibration import NEAR, SURROUNDINGS, WIDE
 from svc.domain.matching.parameters import PROBATION_DAYS
 from svc.domain.matching.recognition import likeliest_visitor
 from svc.domain.matching.tokens import IN_DOUBT, STRANGERS

@@ -12,8 +12,7 @@ import pytest
 
 from svc.domain.model import Attribute, ClientHints, RequestFacts
 from svc.domain.report import read_report
-from svc.domain.report.canonical import time_zone
-from svc.domain.report.gpu import canonical_gpu
+from svc.domain.report.canonical import canonical_gpu, time_zone
 from svc.domain.report.masks import STANDARD_PLUGINS
 
 FACTS = RequestFacts(ip="192.0.2.1")

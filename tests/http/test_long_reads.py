@@ -6,7 +6,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.http.long_reads import LongReads
+from svc.http.limits import LongReads
 
 BUSY, OTHER = 1, 2
 

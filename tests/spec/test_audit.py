@@ -17,7 +17,7 @@ from svc.domain.access.audit import AUDIT_MS, RECORDED, WITHHELD
 from svc.domain.ids import DAY_MS
 from svc.domain.limits.quotas import seconds_to_midnight
 from svc.domain.model import PLATFORMS
-from svc.http import audit_budget
+from svc.http import limits as audit_budget
 from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.transactions import erasure

@@ -43,7 +43,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
-from svc.store.transactions.attested_keys import keep_key
+from svc.store.transactions.attestation import keep_key
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
 from svc.store.transactions.keys import issue_key
 from svc.store.transactions.weights import save_weights

@@ -21,7 +21,7 @@ import trio
 import trustme
 from trio.testing import wait_all_tasks_blocked
 
-from svc.cli.develop.webhook_signature import verify_delivery
+from svc.cli.develop.webhook_receiver import verify_delivery
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.envelope import identification_event_id

@@ -23,8 +23,15 @@ import trio
 
 from svc.cli.data_directory import account, opened_directory
 from svc.cli.develop.replay_input import Replayable, Unarchived, lines, read_line
-from svc.cli.develop.replay_report import Backtest, Previews, Summary, comparison_lines, preview_lines
-from svc.cli.develop.replay_weights import profiles, read_weights
+from svc.cli.develop.replay_report import (
+    Backtest,
+    Previews,
+    Summary,
+    comparison_lines,
+    preview_lines,
+    profiles,
+    read_weights,
+)
 from svc.cli.examples import examples
 from svc.cli.output import CommandError, directory_option, json_option, settings, show_json, standard_output
 from svc.cli.records.changes import apply

@@ -26,8 +26,7 @@ import msgspec
 from svc.cli.colors import has_colors
 from svc.cli.develop.dev_service import DevService
 from svc.cli.develop.loopback_certificate import loopback_certificate
-from svc.cli.develop.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, WebhookReceiver
-from svc.cli.develop.webhook_signature import SignatureVerdict
+from svc.cli.develop.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, SignatureVerdict, WebhookReceiver
 from svc.cli.output import CommandError, readable
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY

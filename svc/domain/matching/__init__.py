@@ -6,12 +6,11 @@ is compared, how it is found, what is kept), `statistics` (what is learned), `ca
 sure), `parameters` (the numbers and their sources) and `changes` (what differs, in words).
 """
 
-from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, block_keys
-from svc.domain.matching.candidates import Index, likely_visitors
+from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, Index, block_keys, likely_visitors
 from svc.domain.matching.changes import changes
 from svc.domain.matching.features import Features, extract
+from svc.domain.matching.learned.statistics import Statistics, StatisticsUpdate
 from svc.domain.matching.recognition import Recognition, match_visitor
-from svc.domain.matching.statistics import Statistics, StatisticsUpdate
 from svc.domain.matching.visitor import Visitor
 
 __all__ = [

@@ -12,15 +12,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svc.domain.matching import blocks, parameters
+from svc.domain.matching.learned.statistics import HARDWARE, LOCALE
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
-from svc.domain.matching.statistics import HARDWARE, LOCALE
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.domain.matching.features import Features
-    from svc.domain.matching.statistics import Statistics
+    from svc.domain.matching.learned.statistics import Statistics
 
 Weights = tuple[tuple[int, float], ...]
 """(attribute, weight of its agreement)"""

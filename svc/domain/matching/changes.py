@@ -2,9 +2,82 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
+from svc.domain.matching.features import Features
+from svc.domain.matching.parameters import (
+    ATTRIBUTE_COUNT,
+    CHANGE_CEILING,
+    CHANGE_DAYS,
+    CHANGE_DESKTOP,
+    CHANGE_FLOOR,
+    CHANGE_MOBILE,
+    CHANGE_RELEASES,
+    ChangeRate,
+)
+from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
+
+ChangeRow = tuple[tuple[float, ...], tuple[float, ...]]
+"""Per attribute: log P(kept), log P(changed)."""
+ChangeTable = tuple[tuple[ChangeRow, ...], ...]
+"""By releases between the visits, by days of absence."""
+
+TABLE_OF_RELEASES: Final = tuple(
+    min(range(len(CHANGE_RELEASES)), key=lambda table: abs(CHANGE_RELEASES[table] - releases))
+    for releases in range(CHANGE_RELEASES[-1] + 1)
+)
+
+
+def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Probabilities that attributes change their value, by releases, days between two visits and attribute."""
+
+    def gone(attribute: Attribute, day: int, releases: int) -> float:
+        base, daily, release = rates[attribute]
+        return 1 - (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
+
+    return tuple(
+        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in CHANGE_DAYS)
+        for releases in CHANGE_RELEASES
+    )
+
+
+_GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
+
+
+def change_table(mobile: int, scale: list[float]) -> ChangeTable:
+    """Log probabilities that attributes keep or change their value, by releases and days between two visits. `scale`
+    corrects the built-in rates, one factor for each attribute.
+    """
+
+    def row(gone: tuple[float, ...]) -> ChangeRow:
+        changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
+        return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
+
+    return tuple(tuple(map(row, rows)) for rows in _GONE[mobile])
+
+
+def releases_between(features: Features, visitor: Visitor) -> int:
+    """How many releases of its browser or system a visitor moved: at least 1 when any known version differs."""
+    browser = features.browser_version - visitor.browser_version
+    if not features.browser_version or not visitor.browser_version:
+        browser = 0
+    system_moved = features.os_release != visitor.os_release and features.os_release and visitor.os_release
+    if not browser and not system_moved:
+        return 0
+    # Browser versions count tenths of a major release.
+    return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
+
+
+UNLEARNED: Final = tuple(change_table(mobile, [1.0] * ATTRIBUTE_COUNT) for mobile in range(2))
+"""For desktops and for mobiles, by the built-in rates alone."""
+EXPECTED_CHANGES: Final = tuple(
+    tuple(tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in table)
+    for table in UNLEARNED
+)
+"""By mobile, then as a `ChangeTable`: the probability that each attribute changes, by the built-in rates."""
+
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features

@@ -13,16 +13,16 @@ import msgspec
 from svc.domain.matching import parameters
 from svc.domain.matching.blocks import token_key
 from svc.domain.matching.chance import Chance, bits_of
-from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT
 from svc.domain.matching.tokens import DAY_S, STRANGERS, Token, older_beside
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
-    from svc.domain.matching.candidates import Index
+    from svc.domain.matching.blocks import Index
     from svc.domain.matching.features import Features
-    from svc.domain.matching.statistics import Statistics
+    from svc.domain.matching.learned.statistics import Statistics
     from svc.domain.matching.visitor import Visitor
 
 _HARD_BITS: Final = (

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from svc.domain.matching import parameters
 from svc.domain.matching.chance import BIT
-from svc.domain.matching.rhythm import ROW_OF_DAY
+from svc.domain.matching.learned.return_intervals import ROW_OF_DAY
 from svc.domain.model import Attribute
 
 if TYPE_CHECKING:
-    from svc.domain.matching.change_tables import ChangeRow
+    from svc.domain.matching.changes import ChangeRow
     from svc.domain.matching.features import Features
     from svc.domain.matching.visitor import Visitor
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from svc.domain.matching import blocks, parameters
-from svc.domain.matching.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
-from svc.domain.matching.change_tables import TABLE_OF_RELEASES, releases_between
+from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, is_other_program, other_version, row_of
+from svc.domain.matching.learned.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import VARIES
 from svc.domain.model import Attribute
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from svc.domain.matching.features import Features
-    from svc.domain.matching.statistics import Statistics
+    from svc.domain.matching.learned.statistics import Statistics
     from svc.domain.matching.visitor import Visitor
 
 Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]

@@ -21,9 +21,17 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from svc.domain.matching import blocks, parameters
-from svc.domain.matching.blocks import EMPTY_BLOCK, BlockKey, block_keys, token_key
-from svc.domain.matching.calibration import CROWDED, NEAR, SURROUNDINGS, CalibrationSample
-from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
+from svc.domain.matching.blocks import (
+    EMPTY_BLOCK,
+    BlockKey,
+    Index,
+    block_keys,
+    device_counts,
+    likely_numbers,
+    read_blocks,
+    read_records,
+    token_key,
+)
 from svc.domain.matching.claims import Claim, Split, claim_of, standing_of
 from svc.domain.matching.decision import (
     DAY_S,
@@ -34,8 +42,14 @@ from svc.domain.matching.decision import (
     decide,
     proven_by_network,
 )
-from svc.domain.matching.sampling import network_samples, token_samples
-from svc.domain.matching.statistics import NOTHING, Statistics, StatisticsUpdate
+from svc.domain.matching.learned.calibration import (
+    CROWDED,
+    NEAR,
+    SURROUNDINGS,
+    CalibrationSample,
+)
+from svc.domain.matching.learned.sampling import network_samples, token_samples
+from svc.domain.matching.learned.statistics import NOTHING, Statistics, StatisticsUpdate
 from svc.domain.matching.tokens import DEVICE, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
 

@@ -16,7 +16,7 @@ import msgspec
 from svc.domain.billing.ledger import Usage, counters
 from svc.domain.errors import OperatorError
 from svc.domain.ids import DAY_MS
-from svc.domain.matching.statistics import rows_of_format_2
+from svc.domain.matching.learned.statistics import rows_of_format_2
 from svc.store.index.rebuilding import rebuild_indexes
 from svc.store.schema.codec import Key, Opaque
 from svc.store.schema.key_parts import U32

@@ -69,7 +69,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.attested_keys import has_keys, purge_attested_keys
+from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.views.hours import uncount

@@ -44,7 +44,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.attested_keys import purge_attested_key
+from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds

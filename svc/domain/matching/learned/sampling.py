@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from svc.domain.matching import blocks, parameters
-from svc.domain.matching.blocks import EMPTY_BLOCK, Block
-from svc.domain.matching.calibration import CalibrationSample
-from svc.domain.matching.candidates import Index, device_counts, likely_numbers, read_blocks, read_records
+from svc.domain.matching.blocks import (
+    EMPTY_BLOCK,
+    Block,
+    Index,
+    device_counts,
+    likely_numbers,
+    read_blocks,
+    read_records,
+)
 from svc.domain.matching.decision import decide
+from svc.domain.matching.learned.calibration import CalibrationSample
 
 if TYPE_CHECKING:
     from svc.domain.matching.features import Features
-    from svc.domain.matching.statistics import Statistics
+    from svc.domain.matching.learned.statistics import Statistics
 
 
 def token_samples(

@@ -20,8 +20,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from svc.domain.matching.calibration import Calibration, CalibrationSample
-from svc.domain.matching.change_tables import (
+from svc.domain.matching.changes import (
     EXPECTED_CHANGES,
     TABLE_OF_RELEASES,
     UNLEARNED,
@@ -30,7 +29,9 @@ from svc.domain.matching.change_tables import (
     releases_between,
 )
 from svc.domain.matching.features import Features
-from svc.domain.matching.handshakes import Handshakes, is_unusual, learn_handshake
+from svc.domain.matching.learned.calibration import Calibration, CalibrationSample
+from svc.domain.matching.learned.handshakes import Handshakes, is_unusual, learn_handshake
+from svc.domain.matching.learned.return_intervals import ROW_OF_DAY, Rhythm
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,
@@ -50,7 +51,6 @@ from svc.domain.matching.parameters import (
     YOUNG_SAMPLES,
     YOUNG_VISITS,
 )
-from svc.domain.matching.rhythm import ROW_OF_DAY, Rhythm
 from svc.domain.matching.visitor import Visitor
 from svc.domain.model import Attribute
 

@@ -82,7 +82,7 @@ bench-pages: venv
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3,
-# WORKERS=2 for a service of two workers, of which one, the keeper or the parent is killed now and then.
+# WORKERS=2 for a service of two workers, of which one, the leader or the parent is killed now and then.
 sim: venv
 	$(BIN)/python -m tests.sim --seeds $(or $(SEEDS),$(if $(SEED),1,20)) --first $(or $(SEED),0) --jobs $(or $(JOBS),2) \
 	  --scale $(or $(SCALE),full) --workers $(or $(WORKERS),1)

@@ -6,11 +6,11 @@ none is made or billed twice; the run with webhooks asks that too. `tests/crash`
 
     python -m bench.kill [--kills 100] [--seed 1] [--failing-arrivals 3] [--workers 2]
     python -m bench.kill --identifications [--kills 300] [--seed 1] [--workers 2]
-    python -m bench.kill --nodes [--kills 90] [--seed 1]      two nodes on PostgreSQL: a node, the keeper, the database
+    python -m bench.kill --nodes [--kills 90] [--seed 1]      two nodes on PostgreSQL: a node, the leader, the database
     python -m bench.kill --nodes --victims stopped [--kills 1] [--stop-s 60] [--clock-off-s 300]
     python -m bench.kill --failover [--kills 5]               the primary, whose synchronous standby is promoted
 
-With two workers a worker, the keeper or the parent is killed, drawn by seed; the others go on. `stopped` is the keeper,
+With two workers a worker, the leader or the parent is killed, drawn by seed; the others go on. `stopped` is the leader,
 by SIGSTOP. With `--clock-off-s` the first node's clock is so far ahead.
 """
 

@@ -73,11 +73,11 @@ from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport
-from svc.workers.bus import Alone, Siblings
+from svc.workers.bus import Alone, Bus
 from svc.workers.counts import Counts
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class NodeParts(NamedTuple):
     shares: Shares
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
-    """The store, for what the keeper runs: it refuses the writes of a process that is no longer the keeper."""
+    """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
 
 
 class Service:
@@ -114,26 +114,26 @@ class Service:
         transport: Transport | None = None,
         resolver: Resolver | None = None,
         *,
-        seat: Seat = Seat(),  # noqa: B008  immutable
-        siblings: Siblings | None = None,
+        slot: WorkerSlot = WorkerSlot(),  # noqa: B008  immutable
+        bus: Bus | None = None,
         buckets: Buckets | None = None,
         counts: Counts | None = None,
         network: NetworkWatch | None = None,
-        keeping: leader.Keeping = leader.ONLY_PROCESS,
+        leadership: leader.Leadership = leader.ONLY_PROCESS,
         node: NodeParts | None = None,
         worker_restarts: Callable[[], Sequence[int]] = lambda: [0],
         expected_ms: int | None = None,
         pulse: Pulse | None = None,
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
-        looks up their hosts, in place of the network's. `seat` says which worker this is, `siblings` reach the others,
+        looks up their hosts, in place of the network's. `slot` says which worker this is, `bus` reach the others,
         and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
         process that does what only one may do (`leader.py`); `node` is what it has of a database; `worker_restarts`,
         how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
         store; `pulse` is that of all workers. Raises `ConfigError`.
         """
         self._clock_watch = ClockWatch(expected_ms or world.now_ms(), world.elapsed_s())
-        config, buckets = divide_limits(config, seat.workers), buckets or MemoryBuckets()
+        config, buckets = divide_limits(config, slot.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
@@ -142,7 +142,7 @@ class Service:
         self._restarts: Counter[str] = Counter()
         self._loop_watch = EventLoopLag()
         self._network = network or network_watch(config, directory)
-        self._keeping, self._worker_restarts = keeping, worker_restarts
+        self._leadership, self._worker_restarts = leadership, worker_restarts
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
@@ -152,14 +152,14 @@ class Service:
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
-        self._siblings = siblings = siblings or Alone()
-        self.relay = Relay(siblings, self.outbox, self.refusals, self.live)
-        self.pipeline = self._pipeline(config, buckets, 1 if seat.workers == 1 else TAKEN_AT_ONCE)
-        self._pulse, self._index = pulse or PulseBoard(seat.workers), seat.index
-        self.watch = StoreWatch(opened.store, world, self._pulse, seat.index)
+        self._bus = bus = bus or Alone()
+        self.relay = Relay(bus, self.outbox, self.refusals, self.live)
+        self.pipeline = self._pipeline(config, buckets, 1 if slot.workers == 1 else TAKEN_AT_ONCE)
+        self._pulse, self._index = pulse or PulseBoard(slot.workers), slot.index
+        self.watch = StoreWatch(opened.store, world, self._pulse, slot.index)
         self.services = self._services(config, opened, buckets, resolver)
-        self.metrics = Metrics(self._sources(), seat, counts)
-        self._shares_metrics = seat.workers > 1
+        self.metrics = Metrics(self._sources(), slot, counts)
+        self._shares_metrics = slot.workers > 1
 
     def _services(self, config: Config, opened: Opened, buckets: Buckets, resolver: Resolver) -> Services:
         """What endpoints use."""
@@ -238,7 +238,7 @@ class Service:
             node=None if self._node is None else self._node.sources,
             watch=self.watch,
             corrupt=self._corrupt,
-            is_keeper=_yes if self._node is None else lambda: self._siblings.is_keeper,
+            is_leader=_yes if self._node is None else lambda: self._bus.is_leader,
         )
 
     async def run(
@@ -252,7 +252,7 @@ class Service:
         """Serve until `shutdown` is set, then drain and return. The store stays open: the caller closes it. Raises what
         an actor raised, and then has stopped serving.
 
-        `metrics` are the listeners of the metrics, of several workers the keeper answers; without them the event-loop
+        `metrics` are the listeners of the metrics, of several workers the leader answers; without them the event-loop
         lag is not measured either.
         """
         stand_by = partial(supervise, "outbox watch", self.outbox.stand_by, self._restarts, self._corrupt)
@@ -262,7 +262,7 @@ class Service:
             for name, run in self._everywhere().items():
                 self._restarts[name] += 0  # a rate is not seen to rise from what was not there
                 nursery.start_soon(supervise, name, run, self._restarts, self._corrupt)
-            nursery.start_soon(leader.run, self._keeping, stand_by, partial(self._keep, metrics))
+            nursery.start_soon(leader.run, self._leadership, stand_by, partial(self._keep, metrics))
             if metrics is not None:
                 nursery.start_soon(self._loop_watch.run)
                 if not self._shares_metrics:
@@ -286,7 +286,7 @@ class Service:
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one process may run; of several workers, answer for all."""
         self.relay.keep()
-        self._pulse.mark_keeper(self._index, self._store.elapsed_s())
+        self._pulse.mark_leader(self._index, self._store.elapsed_s())
         try:
             async with trio.open_nursery() as nursery:
                 for name, run in self._kept().items():
@@ -309,7 +309,7 @@ class Service:
         }
 
     def _kept(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """Those of the keeper alone."""
+        """Those of the leader alone."""
         config, store, world = self._config, self._kept_store, self._world
         return {
             "maintenance": partial(maintenance.run, store),

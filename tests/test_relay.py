@@ -15,7 +15,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.service import Service
 from svc.store.directory import open_directory
 from svc.workers.bus import announce, reach
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 from tests.http.test_console_stream import EVERYTHING, an_event
 from tests.workers.test_bus import REFUSED
@@ -25,15 +25,15 @@ QUEUE = EndpointKey(1, 2)
 
 @asynccontextmanager
 async def two_workers(directory: Path) -> AsyncGenerator[tuple[Service, Service]]:
-    """The first is the keeper. Their relays run, and nothing else."""
+    """The first is the leader. Their relays run, and nothing else."""
     world = World.real()
     found = open_directory(directory, world.run_sync, world.entropy, durable=False, map_bytes=16 << 20)
     async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
         stack.callback(found.store.close)
         services: list[Service] = []
         for index in range(2):
-            siblings = stack.enter_context(reach(directory, Seat(index, 2)))
-            services.append(Service(Config(), world, found, directory, seat=Seat(index, 2), siblings=siblings))
+            bus = stack.enter_context(reach(directory, WorkerSlot(index, 2)))
+            services.append(Service(Config(), world, found, directory, slot=WorkerSlot(index, 2), bus=bus))
         services[0].relay.keep()
         for service in services:
             nursery.start_soon(service.relay.run)
@@ -47,18 +47,18 @@ async def until(holds: Callable[[], object]) -> None:
             await trio.lowlevel.checkpoint()
 
 
-async def test_messages_for_the_keeper_go_only_to_the_keeper(tmp_path: Path):
-    async with two_workers(tmp_path) as (keeper, worker):
+async def test_messages_for_the_leader_go_only_to_the_leader(tmp_path: Path):
+    async with two_workers(tmp_path) as (leader, worker):
         worker.relay.due((QUEUE,))
         worker.relay.refused(REFUSED)
-        await until(lambda: keeper.outbox.statistics().queues == 1 and keeper.refusals._gathered)
+        await until(lambda: leader.outbox.statistics().queues == 1 and leader.refusals._gathered)
         assert worker.outbox.statistics().queues == 0
         assert not worker.refusals._gathered
 
 
 async def test_a_viewer_sees_events_of_any_worker_and_its_session_ends_everywhere(tmp_path: Path):
-    async with two_workers(tmp_path) as (keeper, worker):
-        viewer = keeper.live.watch(1, "production", EVERYTHING, b"session")
+    async with two_workers(tmp_path) as (leader, worker):
+        viewer = leader.live.watch(1, "production", EVERYTHING, b"session")
         assert viewer is not None
         await until(lambda: worker.relay.viewers_elsewhere(1) == 1)
         worker.relay.identified(1, UUID(int=7), an_event())
@@ -75,8 +75,8 @@ async def test_a_viewer_sees_events_of_any_worker_and_its_session_ends_everywher
 
 
 async def test_the_viewers_of_an_organization_are_limited_across_all_workers(tmp_path: Path):
-    async with two_workers(tmp_path) as (keeper, worker):
-        for service in (keeper, worker):
+    async with two_workers(tmp_path) as (leader, worker):
+        for service in (leader, worker):
             for _ in range(MOST_VIEWERS // 2):
                 assert service.live.watch(1, "production", EVERYTHING, b"") is not None
         await until(lambda: worker.relay.viewers_elsewhere(1) == MOST_VIEWERS // 2)

@@ -24,7 +24,7 @@ from svc.workers.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, fai
 from svc.workers.pulse import PulseBoard
 from svc.world import World
 from tests.support.certificates import Files
-from tests.support.process import PROGRAM, Served, keeper_of, run
+from tests.support.process import PROGRAM, Served, leader_of, run
 
 TWO = {"SVC_WORKERS": "2"}
 
@@ -67,7 +67,7 @@ def test_two_workers_serve_one_port_and_one_of_them_serves_the_metrics(data: Pat
     with two_workers(data) as server:
         assert {line["worker"] for line in server.said("serving")} == {0, 1}
         assert len({line["addresses"][0] for line in server.said("serving")}) == 1
-        assert keeper_of(data) in server.workers()
+        assert leader_of(data) in server.workers()
         for _ in range(8):
             status, body = get(server.port, "/readyz")
             assert (status, json.loads(body)["checks"]["webhooks"]) == (200, "ok")
@@ -79,7 +79,7 @@ def test_two_workers_serve_one_port_and_one_of_them_serves_the_metrics(data: Pat
 @pytest.mark.slow(2)
 def test_a_killed_worker_is_replaced_and_the_log_gives_the_signal(data: Path):
     with two_workers(data) as server:
-        victim = next(pid for pid in server.workers() if pid != keeper_of(data))
+        victim = next(pid for pid in server.workers() if pid != leader_of(data))
         os.kill(victim, signal.SIGKILL)
         (line,) = server.wait_until_said("worker died, restarting")
         assert (line["pid"], line["signal"]) == (victim, "Killed")
@@ -92,13 +92,13 @@ def test_a_killed_worker_is_replaced_and_the_log_gives_the_signal(data: Path):
 
 
 @pytest.mark.slow(2)
-def test_another_worker_takes_over_when_the_keeper_is_killed(data: Path):
+def test_another_worker_takes_over_when_the_leader_is_killed(data: Path):
     with two_workers(data) as server:
-        first = keeper_of(data)
+        first = leader_of(data)
         os.kill(first, signal.SIGKILL)
         server.wait_until_said("serving", 3)
-        assert get(metrics_port(server), "/metrics")[0] == 200  # waits for the next keeper
-        assert keeper_of(data) in set(server.workers()) - {first}
+        assert get(metrics_port(server), "/metrics")[0] == 200  # waits for the next leader
+        assert leader_of(data) in set(server.workers()) - {first}
         assert server.terminate() == 0
 
 
@@ -160,12 +160,12 @@ def test_workers_that_fail_at_startup_do_not_end_the_others(data: Path, tmp_path
     with two_workers(data, **tls) as server:
         kept = files.certfile.read_bytes()
         files.certfile.write_text("no certificate")
-        victim = next(pid for pid in server.workers() if pid != keeper_of(data))
+        victim = next(pid for pid in server.workers() if pid != leader_of(data))
         os.kill(victim, signal.SIGKILL)
         deaths = server.wait_until_said("worker died, restarting", 4)
         assert [line["in_s"] for line in deaths[:4]] == [0.1, 0.2, 0.4, 0.8]
         assert [line.get("status") for line in deaths[1:4]] == [1, 1, 1]
-        assert keeper_of(data) in server.workers()
+        assert leader_of(data) in server.workers()
         files.certfile.write_bytes(kept)
         server.wait_until_said("serving", 3)
         assert server.terminate() == 0
@@ -365,11 +365,11 @@ def test_the_board_reports_the_silence_of_workers_and_the_oldest_commit():
     board.beat(2, 20.0, 19.0)
     assert board.silences_s(21.0) == [1.0, 6.0, 1.0]
     assert board.oldest_commit_s(21.0) == 7.0
-    assert board.keeper_silent_s(21.0) == 0.0, "there is none"
-    board.mark_keeper(1, 20.0)
-    assert board.keeper_silent_s(21.0) == 6.0
-    board.mark_keeper(2, 20.0)
-    assert board.keeper_silent_s(21.0) == 1.0
+    assert board.leader_silent_s(21.0) == 0.0, "there is none"
+    board.mark_leader(1, 20.0)
+    assert board.leader_silent_s(21.0) == 6.0
+    board.mark_leader(2, 20.0)
+    assert board.leader_silent_s(21.0) == 1.0
     board.note_death(1, 21.0, replaced=True)
     assert board.silences_s(21.0) == [1.0, 0.0, 1.0]
     assert board.oldest_commit_s(21.0) == 2.0

@@ -9,7 +9,7 @@ from svc.metrics.samples import Metric, Samples, by, one
 from svc.store.postgresql.statistics import NodeStatistics, NoticeStatistics, PostgresqlStatistics
 
 NODES = Metric("svc_nodes", "gauge", "Nodes that serve the database, as this one last counted them; 0 with LMDB.")
-LEASES = Metric("svc_leases_held", "gauge", "Leases that this node has: 1 = it is the keeper.")
+LEASES = Metric("svc_leases_held", "gauge", "Leases that this node has: 1 = it is the leader.")
 SHARES = Metric(
     "svc_webhook_shares_held",
     "gauge",

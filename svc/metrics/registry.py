@@ -62,11 +62,11 @@ from svc.metrics.store import (
     space_samples,
     watch_samples,
 )
-from svc.metrics.usage import Census, largest_holdings, take_census
+from svc.metrics.usage import UsageCounts, count_usage, largest_holdings
 from svc.metrics.webhooks import WEBHOOK_METRICS, attempt_samples, webhook_samples
 from svc.store.store import Store, StoreSpace
 from svc.workers.counts import Counts
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()
@@ -213,14 +213,14 @@ class Sources(NamedTuple):
     loop: EventLoopLag
     node: NodeSources | None = None
     """`None` without a database."""
-    is_keeper: Callable[[], bool] = lambda: True
+    is_leader: Callable[[], bool] = lambda: True
     """Whether this process says what is the same for all of them."""
 
 
 class Stored(NamedTuple):
     """What was read from the store for a scrape."""
 
-    census: Census
+    usage: UsageCounts
     held: dict[str, int]
     """Bytes, of the organizations that hold most."""
     space: StoreSpace
@@ -229,15 +229,15 @@ class Stored(NamedTuple):
 class Metrics:
     """Collects the metrics of one service from its parts when they are asked for; nothing is pushed (ADR 15)."""
 
-    def __init__(self, sources: Sources, seat: Seat = Seat(), counts: Counts | None = None) -> None:  # noqa: B008
+    def __init__(self, sources: Sources, slot: WorkerSlot = WorkerSlot(), counts: Counts | None = None) -> None:  # noqa: B008
         """`counts` are those of all workers, `None` where there is one."""
         self._sources = sources
         self._process = ProcessCollector(registry=None)
-        self._seat = seat
+        self._slot = slot
         self._counts = counts
-        before = None if counts is None else read_samples(counts.read(seat.index))
+        before = None if counts is None else read_samples(counts.read(slot.index))
         self._before = {} if before is None else lasting(before.values)
-        """What the workers before this one at its seat have counted."""
+        """What the workers before this one at its slot have counted."""
 
     async def run(self) -> None:
         """Until cancelled: publish this worker's counts every `PUBLISH_INTERVAL_S`. Does nothing with one worker."""
@@ -254,7 +254,7 @@ class Metrics:
         if self._counts is None:
             return
         mine = added(self._before, table_of(self._own()))
-        if not self._counts.write(self._seat.index, pack_samples(PublishedSamples(self._sources.world.now_ms(), mine))):
+        if not self._counts.write(self._slot.index, pack_samples(PublishedSamples(self._sources.world.now_ms(), mine))):
             log.error("the counts of this worker are too many to be shared")
 
     async def expose(self) -> bytes:
@@ -270,11 +270,11 @@ class Metrics:
     async def _stored(self) -> Stored | None:
         """`None` where another process says what is in the store."""
         sources = self._sources
-        if not sources.is_keeper():
+        if not sources.is_leader():
             return None
         store = sources.store
-        census = await take_census(store, sources.world.now_ms())
-        return Stored(census, await largest_holdings(store), await store.measured())
+        usage = await count_usage(store, sources.world.now_ms())
+        return Stored(usage, await largest_holdings(store), await store.measured())
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
@@ -284,8 +284,8 @@ class Metrics:
     def _samples(self, stored: Stored | None) -> Samples:
         total = added(self._before, table_of(self._own()))
         now_ms, silent = self._sources.world.now_ms(), 0
-        for index in range(self._seat.workers):
-            if self._counts is not None and index != self._seat.index:
+        for index in range(self._slot.workers):
+            if self._counts is not None and index != self._slot.index:
                 published = read_samples(self._counts.read(index))
                 silent += published is None or now_ms - published.at_ms > SILENT_MS
                 if published is not None:
@@ -328,12 +328,12 @@ class Metrics:
         yield BUILD, [((svc.__version__,), 1)]
 
     def _of_store(self, stored: Stored, now_ms: int) -> Samples:
-        """What is the keeper's to say, for all that use the store."""
+        """What is the leader's to say, for all that use the store."""
         sources = self._sources
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)
         yield from holding_samples(stored.held, round(sources.quotas.store_share * sources.store.capacity_bytes()))
-        yield from webhook_samples(sources.outbox.statistics(), space, stored.census, now_ms)
+        yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
         yield from watch_samples(sources.watch)

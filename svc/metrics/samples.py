@@ -30,7 +30,7 @@ class Metric(NamedTuple):
     help: str
     labels: tuple[str, ...] = ()
     is_summed: bool = False
-    """Of a gauge: whether those of all workers are added, as all counters are; else the keeper's is shown."""
+    """Of a gauge: whether those of all workers are added, as all counters are; else the leader's is shown."""
 
 
 Samples = Iterator[tuple[Metric, Iterable[tuple[tuple[str, ...], Value]]]]

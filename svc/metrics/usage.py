@@ -24,7 +24,7 @@ ORGANIZATIONS_A_STEP = 256
 ORGANIZATIONS_SHOWN = 10
 
 
-class Census(NamedTuple):
+class UsageCounts(NamedTuple):
     """Webhook endpoints by status, and how far behind each status is."""
 
     endpoints: Counter[EndpointStatus]
@@ -32,20 +32,20 @@ class Census(NamedTuple):
     """By what they are sent to as; absent where nothing is due."""
 
 
-async def take_census(store: Store, now_ms: int) -> Census:
+async def count_usage(store: Store, now_ms: int) -> UsageCounts:
     """Webhook endpoints by status, and when the oldest due delivery of each status fell due. All times are Unix
     milliseconds. Reads some endpoints at a time, each time in a snapshot of its own, with checkpoints in between.
     """
-    census, after = Census(Counter(), {}), EndpointKey(0, 0)
+    usage, after = UsageCounts(Counter(), {}), EndpointKey(0, 0)
     while True:
         found = await store.query(partial(endpoint_overviews, after=after, limit=ENDPOINTS_A_STEP, now_ms=now_ms))
         for endpoint in found:
-            census.endpoints[endpoint.status] += 1
+            usage.endpoints[endpoint.status] += 1
             if endpoint.due_ms is not None:
-                oldest = census.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
-                census.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
+                oldest = usage.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
+                usage.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
         if len(found) < ENDPOINTS_A_STEP:
-            return census
+            return usage
         after = found[-1].queue
         await trio.lowlevel.checkpoint()
 

@@ -7,7 +7,7 @@ from typing import get_args
 from svc.actors.webhooks.attempts import OutboxStatistics
 from svc.domain.webhooks.records import EndpointStatus
 from svc.metrics.samples import Metric, Samples, by, one
-from svc.metrics.usage import Census
+from svc.metrics.usage import UsageCounts
 from svc.store.store import StoreSpace
 
 OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries that wait for their next attempt.")
@@ -35,12 +35,12 @@ WEBHOOK_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().va
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 
 
-def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, census: Census, now_ms: int) -> Samples:
+def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, usage: UsageCounts, now_ms: int) -> Samples:
     """The samples of the queue of deliveries, which are the same for all that use the store. Times are Unix ms."""
     yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
-    since_ms = {status: census.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
+    since_ms = {status: usage.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
-    yield ENDPOINTS, [((status,), census.endpoints[status]) for status in ENDPOINT_STATUSES]
+    yield ENDPOINTS, [((status,), usage.endpoints[status]) for status in ENDPOINT_STATUSES]
     yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
     yield ENDPOINT_QUEUES, one(outbox.queues)
 

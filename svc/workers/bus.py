@@ -1,6 +1,6 @@
 """The bus: messages between the workers of one service, and from commands to them, over Unix datagram sockets.
 
-Each worker has a socket DATA/run/worker-N. DATA/run/keeper is a link to that of the keeper. Sending never waits:
+Each worker has a socket DATA/run/worker-N. DATA/run/leader is a link to that of the leader. Sending never waits:
 messages gather for a pass of the loop and leave in one datagram for each receiver. While a receiver takes nothing they
 are held, `MOST_HELD` for each, and then dropped and counted.
 """
@@ -23,12 +23,12 @@ import trio
 from svc.domain.errors import OperatorError
 from svc.domain.webhooks.records import EndpointKey
 from svc.workers.messages import Committed, Message, pack, pack_one, pack_parts, unpack
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 
 log = structlog.get_logger()
 
 DIRECTORY: Final = "run"
-KEEPER: Final = "keeper"
+LEADER: Final = "keeper"
 MOST_HELD: Final = 4_096
 """Messages that wait for one receiver."""
 DATAGRAM_BYTES: Final = 49_152
@@ -43,39 +43,39 @@ _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK})
 MessageHandler = Callable[[Message], Awaitable[None]]
 
 
-class Siblings(Protocol):
+class Bus(Protocol):
     """How a worker reaches the others. Nothing here waits but `run`, and nothing fails; any message may be lost. What
-    is defined here is right where one keeper sends all webhooks.
+    is defined here is right where one leader sends all webhooks.
     """
 
     index: int | None = None
-    """The number of this worker; `None` where it has no siblings."""
-    is_keeper: bool = False
-    """Whether this worker is the keeper."""
+    """The number of this worker; `None` where it has no bus."""
+    is_leader: bool = False
+    """Whether this worker is the leader."""
 
     def keep(self) -> None:
-        """Be the keeper from now on: what is for the keeper comes here."""
-        self.is_keeper = True
+        """Be the leader from now on: what is for the leader comes here."""
+        self.is_leader = True
 
     def resign(self) -> None:
-        """Be the keeper no longer."""
-        self.is_keeper = False
+        """Be the leader no longer."""
+        self.is_leader = False
 
-    def to_keeper(self, message: Message) -> None:
-        """Send to the keeper, which may be this worker: then it is handled in `run` as well."""
+    def to_leader(self, message: Message) -> None:
+        """Send to the leader, which may be this worker: then it is handled in `run` as well."""
         ...
 
-    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the keeper sends all
+    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the leader sends all
         """The share of an endpoint: what is for its sender is sent once for each share."""
         return 0
 
     def sends(self, share: int) -> bool:  # noqa: ARG002  as above
         """Whether this worker sends the webhooks of a share."""
-        return self.is_keeper
+        return self.is_leader
 
     def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
         """Send to the worker that sends the webhooks of a share."""
-        self.to_keeper(message)
+        self.to_leader(message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """Send to another worker."""
@@ -90,72 +90,72 @@ class Siblings(Protocol):
         ...
 
 
-class Alone(Siblings):
-    """The siblings of a worker that has none: it is the keeper, and nobody sends it anything."""
+class Alone(Bus):
+    """The bus of a worker that has none: it is the leader, and nobody sends it anything."""
 
-    is_keeper = True
+    is_leader = True
 
     def resign(self) -> None:
-        """As in `Siblings`: it stays the keeper."""
+        """As in `Bus`: it stays the leader."""
 
-    def to_keeper(self, message: Message) -> None:
-        """Not to be called: who is the keeper need not send."""
+    def to_leader(self, message: Message) -> None:
+        """Not to be called: who is the leader need not send."""
         raise AssertionError(message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Siblings`: there is none."""
+        """As in `Bus`: there is none."""
 
     def to_others(self, message: Message) -> None:
-        """As in `Siblings`: there are none."""
+        """As in `Bus`: there are none."""
 
     async def run(self, handle: MessageHandler) -> None:  # noqa: ARG002  nothing comes
         """Sleep until cancelled: `handle` is never called."""
         await trio.sleep_forever()
 
 
-class SocketSiblings(Siblings):
-    """As `Siblings`, over the sockets of a data directory; the link to the last keeper stays until the next one
+class SocketBus(Bus):
+    """As `Bus`, over the sockets of a data directory; the link to the last leader stays until the next one
     replaces it. `close` it in the end.
     """
 
-    def __init__(self, directory: Path, seat: Seat) -> None:
-        """Makes DATA/run and the socket of this seat in it. Raises `OSError`."""
-        self._seat = seat
+    def __init__(self, directory: Path, slot: WorkerSlot) -> None:
+        """Makes DATA/run and the socket of this slot in it. Raises `OSError`."""
+        self._slot = slot
         self._folder = open_folder(directory)
-        self._plain = _bound(self._folder, name_of(seat.index))
+        self._plain = _bound(self._folder, name_of(slot.index))
         self._socket = trio.socket.from_stdlib_socket(self._plain)
         self._held: dict[str, deque[bytes]] = {}
         self._something = trio.Event()
         self._dropped = 0
-        self.index = seat.index if seat.workers > 1 else None
+        self.index = slot.index if slot.workers > 1 else None
 
     def close(self) -> None:
-        """Close the socket, when `run` has ended; its name stays, and the next worker of the seat takes it over."""
+        """Close the socket, when `run` has ended; its name stays, and the next worker of the slot takes it over."""
         self._plain.close()
         os.close(self._folder)
 
     def keep(self) -> None:
-        """As in `Siblings`. To be called with the keeper's lock alone."""
-        own, new = name_of(self._seat.index), f"{KEEPER}.new"
+        """As in `Bus`. To be called with the leader's lock alone."""
+        own, new = name_of(self._slot.index), f"{LEADER}.new"
         with suppress(FileNotFoundError):
             os.unlink(new, dir_fd=self._folder)
         os.symlink(own, new, dir_fd=self._folder)
-        os.replace(new, KEEPER, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.replace(new, LEADER, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         super().keep()
 
-    def to_keeper(self, message: Message) -> None:
-        """As in `Siblings`."""
-        self._hold(KEEPER, pack_one(message))
+    def to_leader(self, message: Message) -> None:
+        """As in `Bus`."""
+        self._hold(LEADER, pack_one(message))
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         self._hold(name_of(index), pack_one(message))
 
     def to_others(self, message: Message) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         packed = pack_one(message)
-        for index in range(self._seat.workers):
-            if index != self._seat.index:
+        for index in range(self._slot.workers):
+            if index != self._slot.index:
                 self._hold(name_of(index), packed)
 
     def dropped(self) -> int:
@@ -163,7 +163,7 @@ class SocketSiblings(Siblings):
         return self._dropped
 
     async def run(self, handle: MessageHandler) -> None:
-        """As in `Siblings`. What is no message is logged and dropped."""
+        """As in `Bus`. What is no message is logged and dropped."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, handle)
             while True:
@@ -205,13 +205,13 @@ class SocketSiblings(Siblings):
                 del self._held[name]
 
     def _is_done_with(self, name: str, content: bytes, messages: int) -> bool:
-        """Send one datagram, `False` where that is to be tried again: the receiver is busy, or there is no keeper now.
+        """Send one datagram, `False` where that is to be tried again: the receiver is busy, or there is no leader now.
         A worker that is absent has no viewers and asks for what it needs when it is back.
         """
         try:
             _send(self._plain, self._folder, name, content)
         except OSError as error:
-            if error.errno in _FULL or (name == KEEPER and error.errno in _ABSENT):
+            if error.errno in _FULL or (name == LEADER and error.errno in _ABSENT):
                 return False
             self._dropped += messages
             if error.errno not in _ABSENT:
@@ -220,21 +220,21 @@ class SocketSiblings(Siblings):
 
 
 @contextmanager
-def reach(directory: Path, seat: Seat) -> Generator[Siblings]:
-    """The siblings of a worker that serves this data directory. Raises `OperatorError` where several workers could not
+def reach(directory: Path, slot: WorkerSlot) -> Generator[Bus]:
+    """The bus of a worker that serves this data directory. Raises `OperatorError` where several workers could not
     reach each other; one alone goes on, and finds what commands commit when it looks.
     """
     try:
-        siblings = SocketSiblings(directory, seat)
+        bus = SocketBus(directory, slot)
     except OSError as error:
         problem = f"cannot make a socket in {directory / DIRECTORY}: {error.strerror}"
-        if seat.workers > 1:
+        if slot.workers > 1:
             raise OperatorError(f"{problem}; several workers need it: set workers to 1, or use another disk") from error
         log.warning(problem, consequence="changes by commands are noticed some seconds later")
         yield Alone()
         return
-    with closing(siblings):
-        yield siblings
+    with closing(bus):
+        yield bus
 
 
 def announce(directory: Path) -> None:

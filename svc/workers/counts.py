@@ -1,7 +1,7 @@
 """The counts of all workers: memory in which each leaves its own, for the one that reports for all.
 
-Each seat has two halves and writes them in turn, so that a worker that is killed while it writes leaves the half before
-that whole. What a dead worker of the seat had counted is its successor's to begin with: sums never fall.
+Each slot has two halves and writes them in turn, so that a worker that is killed while it writes leaves the half before
+that whole. What a dead worker of the slot had counted is its successor's to begin with: sums never fall.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Counts:
         return True
 
     def read(self, index: int) -> bytes:
-        """What a worker, or the one before it at its seat, has left last; empty where that is nothing yet."""
+        """What a worker, or the one before it at its slot, has left last; empty where that is nothing yet."""
         return max(self._halves(index), default=(0, b""))[1]
 
     def _halves(self, index: int) -> list[tuple[int, bytes]]:

@@ -32,7 +32,7 @@ class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
 
 
 class RefusedMessage(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
-    """To the keeper: a request to count for `identification.refused`."""
+    """To the leader: a request to count for `identification.refused`."""
 
     request: RefusedRequest
 

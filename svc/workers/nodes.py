@@ -1,4 +1,4 @@
-"""The siblings of a node: the other processes that serve the same database, reached by notices."""
+"""The bus of a node: the other processes that serve the same database, reached by notices."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from svc.store.engine import Engine, EngineError
 from svc.store.postgresql.cluster.notices import Notices, notification
 from svc.store.postgresql.cluster.shares import ShareLeases
 from svc.store.postgresql.engine import PostgresqlEngine
-from svc.workers.bus import MessageHandler, Siblings
+from svc.workers.bus import Bus, MessageHandler
 from svc.workers.messages import Committed, Message, pack, unpack
 
 log = structlog.get_logger()
 
 ALL: Final = "svc_nodes"
-KEEPER: Final = "svc_keeper"
+LEADER: Final = "svc_keeper"
 
 
 def channel_of(index: int) -> str:
@@ -43,8 +43,8 @@ def announce_to_nodes(engine: Engine) -> None:
         engine.send(notification(ALL, pack([Committed()])))
 
 
-class NodeSiblings(Siblings):
-    """As `Siblings`, over the notices of a node. `index` is its number among all nodes that there ever were."""
+class NodeBus(Bus):
+    """As `Bus`, over the notices of a node. `index` is its number among all nodes that there ever were."""
 
     def __init__(self, notices: Notices, index: int, shares: ShareLeases) -> None:
         self.index = index
@@ -54,41 +54,41 @@ class NodeSiblings(Siblings):
             notices.listen(channel)
 
     def keep(self) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         super().keep()
-        self._notices.listen(KEEPER)
+        self._notices.listen(LEADER)
 
     def resign(self) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         super().resign()
-        self._notices.unlisten(KEEPER)
+        self._notices.unlisten(LEADER)
 
-    def to_keeper(self, message: Message) -> None:
-        """As in `Siblings`; what this node sends to itself is lost."""
-        self._send(KEEPER, message)
+    def to_leader(self, message: Message) -> None:
+        """As in `Bus`; what this node sends to itself is lost."""
+        self._send(LEADER, message)
 
     def share_of(self, queue: EndpointKey) -> int:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         return share_of(queue)
 
     def sends(self, share: int) -> bool:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         return self._shares.holds(share)
 
     def to_sender(self, share: int, message: Message) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         self._send(channel_of_share(share), message)
 
     def to_worker(self, index: int, message: Message) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         self._send(channel_of(index), message)
 
     def to_others(self, message: Message) -> None:
-        """As in `Siblings`."""
+        """As in `Bus`."""
         self._send(ALL, message)
 
     async def run(self, handle: MessageHandler) -> None:
-        """As in `Siblings`. Where messages may have been missed, it is as if another process had committed."""
+        """As in `Bus`. Where messages may have been missed, it is as if another process had committed."""
 
         async def heard(channel: str, content: bytes) -> None:
             try:

@@ -4,7 +4,7 @@ It opens no store and runs no event loop: what it holds is the listening sockets
 the memory that the workers share. Everything else belongs to the workers, so that there is little here to fail.
 
     parent = Parent(workers=4, drain_s=13)
-    outcome = parent.run()       returns a `Seat` in each worker, and in the parent the exit status, at the end
+    outcome = parent.run()       returns a `WorkerSlot` in each worker, and in the parent the exit status, at the end
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import structlog
 
 from svc.workers.pulse import PulseBoard
 from svc.workers.service_manager import notify
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import elapsed_s
 
 log = structlog.get_logger()
@@ -92,8 +92,8 @@ class Parent:
         """A worker reads the end of this file when the parent has died, however it died."""
         self._signaled, self._signal = os.pipe()
 
-    def run(self) -> Seat | int:
-        """In each worker: return its seat at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
+    def run(self) -> WorkerSlot | int:
+        """In each worker: return its slot at once, with SIGTERM, SIGINT and SIGHUP blocked until it handles them. In
         the parent: return the exit status when every worker has ended, 0 where each ended well after the signal.
         """
         self._listen_to_signals()
@@ -102,7 +102,7 @@ class Parent:
                 if worker.pid is None and not self._is_stopping and worker.start_at_s <= elapsed_s():
                     worker.pid = self._fork()
                     if not worker.pid:
-                        return Seat(worker.index, len(self._workers))
+                        return WorkerSlot(worker.index, len(self._workers))
             for number in self._wait_for_signals():
                 self._handle(signal.Signals(number))
             self._reap()

@@ -17,7 +17,7 @@ class PulseBoard:
 
     def __init__(self, workers: int) -> None:
         memory = memoryview(mmap.mmap(-1, 8 * 5 * workers))
-        self._serving_since, self._beaten_at, self._commit_since, self._keeper_since = (
+        self._serving_since, self._beaten_at, self._commit_since, self._leader_since = (
             memory[8 * workers * row : 8 * workers * (row + 1)].cast("d") for row in range(4)
         )
         self._restarts = memory[8 * workers * 4 :].cast("Q")
@@ -35,10 +35,10 @@ class PulseBoard:
         self._beaten_at[index] = now_s
         self._commit_since[index] = commit_since_s or 0.0
 
-    def mark_keeper(self, index: int, now_s: float) -> None:
-        """Note that this worker is the keeper from now on, and no other."""
-        for other in range(len(self._keeper_since)):
-            self._keeper_since[other] = now_s if other == index else 0.0
+    def mark_leader(self, index: int, now_s: float) -> None:
+        """Note that this worker is the leader from now on, and no other."""
+        for other in range(len(self._leader_since)):
+            self._leader_since[other] = now_s if other == index else 0.0
 
     def silent_s(self, index: int, now_s: float) -> float:
         """For how long the loop of a worker that serves has not run; 0 for one that does not serve yet."""
@@ -48,10 +48,10 @@ class PulseBoard:
         """`silent_s` of every worker."""
         return [self.silent_s(index, now_s) for index in range(len(self._beaten_at))]
 
-    def keeper_silent_s(self, now_s: float) -> float:
-        """`silent_s` of the keeper; 0 while there is none yet."""
+    def leader_silent_s(self, now_s: float) -> float:
+        """`silent_s` of the leader; 0 while there is none yet."""
         return max(
-            (self.silent_s(index, now_s) for index, since_s in enumerate(self._keeper_since) if since_s), default=0.0
+            (self.silent_s(index, now_s) for index, since_s in enumerate(self._leader_since) if since_s), default=0.0
         )
 
     def oldest_commit_s(self, now_s: float) -> float:

@@ -1,7 +1,7 @@
 """The relay: hands what must be done to the worker that does it.
 
 Owns which viewers the other workers have. Hears what the bus brings and what this worker's own parts say; says it to
-the outbox where this worker sends, to the refusal log where it is the keeper, to the live hub, and to the bus for
+the outbox where this worker sends, to the refusal log where it is the leader, to the live hub, and to the bus for
 others. With one worker it is a call and no message.
 """
 
@@ -19,7 +19,7 @@ from svc.actors.webhooks.outbox import Outbox
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.workers.bus import Siblings
+from svc.workers.bus import Bus
 from svc.workers.messages import (
     Committed,
     Due,
@@ -46,10 +46,10 @@ class _WorkerState(NamedTuple):
 
 
 class Relay:
-    """The relay of one worker. The refusal log runs in the keeper alone, and so does the outbox of LMDB workers."""
+    """The relay of one worker. The refusal log runs in the leader alone, and so does the outbox of LMDB workers."""
 
-    def __init__(self, siblings: Siblings, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
-        self._siblings = siblings
+    def __init__(self, bus: Bus, outbox: Outbox, refusals: RefusalLog, live: LiveHub) -> None:
+        self._bus = bus
         self._outbox = outbox
         self._refusals = refusals
         self._live = live
@@ -58,50 +58,50 @@ class Relay:
         self._others: dict[int, _WorkerState] = {}
 
     def keep(self) -> None:
-        """Do from now on what only the keeper does. To be called with its lock or lease alone."""
-        self._siblings.keep()
+        """Do from now on what only the leader does. To be called with its lock or lease alone."""
+        self._bus.keep()
 
     def resign(self) -> None:
-        """Leave to another process what only the keeper does."""
-        self._siblings.resign()
+        """Leave to another process what only the leader does."""
+        self._bus.resign()
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
         by_share: dict[int, list[EndpointKey]] = {}
         for queue in queues:
-            by_share.setdefault(self._siblings.share_of(queue), []).append(queue)
+            by_share.setdefault(self._bus.share_of(queue), []).append(queue)
         for share, named in by_share.items():
-            if self._siblings.sends(share):
+            if self._bus.sends(share):
                 self._outbox.nudge(named)
             else:
-                self._siblings.to_sender(share, Due(tuple(named)))
+                self._bus.to_sender(share, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
         """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
-        share = self._siblings.share_of(queue)
-        if self._siblings.sends(share):
+        share = self._bus.share_of(queue)
+        if self._bus.sends(share):
             self._outbox.removed(queue)
         else:
-            self._siblings.to_sender(share, Removed(queue))
+            self._bus.to_sender(share, Removed(queue))
 
     def refused(self, request: RefusedRequest) -> None:
         """Count a refused request of a recognized key; never waits."""
-        if self._siblings.is_keeper:
+        if self._bus.is_leader:
             self._refusals.note(request)
         else:
-            self._siblings.to_keeper(RefusedMessage(request))
+            self._bus.to_leader(RefusedMessage(request))
 
     def identified(self, number: int, request_id: UUID, event: Event) -> None:
         """Show a committed identification to the viewers of all workers."""
         self._live.publish(number, request_id, event)
         for worker, state in self._others.items():
             if (number, event.environment) in state.viewers:
-                self._siblings.to_worker(worker, IdentifiedMessage(number, request_id, event))
+                self._bus.to_worker(worker, IdentifiedMessage(number, request_id, event))
 
     def ended(self, credential: bytes) -> None:
         """End the viewers of all workers that were opened with this credential."""
         self._live.end(credential)
-        self._siblings.to_others(Ended(credential))
+        self._bus.to_others(Ended(credential))
 
     def viewers_elsewhere(self, number: int) -> int:
         """Viewers of an organization that other workers have, as far as this one knows."""
@@ -112,7 +112,7 @@ class Relay:
     async def run(self) -> None:
         """Until cancelled: handle what comes, and announce this worker's viewers every `ANNOUNCE_INTERVAL_S`."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._siblings.run, self.handle)
+            nursery.start_soon(self._bus.run, self.handle)
             self._announce_viewers(is_new=True)
             while True:
                 await trio.sleep(ANNOUNCE_INTERVAL_S)
@@ -123,7 +123,7 @@ class Relay:
                 }
 
     async def handle(self, message: Message) -> None:
-        """Do what a message from another process asks for; one for the keeper, or for the sender of a share, that has
+        """Do what a message from another process asks for; one for the leader, or for the sender of a share, that has
         come to a worker which is neither any more is passed on.
         """
         match message:
@@ -149,7 +149,7 @@ class Relay:
             self._announce_viewers()
 
     def _announce_viewers(self, *, is_new: bool = False) -> None:
-        if self._siblings.index is None:
+        if self._bus.index is None:
             return
         viewers = tuple(self._live.places().items())
-        self._siblings.to_others(WorkerViewers(self._siblings.index, viewers, is_new))
+        self._bus.to_others(WorkerViewers(self._bus.index, viewers, is_new))

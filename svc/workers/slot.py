@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Seat(NamedTuple):
+class WorkerSlot(NamedTuple):
     """Which worker of how many this process is."""
 
-    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a seat in a seat
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a slot in a slot
     workers: int = 1

@@ -1,4 +1,4 @@
-"""The keeper: runs what must run once while it has the keeping, and stands by while another has."""
+"""The leader: runs what must run once while it has the keeping, and stands by while another has."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from svc.actors import leader
-from svc.actors.leader import INTERVAL_S, Keeping
+from svc.actors.leader import INTERVAL_S, Leadership
 
 
 class Work:
-    """What a process runs as the keeper and beside one, and the keeping that a test gives and takes away."""
+    """What a process runs as the leader and beside one, and the keeping that a test gives and takes away."""
 
-    def __init__(self, *, has_keeping: bool) -> None:
-        self.has_keeping = has_keeping
+    def __init__(self, *, is_elected: bool) -> None:
+        self.is_elected = is_elected
         self.running: set[str] = set()
         self._taken_away = trio.Event()
 
     def take_away(self) -> None:
-        self.has_keeping = False
+        self.is_elected = False
         self._taken_away.set()
         self._taken_away = trio.Event()
 
@@ -39,11 +39,11 @@ class Work:
         await self._run("keep")
 
     async def run(self) -> None:
-        await leader.run(Keeping(lambda: self.has_keeping, self.lost), self.stand_by, self.keep)
+        await leader.run(Leadership(lambda: self.is_elected, self.lost), self.stand_by, self.keep)
 
 
-async def test_the_keeper_starts_its_periodic_work_at_once(autojump_clock: MockClock):
-    work = Work(has_keeping=True)
+async def test_the_leader_starts_its_periodic_work_at_once(autojump_clock: MockClock):
+    work = Work(is_elected=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         await wait_all_tasks_blocked()
@@ -51,29 +51,29 @@ async def test_the_keeper_starts_its_periodic_work_at_once(autojump_clock: MockC
         nursery.cancel_scope.cancel()
 
 
-async def test_a_free_keeper_role_is_taken_within_the_interval(autojump_clock: MockClock):
-    work = Work(has_keeping=False)
+async def test_a_free_leader_role_is_taken_within_the_interval(autojump_clock: MockClock):
+    work = Work(is_elected=False)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         await trio.sleep(10 * INTERVAL_S)
         assert work.running == {"stand by"}
-        work.has_keeping = True
+        work.is_elected = True
         await trio.sleep(1.5 * INTERVAL_S)
         assert work.running == {"keep"}
         nursery.cancel_scope.cancel()
 
 
-async def test_a_worker_that_loses_the_keeper_role_stops_at_once_and_waits_to_get_it_back(
+async def test_a_worker_that_loses_the_leader_role_stops_at_once_and_waits_to_get_it_back(
     autojump_clock: MockClock,
 ):
-    work = Work(has_keeping=True)
+    work = Work(is_elected=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         await trio.sleep(1)
         work.take_away()
         await wait_all_tasks_blocked()
         assert work.running == {"stand by"}
-        work.has_keeping = True
+        work.is_elected = True
         await trio.sleep(1.5 * INTERVAL_S)
         assert work.running == {"keep"}
         nursery.cancel_scope.cancel()

@@ -37,10 +37,10 @@ async def killed(directory: Path, seed: int, server: Cluster | Pair, *victims: V
 
 @needs_postgresql
 @pytest.mark.slow(17)
-async def test_the_death_of_a_node_the_keeper_or_the_database_loses_nothing(tmp_path: Path, crash_seed: int):
+async def test_the_death_of_a_node_the_leader_or_the_database_loses_nothing(tmp_path: Path, crash_seed: int):
     """Each once, with a database that syncs."""
     server = Cluster(durable=True)
-    outcome = await killed(tmp_path, crash_seed, server, "node", "keeper", "database")
+    outcome = await killed(tmp_path, crash_seed, server, "node", "leader", "database")
     assert outcome.sent_again > 0, "nothing was under way at any kill"
 
 
@@ -53,6 +53,6 @@ async def test_a_failover_to_a_synchronous_standby_loses_nothing(tmp_path: Path,
 
 @needs_postgresql
 @pytest.mark.slow(17)
-async def test_a_keeper_that_was_stopped_and_is_five_minutes_behind_loses_nothing(tmp_path: Path, crash_seed: int):
+async def test_a_leader_that_was_stopped_and_is_five_minutes_behind_loses_nothing(tmp_path: Path, crash_seed: int):
     """It is stopped for longer than its lease, and goes on."""
     await killed(tmp_path, crash_seed, Cluster(durable=True), "stopped", stop_s=12, clock_off_s=-300)

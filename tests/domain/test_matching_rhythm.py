@@ -1,11 +1,11 @@
-"""Rhythm: what an organization's proven returns say about when a visitor is expected."""
+"""ReturnIntervals: what an organization's proven returns say about when a visitor is expected."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from svc.domain.matching.learned.return_intervals import Rhythm, usual_recency
+from svc.domain.matching.learned.return_intervals import ReturnIntervals, usual_recency
 from svc.domain.matching.learned.statistics import Statistics, StatisticsRows
 from svc.domain.matching.parameters import CHANGE_DAYS, RHYTHM_BOUNDS, RHYTHM_MEMORY
 from svc.domain.matching.recognition import likeliest_visitor
@@ -17,9 +17,9 @@ PEOPLE = 30
 WEEKS = 12
 
 
-def rhythm_of(days: int, returns: int = 600) -> Rhythm:
+def rhythm_of(days: int, returns: int = 600) -> ReturnIntervals:
     """Nine in ten come back after so many days, for twenty weeks."""
-    rhythm = Rhythm()
+    rhythm = ReturnIntervals()
     for number in range(returns):
         rhythm.learn(days, 1, 1 + (1 + number * 140 // returns) * DAY_S)
         if number % 10 == 0:
@@ -39,7 +39,7 @@ def organization_of(days: int, weeks: int = WEEKS) -> Organization:
 
 @pytest.mark.parametrize("gap_days", [0.0, 0.5, 3.0, 7.0, 1000.0])
 def test_without_proven_returns_recency_has_its_default(gap_days: float):
-    rhythm = Rhythm()
+    rhythm = ReturnIntervals()
     for _ in range(1000):
         rhythm.learn(None, 0, 0)
     assert rhythm.recency(gap_days) == usual_recency(gap_days)

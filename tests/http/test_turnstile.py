@@ -8,31 +8,31 @@ import trio
 from trio.testing import assert_no_checkpoints, wait_all_tasks_blocked
 
 from svc.http.rows import ROWS_AT_ONCE, encoded
-from svc.http.server.fair_queue import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, KnownKeys, Turnstile
+from svc.http.server.fair_queue import CONTENDED_FOR_S, KEYS_REMEMBERED, PASSES, FairQueue, KnownKeys
 
 KEY = "svc_pk_us_production_" + "a" * 49
 HEAD = b"POST /api/v1/identify HTTP/1.1\r\nHost: a\r\nX-API-Key: %s\r\n\r\n"
 
 
 async def test_a_single_owner_never_waits(mock_clock):
-    turnstile = Turnstile()
+    fair_queue = FairQueue()
     with assert_no_checkpoints():
         for _ in range(100):
-            await turnstile.enter(7)
+            await fair_queue.enter(7)
         mock_clock.jump(CONTENDED_FOR_S)
-        await turnstile.enter("81.2.69.1")
+        await fair_queue.enter("81.2.69.1")
 
 
 async def test_concurrent_owners_start_in_turn(mock_clock):
-    turnstile = Turnstile()
+    fair_queue = FairQueue()
     began: list[Hashable] = []
     passes = 0
 
     async def ask(owner: Hashable) -> None:
-        await turnstile.enter(owner)
+        await fair_queue.enter(owner)
         began.append(owner)
 
-    await turnstile.enter(1)
+    await fair_queue.enter(1)
     await ask(2)
     async with trio.open_nursery() as asking, trio.open_nursery() as regulating:
         for _ in range(20):
@@ -43,7 +43,7 @@ async def test_concurrent_owners_start_in_turn(mock_clock):
         assert began == [2], "the others wait"
         asking.start_soon(ask, 2)
         await wait_all_tasks_blocked()
-        regulating.start_soon(turnstile.run)
+        regulating.start_soon(fair_queue.run)
         while len(began) < 42:
             await trio.lowlevel.checkpoint()
             passes += 1
@@ -55,21 +55,21 @@ async def test_concurrent_owners_start_in_turn(mock_clock):
 
 async def test_one_request_of_each_organization_begins_in_a_round(mock_clock):
     """So what many organizations send together is committed together."""
-    turnstile = Turnstile()
+    fair_queue = FairQueue()
     began: list[int] = []
 
     async def ask(owner: int) -> None:
-        await turnstile.enter(owner)
+        await fair_queue.enter(owner)
         began.append(owner)
 
-    await turnstile.enter(1)
-    await turnstile.enter(2)
+    await fair_queue.enter(1)
+    await fair_queue.enter(2)
     async with trio.open_nursery() as asking, trio.open_nursery() as regulating:
         for _ in range(3):
             for organization in range(1, 9):
                 asking.start_soon(ask, organization)
         await wait_all_tasks_blocked()
-        regulating.start_soon(turnstile.run)
+        regulating.start_soon(fair_queue.run)
         for _ in range(3):
             before = len(began)
             while len(began) == before:
@@ -80,26 +80,26 @@ async def test_one_request_of_each_organization_begins_in_a_round(mock_clock):
 
 
 async def test_turns_end_when_one_owner_is_left(mock_clock):
-    turnstile = Turnstile()
-    await turnstile.enter(1)
-    await turnstile.enter(2)
+    fair_queue = FairQueue()
+    await fair_queue.enter(1)
+    await fair_queue.enter(2)
     mock_clock.jump(CONTENDED_FOR_S)
     with assert_no_checkpoints():
         for _ in range(3):
-            await turnstile.enter(2)
+            await fair_queue.enter(2)
 
 
 async def test_a_request_cancelled_while_it_waits_takes_no_turn(mock_clock):
-    turnstile = Turnstile()
+    fair_queue = FairQueue()
     for owner in (1, 2):
-        await turnstile.enter(owner)
+        await fair_queue.enter(owner)
     with trio.move_on_after(0) as scope:
-        await turnstile.enter(1)
+        await fair_queue.enter(1)
     assert scope.cancelled_caught
     async with trio.open_nursery() as regulating:
-        regulating.start_soon(turnstile.run)
+        regulating.start_soon(fair_queue.run)
         for _ in range(3):
-            await turnstile.enter(2)
+            await fair_queue.enter(2)
         regulating.cancel_scope.cancel()
 
 

@@ -264,7 +264,7 @@ class Acts:
         if step.victim == "parent":
             self._machine.restart(step.down_s)
         else:
-            self._machine.kill(keeper=step.victim == "keeper")
+            self._machine.kill(leader=step.victim == "leader")
 
     async def _ask(self, sent: bytes, client: steps.Client) -> Response | None:
         try:

@@ -77,7 +77,7 @@ def _judge(run: Simulation, snapshot: Snapshot) -> Iterator[str]:
     yield from _ended(snapshot, numbers, redelivered)
     facts = [*acts.facts, *_facts(run, by_tag), *_settled(snapshot, numbers)]
     endpoints = list(acts.hooks.listening.values())
-    upsets = [*run.machine.keeper_ended_at, *run.machine.broke_at]
+    upsets = [*run.machine.leader_ended_at, *run.machine.broke_at]
     yield from check_posts(run.seen, [shop.id for shop in acts.shops], acts.hooks.secret_of, acts.jumps)
     yield from check_repeats(run.seen, upsets)
     yield from check_silence(run.seen)

@@ -2,7 +2,7 @@
 
 A life ends by a power cut (nothing is drained, what was not committed is gone), by an order to stop (it drains), or by
 a fault of the disk, and the supervisor starts the next one. With several workers each has a life of its own, and what
-they share is real: the bus over its sockets, the token buckets, the keeper's lock. The store is a real one; a commit
+they share is real: the bus over its sockets, the token buckets, the leader's lock. The store is a real one; a commit
 takes a while, as on a thread: who waits for it may go away, and only the end of its process can stop it. Clients come
 in over real sockets of the kernel within the process, which deliver at once, so that a run is the same every time.
 """
@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
-from svc.actors.leader import Keeping
-from svc.cli.serve.processes import KEEPER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
+from svc.actors.leader import Leadership
+from svc.cli.serve.processes import LEADER_LOCK, ClockAtStart, clock_at_start, clock_obstacle
 from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
@@ -41,7 +41,7 @@ from svc.webhook_transport.transport import WebhookTransport
 from svc.workers.bus import reach
 from svc.workers.counts import SharedMemory
 from svc.workers.parent import failures_after, pause_s
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 from tests.sim.internet import Internet
 from tests.sim.listener import SharedSocket, WorkerListener
@@ -83,7 +83,7 @@ class Sabotage(msgspec.Struct, frozen=True):
     sends: Callable[[Transport], Transport] = lambda transport: transport
     """What stands between the outbox and the network."""
     keeps: Callable[[bool], bool] = lambda acquired: acquired
-    """Whether a worker is the keeper, from whether it got the lock."""
+    """Whether a worker is the leader, from whether it got the lock."""
 
 
 class Machine:
@@ -105,8 +105,8 @@ class Machine:
         """Of workers: each begins one."""
         self.ended_at: list[float] = []
         """When lives of the whole service ended, in virtual seconds."""
-        self.keeper_ended_at: list[float] = []
-        """Those included in which the keeper alone died."""
+        self.leader_ended_at: list[float] = []
+        """Those included in which the leader alone died."""
         self.broke_at: list[float] = []
         """When commits failed and when their actors heard of it, after which they may have begun again."""
         self.changed: dict[int, None] = {}
@@ -150,7 +150,7 @@ class Machine:
             except Exception as error:  # noqa: BLE001  a commit that failed in the moment of the power cut
                 self._judge(error)
             self.ended_at.append(trio.current_time())
-            self.keeper_ended_at.append(trio.current_time())
+            self.leader_ended_at.append(trio.current_time())
             self.internet.cut_all()
             await trio.sleep(self._down_s)
 
@@ -171,9 +171,9 @@ class Machine:
         for worker in self._workers.values():
             worker.shutdown.set()
 
-    def kill(self, *, keeper: bool) -> None:
-        """`kill -9` of the keeper, or of a worker that is not, where there is one."""
-        victim = next((worker for worker in self._workers.values() if worker.is_keeper == keeper), None)
+    def kill(self, *, leader: bool) -> None:
+        """`kill -9` of the leader, or of a worker that is not, where there is one."""
+        victim = next((worker for worker in self._workers.values() if worker.is_leader == leader), None)
         if victim is not None:
             victim.kill()
 
@@ -232,7 +232,7 @@ class Machine:
                 await self._until_clock_is_right()
                 async with trio.open_nursery() as nursery:
                     for index in range(self._count):
-                        nursery.start_soon(self._seat, Seat(index, self._count), shared)
+                        nursery.start_soon(self._slot, WorkerSlot(index, self._count), shared)
         finally:
             self._refuse_clients()
             self._socket.close()
@@ -249,23 +249,23 @@ class Machine:
                 with suppress(StoreFullError):
                     self.store.write_now([partial(confirm_clock, now_ms=self.now_ms())], may_use_reserve=True)
 
-    async def _seat(self, seat: Seat, shared: SharedMemory | None) -> None:
-        """The workers of a seat, one after the other, as the parent starts them; one worker alone has no parent."""
+    async def _slot(self, slot: WorkerSlot, shared: SharedMemory | None) -> None:
+        """The workers of a slot, one after the other, as the parent starts them; one worker alone has no parent."""
         failures = 0
         while not self._is_ending:
             self.lives += 1
             began = trio.current_time()
-            worker = self._workers[seat.index] = Worker(self, seat, shared)
+            worker = self._workers[slot.index] = Worker(self, slot, shared)
             try:
                 await worker.run(self._socket.listener(), self.up.set)
             except Exception as error:  # noqa: BLE001  every way to end is judged
                 self._judge(error)
             finally:
-                del self._workers[seat.index]
-            if worker.is_keeper:
-                self.keeper_ended_at.append(trio.current_time())
+                del self._workers[slot.index]
+            if worker.is_leader:
+                self.leader_ended_at.append(trio.current_time())
                 self.internet.cut_all()
-            if seat.workers == 1:
+            if slot.workers == 1:
                 self._refuse_clients()
             failures = failures_after(failures, trio.current_time() - began, was_killed=True)
             if not self._is_ending:
@@ -305,11 +305,11 @@ class Machine:
 class Worker:
     """One process of the service, from its start to its end: its threads, and with others its place among them."""
 
-    def __init__(self, machine: Machine, seat: Seat, shared: SharedMemory | None) -> None:
+    def __init__(self, machine: Machine, slot: WorkerSlot, shared: SharedMemory | None) -> None:
         self.shutdown = trio.Event()
-        self.is_keeper = seat.workers == 1
+        self.is_leader = slot.workers == 1
         self._machine = machine
-        self._seat = seat
+        self._slot = slot
         self._shared = shared
         self._life = trio.CancelScope()
         self._threads: dict[trio.CancelScope, None] = {}
@@ -346,17 +346,17 @@ class Worker:
         if self._shared is None:
             return {}
         directory = self._machine.directory
-        keeping = held.enter_context(files.locked(directory / KEEPER_LOCK))
+        lock = held.enter_context(files.locked(directory / LEADER_LOCK))
 
         def acquire() -> bool:
-            self.is_keeper = self._machine.sabotage.keeps(keeping.acquire())
-            return self.is_keeper
+            self.is_leader = self._machine.sabotage.keeps(lock.acquire())
+            return self.is_leader
 
         return {
-            "seat": self._seat,
-            "siblings": held.enter_context(reach(directory, self._seat)),
+            "slot": self._slot,
+            "bus": held.enter_context(reach(directory, self._slot)),
             "buckets": self._shared.buckets,
-            "keeping": Keeping(acquire),
+            "leadership": Leadership(acquire),
         }
 
     def kill(self) -> None:

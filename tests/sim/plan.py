@@ -156,7 +156,7 @@ class Kill(Step, frozen=True, kw_only=True):
     workers drain, and the service begins again so long after their end.
     """
 
-    victim: Literal["worker", "keeper", "parent"]
+    victim: Literal["worker", "leader", "parent"]
     turns: int = 0
     down_s: float = 0.5
 
@@ -381,7 +381,7 @@ class _Making:
             yield Crash(at=at, down_s=down_s, turns=self._chance.randrange(40))
 
     def _kill(self, at: float) -> Iterator[Step]:
-        victim = self._chance.choice(("worker", "worker", "keeper", "keeper", "parent"))
+        victim = self._chance.choice(("worker", "worker", "leader", "leader", "parent"))
         down_s = self._chance.choice((0.0, 0.5, 20.0))
         yield Kill(at=at, victim=victim, turns=self._chance.randrange(40), down_s=down_s)
 

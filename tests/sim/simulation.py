@@ -41,7 +41,7 @@ from tests.support.simulation import seeded_scheduling
 
 SOUND = Sabotage()
 OFTEN_S, LOOKS_S = leader.INTERVAL_S, 60.0
-"""Between two attempts of a worker to become the keeper: while one may die, and when none does."""
+"""Between two attempts of a worker to become the leader: while one may die, and when none does."""
 BEAT_S = store_watch.STALLED_S / 2
 """Between two beats of the watch over the store: a commit that one of them has seen must be over at the next, long
 before it counts as stalled. Each second, with a commit each five, they took a third of a simulation, and nothing hangs.
@@ -166,7 +166,7 @@ class Simulation:
         await trio.sleep(1)  # what the last ones do has begun
 
     async def _rest(self, until_s: float) -> None:
-        """Until the next step. A worker tries to become the keeper as often as outside while one may die: soon after a
+        """Until the next step. A worker tries to become the leader as often as outside while one may die: soon after a
         step. Four times a second in all the hours between took most of the time of a simulation.
         """
         leader.INTERVAL_S = OFTEN_S

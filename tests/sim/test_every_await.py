@@ -87,9 +87,9 @@ def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after_s", AFTER_S)
-@pytest.mark.parametrize("victim", ["worker", "keeper", "parent"])
-def test_either_of_two_workers_their_keeper_or_parent_may_die_at_any_moment(
-    victim: Literal["worker", "keeper", "parent"], after_s: float, tmp_path: Path
+@pytest.mark.parametrize("victim", ["worker", "leader", "parent"])
+def test_either_of_two_workers_their_leader_or_parent_may_die_at_any_moment(
+    victim: Literal["worker", "leader", "parent"], after_s: float, tmp_path: Path
 ):
     """Two clients ask at the same time, so that either worker has something to do when one of them dies.
 

@@ -177,7 +177,7 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
     "a signature is old": (with_an_old_timestamp(), plan(HOOK, VISIT), "is signed by generations [None]"),
     "nothing is sent": (Sabotage(sends=lambda _: Lying()), plan(HOOK, VISIT), "nobody has answered 2xx"),
     "everything is sent twice": (twice(), plan(HOOK, VISIT), "for no reason"),
-    "both workers are the keeper": (
+    "both workers are the leader": (
         Sabotage(keeps=lambda _: True),
         two_workers(HOOK, Receive(at=0.5, hook=0, manner="500"), *FIRST_VISITS),
         "for no reason",

@@ -195,7 +195,7 @@ async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
     name = "svc_organizations_short_of_credit"
     async with live_service(tmp_path, metrics=True) as live:
         scraped = await scrape(live)
-        while scraped(name, state="used_up") == 0:  # its first look, once it is the keeper
+        while scraped(name, state="used_up") == 0:  # its first look, once it is the leader
             await trio.lowlevel.checkpoint()
             scraped = await scrape(live)
         assert (scraped(name, state="used_up"), scraped(name, state="low")) == (1, 0)

@@ -136,7 +136,7 @@ def test_a_node_with_another_pepper_is_rejected(run: Run, url: str, tmp_path: Pa
 
 
 @pytest.mark.slow(12)
-def test_two_nodes_respond_as_one_and_the_second_becomes_keeper_after_the_first(url: str, tmp_path: Path):
+def test_two_nodes_respond_as_one_and_the_second_becomes_leader_after_the_first(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
         status, first, _ = identify(one, key, "a")
@@ -151,7 +151,7 @@ def test_two_nodes_respond_as_one_and_the_second_becomes_keeper_after_the_first(
         assert 'svc_store_rows{table="events"}' not in metrics(two)
         assert ready(one) == ready(two) == (200, "ok")
         assert one.terminate() == 0
-        two.wait_until_said("keeper from now on")
+        two.wait_until_said("leader from now on")
         assert metrics(two)["svc_leases_held"] == 1
         assert two.terminate() == 0
 
@@ -224,16 +224,16 @@ def test_a_database_outage_gives_503_and_the_service_recovers_afterwards(tmp_pat
 
 
 @pytest.mark.slow(40)
-def test_a_keeper_stopped_for_longer_than_its_lease_loses_the_keeper_role(url: str, tmp_path: Path):
+def test_a_leader_stopped_for_longer_than_its_lease_loses_its_role(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with serving(tmp_path, url) as stopped, serving(tmp_path, url) as other:
         assert metrics(stopped)["svc_leases_held"] == 1
         os.kill(stopped.pid, signal.SIGSTOP)
         try:
-            other.wait_until_said("keeper from now on")
+            other.wait_until_said("leader from now on")
         finally:
             os.kill(stopped.pid, signal.SIGCONT)
-        stopped.wait_until_said("no longer the keeper")
+        stopped.wait_until_said("no longer the leader")
         assert (metrics(stopped)["svc_leases_held"], metrics(other)["svc_leases_held"]) == (0, 1)
         first = identify(stopped, key, "a")[1]
         assert identify(other, key, "a")[1]["request_id"] == first["request_id"]
@@ -288,7 +288,7 @@ def test_an_older_node_ends_when_a_newer_one_has_upgraded_the_store(url: str, tm
     with serving(tmp_path, url) as older:
         assert identify(older, key, "a")[0] == 200
         with serving(tmp_path, url, program=[sys.executable, "-c", NEWER]) as newer:
-            with suppress(urllib.error.URLError, ConnectionError):  # where it has ended already: the keeper looks too
+            with suppress(urllib.error.URLError, ConnectionError):  # where it has ended already: the leader looks too
                 status, body, headers = identify(older, key, "b")
                 assert (status, body["error"]["code"]) == (503, "service_unavailable")
                 assert int(headers["retry-after"]) >= 1
@@ -321,6 +321,6 @@ def test_a_node_with_a_clock_five_minutes_off_works_like_the_others(url: str, tm
         assert (metrics(ahead)["svc_leases_held"], metrics(one)["svc_leases_held"]) == (1, 0)
         assert metrics(one)["svc_nodes"] == 2
         assert ahead.terminate() == 0
-        one.wait_until_said("keeper from now on")
+        one.wait_until_said("leader from now on")
         assert one.terminate() == 0
     run_program("check", "--data", str(tmp_path), "--store", url)

@@ -38,7 +38,7 @@ def test_two_nodes_respond_as_one_behind_a_pooler(cluster: Cluster, database: st
             assert metrics(two)["svc_nodes"] == 2
             assert metrics(two)["svc_notices_listening"] == 0, "it looks by itself, since some are lost"
             assert one.terminate() == 0
-            two.wait_until_said("keeper from now on")
+            two.wait_until_said("leader from now on")
             assert two.terminate() == 0
         run_program("check", "--data", str(tmp_path), "--store", url)
 

@@ -8,7 +8,7 @@ import trio
 
 from svc.domain.webhooks.queues import OUTAGE_FAILURES
 from svc.domain.webhooks.records import EndpointKey, Health
-from svc.metrics.usage import ENDPOINTS_A_STEP, take_census
+from svc.metrics.usage import ENDPOINTS_A_STEP, count_usage
 from svc.store.schema.tables import ENDPOINT_HEALTH, ENDPOINTS
 from svc.store.views.webhooks import endpoint_overviews
 from tests.support.outbox import OutboxWorld, outbox_world
@@ -16,7 +16,7 @@ from tests.support.outbox import OutboxWorld, outbox_world
 URL = "https://receiver.example/"
 
 
-def census(world: OutboxWorld, limit: int = 99) -> list:
+def usage(world: OutboxWorld, limit: int = 99) -> list:
     found, after = [], EndpointKey(0, 0)
     while part := world.read(lambda snapshot: endpoint_overviews(snapshot, after, limit, world.now_ms)):  # noqa: B023
         assert len(part) <= limit
@@ -30,9 +30,9 @@ async def test_endpoints_of_all_organizations_are_found_whatever_the_step_size(t
         numbers = [world.organization() for _ in range(3)]
         queues = [world.endpoint(number, URL).queue for number in numbers for _ in range(3)]
         for limit in (1, 2, 3, 99):
-            assert [standing.queue for standing in census(world, limit)] == queues
+            assert [standing.queue for standing in usage(world, limit)] == queues
         world.enqueue(numbers[1])
-        assert [standing.due_ms is not None for standing in census(world)] == [False] * 3 + [True] * 3 + [False] * 3
+        assert [standing.due_ms is not None for standing in usage(world)] == [False] * 3 + [True] * 3 + [False] * 3
 
 
 async def test_a_delivery_scheduled_for_later_is_not_due(tmp_path: Path, autojump_clock):
@@ -42,7 +42,7 @@ async def test_a_delivery_scheduled_for_later_is_not_due(tmp_path: Path, autojum
         world.enqueue(number)
         due_ms = world.now_ms
         await trio.sleep(9)
-        (standing,) = census(world)
+        (standing,) = usage(world)
         assert (standing.status, standing.sent_to_as, standing.due_ms) == ("active", "active", due_ms)
         (earlier,) = world.read(lambda snapshot: endpoint_overviews(snapshot, EndpointKey(0, 0), 9, due_ms - 1))
         assert earlier.due_ms is None
@@ -56,10 +56,10 @@ async def test_an_endpoint_with_many_failures_is_treated_as_failing_before_its_s
         registered = world.endpoint(number, URL)
         world.enqueue(number)
         world.do(lambda txn: txn.put(ENDPOINT_HEALTH, registered.queue, Health(failures=OUTAGE_FAILURES)))
-        (standing,) = census(world)
+        (standing,) = usage(world)
         assert (standing.status, standing.sent_to_as) == ("active", "failing")
         world.change(registered, paused=True)
-        (standing,) = census(world)
+        (standing,) = usage(world)
         assert (standing.status, standing.sent_to_as) == ("paused", "paused")
 
 
@@ -76,7 +76,7 @@ async def test_a_census_counts_by_status_and_keeps_the_oldest_due(tmp_path: Path
         row = world.read(lambda snapshot: snapshot.get(ENDPOINTS, *registered.queue))
         for place in range(ENDPOINTS_A_STEP):
             world.do(lambda txn, at=place: txn.put(ENDPOINTS, (number + 1, at + 1), row))
-        found = await take_census(world.store, world.now_ms)
+        found = await count_usage(world.store, world.now_ms)
         assert found.endpoints == {"active": 1 + ENDPOINTS_A_STEP, "paused": 1}
         assert found.oldest_due_ms == {"active": first_ms, "paused": world.now_ms}
         for place in range(ENDPOINTS_A_STEP):

@@ -70,7 +70,7 @@ async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callab
     return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
 
 
-VICTIMS = ("worker", "keeper", "parent")
+VICTIMS = ("worker", "leader", "parent")
 
 
 async def one_of_several_killed_under_load(
@@ -82,7 +82,7 @@ async def one_of_several_killed_under_load(
     *,
     at_random: bool = False,
 ) -> Outcome:
-    """As `killed_under_load`, with two workers: a worker, the keeper and the parent in turn, or drawn by seed. In the
+    """As `killed_under_load`, with two workers: a worker, the leader and the parent in turn, or drawn by seed. In the
     end clients send `keys` idempotency keys to both workers at once. Raises when what is left does not go on.
     """
     chance, journal = random.Random(seed), Journal()
@@ -125,7 +125,7 @@ def kill_one(server: Served, directory: Path, victim: str, back_s: list[float]) 
         server.kill()
         return
     began = elapsed_s()
-    server.kill_worker(directory, keeper=victim == "keeper")
+    server.kill_worker(directory, leader=victim == "leader")
     server.wait_for_workers(2)
     back_s.append(elapsed_s() - began)
 

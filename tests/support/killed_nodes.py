@@ -31,21 +31,21 @@ from tests.support.killed import DRAIN_S, Fickle, Pair, receiving, register, sen
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import PROGRAM, Served, run
 
-Victim = Literal["node", "keeper", "stopped", "database"]
-"""A node that is not the keeper, the keeper, the keeper by SIGSTOP for a while, the database."""
+Victim = Literal["node", "leader", "stopped", "database"]
+"""A node that is not the leader, the leader, the leader by SIGSTOP for a while, the database."""
 
 NODES = 2
 RECEIVERS = 2
 """Of the first organization's webhooks, to which every other client belongs."""
 NEIGHBORS = 4
 """Organizations of the other clients: nodes write for them together."""
-VICTIMS: tuple[Victim, ...] = ("node", "keeper", "database")
+VICTIMS: tuple[Victim, ...] = ("node", "leader", "database")
 AGAIN_S = 0.02
 """Before a client sends again what was refused or cut off."""
 PAUSE_S = 0.03
 """Of each client after an answer, unless a run says otherwise."""
 BEHIND, PAUSE_BEHIND_S = 400, 1.0
-"""So many webhooks that have not arrived, and the pause meanwhile: a keeper sends fewer than clients can cause."""
+"""So many webhooks that have not arrived, and the pause meanwhile: a leader sends fewer than clients can cause."""
 FORGOTTEN_S = 60
 """A client that has had no answer for so long is forgotten, and the run has failed."""
 TIMEOUT_S = 6
@@ -104,7 +104,7 @@ class Outcome(NamedTuple):
     most_in_flight: int
     """Of these, at one death."""
     refused_as_old: int
-    """Webhooks whose time a receiver would not accept: those of a keeper whose clock is off."""
+    """Webhooks whose time a receiver would not accept: those of a leader whose clock is off."""
     back_s: dict[str, list[float]]
     """By victim: from its death until a client was told of an identification that began after it."""
     sending_s: dict[str, list[float]]
@@ -296,9 +296,9 @@ class KilledNodes:
             await self._note_return(victim, began_s)
             await trio.to_thread.run_sync(self._server.mend)
         elif victim == "stopped":
-            await self._stop(self._nodes[self._keeper()], began_s)
+            await self._stop(self._nodes[self._leader()], began_s)
         else:
-            place = self._keeper() if victim == "keeper" else 1 - self._keeper()
+            place = self._leader() if victim == "leader" else 1 - self._leader()
             await trio.to_thread.run_sync(self._nodes[place].kill)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._note_return, victim, began_s)
@@ -306,8 +306,8 @@ class KilledNodes:
         self._deaths.append(Death(began_s, trio.current_time(), victim))
 
     async def _stop(self, node: Served, began_s: float) -> None:
-        """Let a node stand still, with whatever it was at, and go on when another is the keeper."""
-        resigned = len(node.said("no longer the keeper"))
+        """Let a node stand still, with whatever it was at, and go on when another is the leader."""
+        resigned = len(node.said("no longer the leader"))
         os.kill(node.pid, signal.SIGSTOP)
         try:
             await self._note_return("stopped", began_s)
@@ -317,7 +317,7 @@ class KilledNodes:
             await trio.sleep_until(began_s + self._stop_s)
         finally:
             os.kill(node.pid, signal.SIGCONT)
-        await trio.to_thread.run_sync(node.wait_until_said, "no longer the keeper", resigned + 1)
+        await trio.to_thread.run_sync(node.wait_until_said, "no longer the leader", resigned + 1)
 
     async def _note_return(self, victim: Victim, began_s: float) -> None:
         await self._told_of_something_new(began_s)
@@ -327,7 +327,7 @@ class KilledNodes:
                 await trio.sleep(0.01)
         self._sending_s[victim].append(round(self._fickle.last_s - began_s, 2))
 
-    def _keeper(self) -> int:
+    def _leader(self) -> int:
         ((holder,),) = self._server.execute("select holder from svc.leases where name = 'keeper'", self._database)
         pids = [str(node.pid) for node in self._nodes]
         pid = (holder or "").split("/")[1]

@@ -162,10 +162,10 @@ class Served:
                 serving.discard(line["worker"])
         return len(serving)
 
-    def kill_worker(self, directory: Path, *, keeper: bool) -> None:
-        """The worker that is the keeper, or one that is not, and wait until it is known to have died."""
-        holder = keeper_of(directory)
-        victim = next(pid for pid in self.workers() if (pid == holder) == keeper)
+    def kill_worker(self, directory: Path, *, leader: bool) -> None:
+        """The worker that is the leader, or one that is not, and wait until it is known to have died."""
+        holder = leader_of(directory)
+        victim = next(pid for pid in self.workers() if (pid == holder) == leader)
         before = len(self.said("worker died, restarting"))
         os.kill(victim, signal.SIGKILL)
         self.wait_until_said("worker died, restarting", before + 1)
@@ -210,8 +210,8 @@ class Served:
                 self._said.notify_all()
 
 
-def keeper_of(directory: Path) -> int:
-    """The pid of the worker that holds the lock of the keeper; waits for one where the last has just died."""
+def leader_of(directory: Path) -> int:
+    """The pid of the worker that holds the lock of the leader; waits for one where the last has just died."""
     inode = (directory / "keeper.lock").stat().st_ino
     until = time.monotonic() + 30
     while time.monotonic() < until:
@@ -219,4 +219,4 @@ def keeper_of(directory: Path) -> int:
             if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
                 return int(fields[4])
         time.sleep(0.01)
-    raise AssertionError("no worker is the keeper")
+    raise AssertionError("no worker is the leader")

@@ -14,8 +14,8 @@ import trio
 from svc.domain.errors import OperatorError
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
-from svc.workers import bus
-from svc.workers.bus import Alone, SocketSiblings, announce, name_of, reach
+from svc.workers import bus as bus_module
+from svc.workers.bus import Alone, SocketBus, announce, name_of, reach
 from svc.workers.messages import (
     Committed,
     Due,
@@ -28,10 +28,10 @@ from svc.workers.messages import (
     pack,
     unpack,
 )
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from tests.http.test_console_stream import an_event
 
-Pair = tuple[SocketSiblings, SocketSiblings]
+Pair = tuple[SocketBus, SocketBus]
 QUEUE = EndpointKey(1, 2)
 REFUSED = RefusedRequest(
     organization=1,
@@ -50,7 +50,7 @@ REFUSED = RefusedRequest(
 @pytest.fixture
 def pair(tmp_path: Path) -> Generator[Pair]:
     with ExitStack() as stack:
-        one, other = (stack.enter_context(closing(SocketSiblings(tmp_path, Seat(index, 2)))) for index in range(2))
+        one, other = (stack.enter_context(closing(SocketBus(tmp_path, WorkerSlot(index, 2)))) for index in range(2))
         yield one, other
 
 
@@ -96,7 +96,7 @@ async def test_every_message_arrives_as_it_was_sent(pair: Pair):
         nursery.start_soon(receiver.run, heard)
         nursery.start_soon(sender.run, Heard())
         for message in messages:
-            sender.to_keeper(message)
+            sender.to_leader(message)
         assert await heard.wait_for(len(messages)) == messages
         nursery.cancel_scope.cancel()
 
@@ -121,7 +121,7 @@ async def test_a_burst_waits_for_a_busy_receiver_and_stays_in_order(pair: Pair):
 
 async def test_messages_for_a_stuck_receiver_are_bounded_and_counted(pair: Pair, monkeypatch: pytest.MonkeyPatch):
     sender, _ = pair
-    monkeypatch.setattr(bus, "MOST_HELD", 10)
+    monkeypatch.setattr(bus_module, "MOST_HELD", 10)
     for number in range(25):
         sender.to_others(Ended(b"%d" % number))
     assert sender.dropped() == 15
@@ -135,7 +135,7 @@ async def test_a_dead_worker_does_not_block_others_and_its_successor_is_reached(
         sender.to_worker(1, Committed())
         await some_passes()
         assert sender.dropped() == 1
-        with closing(SocketSiblings(tmp_path, Seat(1, 2))) as successor:
+        with closing(SocketBus(tmp_path, WorkerSlot(1, 2))) as successor:
             heard = Heard()
             nursery.start_soon(successor.run, heard)
             sender.to_worker(1, Ended(b"x"))
@@ -143,20 +143,20 @@ async def test_a_dead_worker_does_not_block_others_and_its_successor_is_reached(
             nursery.cancel_scope.cancel()
 
 
-async def test_messages_for_the_keeper_wait_for_the_next_keeper(pair: Pair):
+async def test_messages_for_the_leader_wait_for_the_next_keeper(pair: Pair):
     sender, receiver = pair
     heard, own = Heard(), Heard()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(sender.run, own)
         nursery.start_soon(receiver.run, heard)
-        sender.to_keeper(Due((QUEUE,)))
+        sender.to_leader(Due((QUEUE,)))
         await some_passes()
         assert heard.messages == []
         receiver.keep()
         assert await heard.wait_for(1) == [Due((QUEUE,))]
         sender.keep()
-        receiver.to_keeper(Removed(QUEUE))
-        assert await own.wait_for(1) == [Removed(QUEUE)], "the link leads to the keeper of now"
+        receiver.to_leader(Removed(QUEUE))
+        assert await own.wait_for(1) == [Removed(QUEUE)], "the link leads to the leader of now"
         nursery.cancel_scope.cancel()
 
 
@@ -186,7 +186,7 @@ async def test_garbage_is_dropped(pair: Pair, tmp_path: Path):
 
 def test_the_folder_is_readable_by_its_owner_only(tmp_path: Path):
     (tmp_path / "run").mkdir(mode=0o755)
-    with reach(tmp_path, Seat()):
+    with reach(tmp_path, WorkerSlot()):
         assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
 
 
@@ -194,10 +194,10 @@ def test_a_folder_that_is_a_symbolic_link_is_rejected(tmp_path: Path):
     """Its target would lose its mode, and sockets would be made in it."""
     (elsewhere := tmp_path / "elsewhere").mkdir(mode=0o755)
     (data := tmp_path / "data").mkdir()
-    (data / bus.DIRECTORY).symlink_to(elsewhere)
-    with reach(data, Seat(0, 1)) as siblings:
-        assert isinstance(siblings, Alone)
-    with pytest.raises(OperatorError, match="Not a directory"), reach(data, Seat(0, 2)):
+    (data / bus_module.DIRECTORY).symlink_to(elsewhere)
+    with reach(data, WorkerSlot(0, 1)) as bus:
+        assert isinstance(bus, Alone)
+    with pytest.raises(OperatorError, match="Not a directory"), reach(data, WorkerSlot(0, 2)):
         pass
     announce(data)
     assert (elsewhere.stat().st_mode & 0o777, list(elsewhere.iterdir())) == (0o755, [])
@@ -206,13 +206,13 @@ def test_a_folder_that_is_a_symbolic_link_is_rejected(tmp_path: Path):
 def test_a_deep_data_directory_is_supported(tmp_path: Path):
     deep = tmp_path / ("d" * 120)
     deep.mkdir()
-    with reach(deep, Seat()) as siblings:
-        assert isinstance(siblings, SocketSiblings)
+    with reach(deep, WorkerSlot()) as bus:
+        assert isinstance(bus, SocketBus)
 
 
 def test_without_sockets_one_worker_continues_and_several_do_not(tmp_path: Path):
     (tmp_path / "run").write_text("no folder")
-    with reach(tmp_path, Seat()) as siblings:
-        assert isinstance(siblings, Alone)
-    with pytest.raises(OperatorError, match="set workers to 1"), reach(tmp_path, Seat(0, 2)):
+    with reach(tmp_path, WorkerSlot()) as bus:
+        assert isinstance(bus, Alone)
+    with pytest.raises(OperatorError, match="set workers to 1"), reach(tmp_path, WorkerSlot(0, 2)):
         pass

@@ -16,7 +16,7 @@ from svc.metrics.samples import PublishedSamples, SampleTable, added, pack_sampl
 from svc.service import Service
 from svc.store.directory import open_directory
 from svc.workers.counts import HALF_BYTES, Counts
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 
 VALUES = st.one_of(
@@ -94,7 +94,7 @@ async def test_the_sum_of_two_workers_outlives_them_both(tmp_path: Path):
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=16 << 20)
 
     def worker(index: int) -> Service:
-        return Service(Config(), world, found, tmp_path, seat=Seat(index, 2), counts=counts)
+        return Service(Config(), world, found, tmp_path, slot=WorkerSlot(index, 2), counts=counts)
 
     async def shown(service: Service) -> dict[str, float]:
         text = (await service.metrics.expose()).decode()

@@ -1,4 +1,4 @@
-"""The siblings of a node, over notices of a real database: each message comes to whom it is for."""
+"""The bus of a node, over notices of a real database: each message comes to whom it is for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int8
 from svc.store.postgresql.connection.wire import Result, Timeouts, Wire
 from svc.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
-from svc.workers.nodes import ALL, NodeSiblings
+from svc.workers.nodes import ALL, NodeBus
 from tests.http.test_console_stream import an_event
 from tests.store.postgresql.nodes import connecting, until
 from tests.support.postgresql import Cluster
@@ -37,17 +37,17 @@ def beat_results(*shares: int) -> list[Result]:
 
 
 class Node:
-    """One node's siblings, and what was said to it. A look at the start is no message of another."""
+    """One node's bus, and what was said to it. A look at the start is no message of another."""
 
     def __init__(self, connect: Connect, index: int) -> None:
         self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: True)
         self.shares = ShareLeases(str(index))
-        self.siblings = NodeSiblings(self.notices, index, self.shares)
+        self.bus = NodeBus(self.notices, index, self.shares)
         self.heard: list[Message] = []
         self.looks = 0
 
     async def run(self) -> None:
-        await self.siblings.run(self._handle)
+        await self.bus.run(self._handle)
 
     async def _handle(self, message: Message) -> None:
         if isinstance(message, Committed):
@@ -71,42 +71,42 @@ async def running(*nodes: Node) -> AsyncGenerator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def test_messages_go_to_the_keeper_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):
-    keeper, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
-    keeper.siblings.keep()
+async def test_messages_go_to_the_leader_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):
+    leader, one, two = (Node(connecting(url), index) for index in (7, 1 << 60, 3))
+    leader.bus.keep()
     two.shares.learn(beat_results(SHARE), trio.current_time(), NodeRank(3, 1))
     identified = IdentifiedMessage(1, UUID(int=7), an_event())
-    async with running(keeper, one, two):
-        one.siblings.to_keeper(RefusedMessage(REFUSED))
-        one.siblings.to_sender(SHARE, DUE)
-        one.siblings.to_worker(3, identified)
-        two.siblings.to_worker(1 << 60, identified)
-        two.siblings.to_others(Ended(b"credential"))
-        await until(lambda: len(keeper.heard) == len(one.heard) == len(two.heard) == 2)
-    for heard, first in ((keeper.heard, RefusedMessage(REFUSED)), (one.heard, identified)):
+    async with running(leader, one, two):
+        one.bus.to_leader(RefusedMessage(REFUSED))
+        one.bus.to_sender(SHARE, DUE)
+        one.bus.to_worker(3, identified)
+        two.bus.to_worker(1 << 60, identified)
+        two.bus.to_others(Ended(b"credential"))
+        await until(lambda: len(leader.heard) == len(one.heard) == len(two.heard) == 2)
+    for heard, first in ((leader.heard, RefusedMessage(REFUSED)), (one.heard, identified)):
         assert first in heard
         assert Ended(b"credential") in heard, "of two senders, in either order"
     assert DUE in two.heard
     assert identified in two.heard
-    assert [one.siblings.sends(SHARE), two.siblings.sends(SHARE)] == [False, True]
+    assert [one.bus.sends(SHARE), two.bus.sends(SHARE)] == [False, True]
 
 
-async def test_a_new_keeper_gets_messages_for_the_keeper(url: StoreUrl):
+async def test_a_new_leader_gets_messages_for_the_keeper(url: StoreUrl):
     former, next_one, sender = (Node(connecting(url), index) for index in (1, 2, 3))
-    former.siblings.keep()
+    former.bus.keep()
     async with running(former, next_one, sender):
-        former.siblings.resign()
-        next_one.siblings.keep()
+        former.bus.resign()
+        next_one.bus.keep()
         with trio.fail_after(60):
             while not next_one.heard:
-                sender.siblings.to_keeper(DUE)
+                sender.bus.to_leader(DUE)
                 await trio.sleep(0.02)
         former.heard.clear()
         count = len(next_one.heard)
-        sender.siblings.to_keeper(DUE)
+        sender.bus.to_leader(DUE)
         await until(lambda: len(next_one.heard) > count)
         assert former.heard == []
-    assert (former.siblings.is_keeper, next_one.siblings.is_keeper) == (False, True)
+    assert (former.bus.is_leader, next_one.bus.is_leader) == (False, True)
 
 
 async def test_a_node_that_receives_no_notices_polls():
@@ -124,7 +124,7 @@ async def test_an_invalid_message_is_ignored(url: StoreUrl):
     node, sender = (Node(connecting(url), index) for index in (1, 2))
     async with running(node, sender):
         sender.notices.send(ALL, b"\xc1 nothing of the kind")
-        sender.siblings.to_others(Ended(b"x"))
+        sender.bus.to_others(Ended(b"x"))
         await until(lambda: node.heard)
     assert node.heard == [Ended(b"x")]
 
@@ -138,6 +138,6 @@ async def test_a_node_that_takes_a_share_gets_its_messages_and_polls_for_earlier
         next_one.shares.learn(beat_results(SHARE), trio.current_time(), NodeRank(2, 1))
         await until(lambda: next_one.looks > looks)
         former.heard.clear()
-        sender.siblings.to_sender(SHARE, DUE)
+        sender.bus.to_sender(SHARE, DUE)
         await until(lambda: next_one.heard)
         assert former.heard == []

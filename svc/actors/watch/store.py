@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 INTERVAL_S = 1.0
 STALLED_S = 10.0
-"""A commit that takes longer has stalled; a keeper that is silent for longer stands still."""
+"""A commit that takes longer has stalled; a leader that is silent for longer stands still."""
 PROBE_S = 5.0
 """Without a commit for so long, an empty one is made."""
 
@@ -31,15 +31,15 @@ class Pulse(Protocol):
     def beat(self, index: int, now_s: float, commit_since_s: float | None) -> None:
         """Note that this process's loop runs."""
 
-    def mark_keeper(self, index: int, now_s: float) -> None:
-        """Note that this process is the keeper from now on."""
+    def mark_leader(self, index: int, now_s: float) -> None:
+        """Note that this process is the leader from now on."""
 
     def oldest_commit_s(self, now_s: float) -> float:
         """The age of the oldest commit that is under way."""
         ...
 
-    def keeper_silent_s(self, now_s: float) -> float:
-        """For how long the keeper has been silent."""
+    def leader_silent_s(self, now_s: float) -> float:
+        """For how long the leader has been silent."""
         ...
 
     def silences_s(self, now_s: float) -> list[float]:
@@ -71,9 +71,9 @@ class StoreWatch:
         since_s = self._store.commit_since_s
         return max(0.0 if since_s is None else now_s - since_s, self._pulse.oldest_commit_s(now_s))
 
-    def is_keeper_silent(self) -> bool:
+    def is_leader_silent(self) -> bool:
         """Whether the process that sends webhooks stands still."""
-        return self._pulse.keeper_silent_s(self._store.elapsed_s()) > STALLED_S
+        return self._pulse.leader_silent_s(self._store.elapsed_s()) > STALLED_S
 
     def silences_s(self) -> list[float]:
         """For how many seconds the loop of each process has not run."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 import trio
 
-from svc.actors.leader import Keeping
+from svc.actors.leader import Leadership
 from svc.cli.data_directory import opened_directory
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.initialize import initialize
@@ -46,12 +46,12 @@ from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.migrations import NewerStoreError
 from svc.store.schema.tables import TABLES
 from svc.store.store import Store
-from svc.workers.nodes import NodeSiblings
+from svc.workers.nodes import NodeBus
 from svc.world import World
 
 log = structlog.get_logger()
 
-KEEPER = "keeper"
+LEADER = "keeper"
 """The lease of what only one node does."""
 NUMBER_BYTES = 7
 
@@ -132,7 +132,7 @@ async def _serve(
     index = int.from_bytes(world.entropy(NUMBER_BYTES))
     name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"
     connect = partial(Wire.connect, url)
-    lease, shares = Lease(KEEPER, name), ShareLeases(name)
+    lease, shares = Lease(LEADER, name), ShareLeases(name)
 
     def jitter() -> float:
         return world.entropy(1)[0] / 255
@@ -148,9 +148,9 @@ async def _serve(
             world,
             Opened(store, pepper, directory),
             directory,
-            siblings=NodeSiblings(notices, index, shares),
+            bus=NodeBus(notices, index, shares),
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
-            keeping=Keeping(lease.is_held, lease.lost),
+            leadership=Leadership(lease.is_held, lease.lost),
             expected_ms=world.now_ms() - int(clock.offset_s * 1000),
             node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import structlog
 import trio
 
-from svc.actors.leader import Keeping
+from svc.actors.leader import Leadership
 from svc.actors.watch.network import NetworkWatch
 from svc.cli.data_directory import opened_directory
 from svc.cli.serve.logs import set_up_logging
@@ -39,12 +39,12 @@ from svc.store.transactions.retention import clock_confirmation, last_believed_m
 from svc.workers.bus import reach
 from svc.workers.counts import SharedMemory
 from svc.workers.parent import Parent, ignore_signals
-from svc.workers.slot import Seat
+from svc.workers.slot import WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()
 
-KEEPER_LOCK = "keeper.lock"
+LEADER_LOCK = "keeper.lock"
 """In the data directory: held by the worker that does what only one of them may do."""
 PARENT_MARGIN_S = 3.0
 """After the limits of the workers' own drain, before the parent ends those that still run."""
@@ -77,7 +77,7 @@ def serve_directory(
         workers = config.worker_count(len(os.sched_getaffinity(0)))
         with (
             opened_to_serve(directory, config, world, create=init) as found,
-            reach(directory, Seat()) as siblings,
+            reach(directory, WorkerSlot()) as bus,
         ):
             if check is None:
                 found.store.check_pages()
@@ -87,7 +87,7 @@ def serve_directory(
                 initialize(found, world, config.region, as_json=as_json)
             keep_settings(found, config)
             start = clock_at_start(found.store, written_ms, at_s)
-            service = Service(config, world, found, directory, siblings=siblings, expected_ms=start.expected_ms(world))
+            service = Service(config, world, found, directory, bus=bus, expected_ms=start.expected_ms(world))
             sockets = sockets_for(config.bind, config.metrics_bind)
             obstacle = partial(clock_obstacle, found.store, world, start.last_write_ms)
             if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
@@ -97,7 +97,7 @@ def serve_directory(
                 reload = Reload(service, config, read)
                 trio.run(run_until_signaled, service, sockets, None, partial(read_tls, config), reload)
                 return 0
-        del found, service, siblings  # made here so that what the settings get wrong ends the program, and no worker
+        del found, service, bus  # made here so that what the settings get wrong ends the program, and no worker
         return _serve_with(workers, directory, config, read, sockets, start)
 
 
@@ -161,12 +161,12 @@ def _serve_with(
     drain_s = config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S
     parent = Parent(workers, drain_s, sockets.close, hang_s=config.worker_hang_s, state_of=state_of)
     _tune_garbage_collection()
-    seat = parent.run()
-    if isinstance(seat, int):
-        return seat
-    set_up_logging(config.log_format, seat.index)
+    slot = parent.run()
+    if isinstance(slot, int):
+        return slot
+    set_up_logging(config.log_format, slot.index)
     try:
-        _work(seat, _Inherited(parent, shared, sockets, network, start), directory, config, read)
+        _work(slot, _Inherited(parent, shared, sockets, network, start), directory, config, read)
     except OperatorError as error:
         log.error("worker cannot serve", because=error.line)  # noqa: TRY400  said in full
         return error.exit_status
@@ -175,35 +175,35 @@ def _serve_with(
     return 0
 
 
-def _work(seat: Seat, inherited: _Inherited, directory: Path, config: Config, read: ReadConfig) -> None:
+def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Config, read: ReadConfig) -> None:
     """Serve in this process, one of several workers, until it is to end."""
     world = World.real()
     parent, shared, sockets, network, start = inherited
     with (
         opened_directory(directory, config, world, create=False) as found,
-        files.locked(directory / KEEPER_LOCK) as keeping,
-        reach(directory, seat) as siblings,
+        files.locked(directory / LEADER_LOCK) as keeping,
+        reach(directory, slot) as bus,
     ):
         service = Service(
             config,
             world,
             found,
             directory,
-            seat=seat,
-            siblings=siblings,
+            slot=slot,
+            bus=bus,
             buckets=shared.buckets,
             counts=shared.counts,
             network=network,
-            keeping=Keeping(keeping.acquire),
+            leadership=Leadership(keeping.acquire),
             worker_restarts=parent.board.restarts,
             expected_ms=start.expected_ms(world),
             pulse=parent.board,
         )
 
         async def mark(_: list[str]) -> None:
-            parent.board.mark_serving(seat.index, world.elapsed_s())
+            parent.board.mark_serving(slot.index, world.elapsed_s())
 
-        tls, reload = partial(read_tls, config), Reload(service, config, read, seat.index)
+        tls, reload = partial(read_tls, config), Reload(service, config, read, slot.index)
         trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
 
 

@@ -130,7 +130,7 @@ def token_standing(
 ) -> TokenStanding:
     """Whether a token that is known was presented by the device that it was given to. `signed`: by something that
     cannot be copied with it, a key or the system's own identifier; `device`: it is that identifier. What a person
-    changes does not count beside that: nobody but the system's keeper can give a device another's, and then the
+    changes does not count beside that: nobody but the system's leader can give a device another's, and then the
     hardware is what differs.
 
     A token can be copied: by an injected script, with a profile, from a log. So it is evidence like the rest, strong on

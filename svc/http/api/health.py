@@ -40,7 +40,7 @@ def _state_of_store(services: Services) -> Literal["ok", "full", "unreachable", 
 
 
 def _state_of_webhooks(services: Services) -> Literal["ok", "behind", "stopped"]:
-    if services.watch.is_keeper_silent():
+    if services.watch.is_leader_silent():
         return "stopped"
     return "behind" if services.webhooks.is_behind() else "ok"
 

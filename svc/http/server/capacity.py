@@ -16,7 +16,7 @@ import trio
 
 from svc.domain.limits.eviction import IdleConnection, eviction_order
 from svc.http.server.departures import Departures
-from svc.http.server.fair_queue import KnownKeys, Turnstile
+from svc.http.server.fair_queue import FairQueue, KnownKeys
 from svc.http.server.messages import Application, Headers
 
 Refuse = Callable[[int], tuple[bytes, Headers]]
@@ -105,7 +105,7 @@ class EdgeState:
     refuse: Refuse
     now_ms: Callable[[], int]
     keys: KnownKeys = field(default_factory=KnownKeys)
-    turnstile: Turnstile = field(default_factory=Turnstile)
+    fair_queue: FairQueue = field(default_factory=FairQueue)
     departures: Departures = field(default_factory=Departures)
     draining: bool = False
     """Whether the shutdown has begun."""

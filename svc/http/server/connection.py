@@ -319,7 +319,7 @@ class Connection:
     async def _wait_for_turn(self) -> None:
         """Of the request that has begun: until then it waits for us. `_take_events` then sets a deadline."""
         self._waits_since, self._conversation.deadline = None, inf
-        await self.shared.turnstile.enter(self._owner)
+        await self.shared.fair_queue.enter(self._owner)
         self._waits_since = trio.current_time()
         self._arrives_by = self._waits_since + self.shared.limits.request_timeout_s
 
@@ -398,7 +398,7 @@ class Connection:
                     rest = rest[WRITE_BYTES:]
                     self._waits_since, patience.deadline = None, inf
                     if rest:
-                        await self.shared.turnstile.enter(self._owner)
+                        await self.shared.fair_queue.enter(self._owner)
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
                 self._cut()
             except trio.Cancelled:

@@ -1,4 +1,4 @@
-"""The turnstile: how many requests begin in one pass of the loop, and whose is next.
+"""The fair_queue: how many requests begin in one pass of the loop, and whose is next.
 
 A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
 passes. If every request began at once, a flood of cheap requests would make every pass long. So while several owners
@@ -67,7 +67,7 @@ class KnownKeys:
         return address if found is None else self._organizations.get(_digest(found[1]), address)
 
 
-class Turnstile:
+class FairQueue:
     """Lets requests of one edge begin in turn. `run` must run as long as anybody may wait in `enter`."""
 
     def __init__(self) -> None:

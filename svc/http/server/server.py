@@ -79,7 +79,7 @@ async def serve(
     """
     shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys())
     async with trio.open_nursery() as regulating:
-        regulating.start_soon(shared.turnstile.run)
+        regulating.start_soon(shared.fair_queue.run)
         regulating.start_soon(shared.departures.run)
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:

@@ -73,7 +73,7 @@ class Written(NamedTuple, Generic[T]):
     outcomes: list[T | Exception]
     rows: dict[RowKey, Raw]
     """Those that differ from what there was before."""
-    telling: tuple[RowKey, ...]
+    proof_rows: tuple[RowKey, ...]
     """Those of them that are there only if the commit has happened."""
     turns: dict[int, int]
     """Fence -> its turn in this transaction."""
@@ -129,7 +129,7 @@ class Transactions:
             if missing:
                 raise UnfencedError(fences | missing)  # noqa: TRY301  the transaction is undone below
             changed = _changed(rows, settled.changes)
-            written = Written(settled.outcomes, changed, _telling(rows, changed), turns)
+            written = Written(settled.outcomes, changed, _proof_rows(rows, changed), turns)
             if limit is not None:
                 limit.deadline = inf
                 await trio.lowlevel.checkpoint_if_cancelled()  # it may have passed while the answer came
@@ -152,7 +152,7 @@ class Transactions:
         tell: all that is billed or answered has one. Raises `UnavailableError` where there is none: nobody knows.
         """
         rows = Rows()
-        for place in written.telling:
+        for place in written.proof_rows:
             rows.get(*place)
         try:
             turns = await self._begin(wire, rows, [], frozenset(written.turns))
@@ -160,9 +160,9 @@ class Transactions:
             await _undo(wire)
         if any(turns[fence] == turn for fence, turn in written.turns.items()):
             return False
-        if not written.telling:
+        if not written.proof_rows:
             raise UnavailableError("the response to a commit was lost, and nothing tells whether it was committed")
-        return any(rows.found(*place) == written.rows[place] for place in written.telling)
+        return any(rows.found(*place) == written.rows[place] for place in written.proof_rows)
 
     async def _begin(
         self,
@@ -313,7 +313,7 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
     }
 
 
-def _telling(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
+def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
     """New rows under ids of their own: only this transaction can have written them. Others say little, as a sum may be
     what another transaction has made it.
     """

@@ -33,7 +33,7 @@ def node(url: StoreUrl, name: str, *leases: Lease, term_s: float = TERM_S, conne
     return Node(connect or connecting(url), name, leases, jitter=lambda: 0.5, term_s=term_s)
 
 
-def keeper_lease(name: str, term_s: float = TERM_S) -> Lease:
+def leader_lease(name: str, term_s: float = TERM_S) -> Lease:
     return Lease("keeper", name, term_s)
 
 

@@ -1,4 +1,4 @@
-"""The store of the keeper: what a node writes without the lease is refused in its transaction."""
+"""The store of the leader: what a node writes without the lease is refused in its transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.store.views.webhooks import LEAP_AFTER, queues_with_work
 from svc.world import World
-from tests.store.postgresql.nodes import keeper_lease, node
+from tests.store.postgresql.nodes import leader_lease, node
 from tests.support.postgresql import Cluster
 
 
@@ -50,7 +50,7 @@ async def written(store: Store) -> int | None:
 
 
 async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreUrl):
-    lease = keeper_lease("a", term_s=30)
+    lease = leader_lease("a", term_s=30)
     one = node(url, "a", lease)
     await one.beat()
     async with store_at(url) as store:
@@ -63,13 +63,13 @@ async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreU
 async def test_without_the_lease_nothing_is_written(url: StoreUrl):
     async with store_at(url) as store:
         with pytest.raises(LeaseLostError):
-            await store.kept_by(keeper_lease("a")).write([count_up])
+            await store.kept_by(leader_lease("a")).write([count_up])
         assert await written(store) is None
 
 
 async def test_a_former_holder_is_rejected_in_the_transaction(url: StoreUrl):
     """As after a minute of SIGSTOP: by its own clock nothing has happened."""
-    stopped, following = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=30)
+    stopped, following = leader_lease("a", term_s=0.05), leader_lease("b", term_s=30)
     one, other = node(url, "a", stopped), node(url, "b", following)
     await one.beat()
     async with store_at(url) as store:

@@ -13,7 +13,7 @@ from svc.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int8
 from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
-from tests.store.postgresql.nodes import keeper_lease, node, until, with_schema
+from tests.store.postgresql.nodes import leader_lease, node, until, with_schema
 from tests.support.postgresql import Cluster
 
 LONG_S = 60.0
@@ -61,7 +61,7 @@ async def test_a_renewal_extends_the_lease_and_a_refusal_ends_it_at_once(autojum
 
 
 async def test_one_node_has_the_lease_and_another_gets_it_when_it_ends(url: StoreUrl):
-    first, second = keeper_lease("a", LONG_S), keeper_lease("b", LONG_S)
+    first, second = leader_lease("a", LONG_S), leader_lease("b", LONG_S)
     async with trio.open_nursery() as nursery:
         one = node(url, "a", first)
         await one.beat()
@@ -86,7 +86,7 @@ async def test_one_node_has_the_lease_and_another_gets_it_when_it_ends(url: Stor
 async def test_a_vanished_holder_is_replaced_after_the_term_and_not_before(
     cluster: Cluster, database: str, url: StoreUrl
 ):
-    first, second = keeper_lease("a", LONG_S), keeper_lease("b", LONG_S)
+    first, second = leader_lease("a", LONG_S), leader_lease("b", LONG_S)
     one, other = node(url, "a", first), node(url, "b", second)
     await one.beat()
     one.close()
@@ -102,7 +102,7 @@ async def test_a_vanished_holder_is_replaced_after_the_term_and_not_before(
 
 async def test_a_write_of_a_stopped_holder_is_rejected_in_its_transaction(url: StoreUrl):
     """It still believes: its clock stood still with it."""
-    first, second = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=10)
+    first, second = leader_lease("a", term_s=0.05), leader_lease("b", term_s=10)
     one, other = node(url, "a", first), node(url, "b", second)
     await one.beat()
     first.learn(row(1), trio.current_time() + 60)
@@ -127,7 +127,7 @@ async def test_a_write_of_a_stopped_holder_is_rejected_in_its_transaction(url: S
 
 async def test_a_lease_cannot_be_taken_during_a_write_of_its_holder(url: StoreUrl):
     """The holder's transaction is open when its term ends: the next holder has the lease when that is over."""
-    first, second = keeper_lease("a", term_s=0.05), keeper_lease("b", term_s=10)
+    first, second = leader_lease("a", term_s=0.05), leader_lease("b", term_s=10)
     one, other = node(url, "a", first), node(url, "b", second)
     await one.beat()
     with closing(await Wire.connect(url)) as wire:
@@ -146,7 +146,7 @@ async def test_a_lease_cannot_be_taken_during_a_write_of_its_holder(url: StoreUr
 async def test_an_expired_lease_is_renewed_if_it_was_not_taken(
     cluster: Cluster, database: str, url: StoreUrl, mock_clock: MockClock
 ):
-    lease = keeper_lease("a", LONG_S)
+    lease = leader_lease("a", LONG_S)
     one = node(url, "a", lease)
     await one.beat()
     age(cluster, database, LONG_S)
@@ -158,7 +158,7 @@ async def test_an_expired_lease_is_renewed_if_it_was_not_taken(
 
 
 async def test_of_many_concurrent_requests_one_gets_the_lease(url: StoreUrl):
-    leases = [keeper_lease(f"node-{number}", term_s=10) for number in range(8)]
+    leases = [leader_lease(f"node-{number}", term_s=10) for number in range(8)]
     nodes = [node(url, f"node-{number}", lease) for number, lease in enumerate(leases)]
     async with trio.open_nursery() as nursery:
         for each in nodes:
@@ -170,7 +170,7 @@ async def test_of_many_concurrent_requests_one_gets_the_lease(url: StoreUrl):
 
 async def test_the_clock_of_a_session_has_no_effect(url: StoreUrl):
     """Nothing that a node sends is a time: with a shifted time zone in its session the answer is the same."""
-    first, second = keeper_lease("a", term_s=10), keeper_lease("b", term_s=10)
+    first, second = leader_lease("a", term_s=10), leader_lease("b", term_s=10)
     one = node(url, "a", first)
     await one.beat()
 

@@ -10,7 +10,7 @@ import trio
 from svc.store.postgresql.cluster.nodes import LONGEST_PAUSE_S, pause_s
 from svc.store.postgresql.connection.url import StoreUrl, store_url
 from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
-from tests.store.postgresql.nodes import keeper_lease, node, until, with_schema
+from tests.store.postgresql.nodes import leader_lease, node, until, with_schema
 from tests.support.postgresql import Cluster
 
 LONG_S = 60.0
@@ -69,7 +69,7 @@ async def test_rows_of_nodes_long_gone_are_deleted(cluster: Cluster, database: s
 async def test_an_interrupted_heartbeat_is_repeated_on_another_connection(
     cluster: Cluster, database: str, url: StoreUrl
 ):
-    lease = keeper_lease("a", term_s=30)
+    lease = leader_lease("a", term_s=30)
     one = node(url, "a", lease, term_s=0.3)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one.run)
@@ -87,7 +87,7 @@ async def test_an_interrupted_heartbeat_is_repeated_on_another_connection(
 
 
 async def test_without_a_database_a_node_keeps_its_last_state_and_gives_up_its_leases():
-    lease = keeper_lease("a")
+    lease = leader_lease("a")
     nowhere = node(store_url("postgresql://nobody@127.0.0.1:1/none"), "a", lease)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(nowhere.run)
@@ -105,7 +105,7 @@ async def test_a_heartbeat_is_one_round_trip(url: StoreUrl):
         made.append(await Wire.connect(url, timeouts))
         return made[-1]
 
-    one = node(url, "a", keeper_lease("a", term_s=30), connect=connect)
+    one = node(url, "a", leader_lease("a", term_s=30), connect=connect)
     await one.beat()
     (wire,) = made
     before = wire.statistics().round_trips
@@ -116,8 +116,8 @@ async def test_a_heartbeat_is_one_round_trip(url: StoreUrl):
 
 @pytest.mark.slow(3)
 async def test_a_locked_lease_delays_a_heartbeat_at_most_for_its_timeout(url: StoreUrl):
-    lease = keeper_lease("b", term_s=0.05)
-    first = node(url, "a", keeper_lease("a", term_s=0.05))
+    lease = leader_lease("b", term_s=0.05)
+    first = node(url, "a", leader_lease("a", term_s=0.05))
     await first.beat()
     with closing(await Wire.connect(url)) as wire:
         await wire.exchange([Statement(b"begin"), Statement(b"select * from svc.leases for update")])

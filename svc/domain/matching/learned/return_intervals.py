@@ -1,12 +1,12 @@
-"""Rhythm: after how many days the visitors of an organization come back.
+"""ReturnIntervals: after how many days the visitors of an organization come back.
 
 What may live here: the counts of absences that ended in a proven return, and the factors by which they correct the
-built-in belief about recency. Pure but for `Rhythm.learn`; nothing here knows a report.
+built-in belief about recency. Pure but for `ReturnIntervals.learn`; nothing here knows a report.
 
 A known visitor that has been away for g days is the likelier one to stand behind a visit, the more often visitors of
 that absence come back on such a day (the hazard of a return, as in survival analysis). The built-in curve falls with
 the absence, as visits to most sites do. A site that is used on workdays, or that sends a letter every week, is another
-case: there, a visitor who was here a week ago is expected. Rhythm only raises the odds of an expected visitor
+case: there, a visitor who was here a week ago is expected. ReturnIntervals only raises the odds of an expected visitor
 (`parameters.RHYTHM_BOUNDS`): one that comes back late, or early, is judged by the built-in curve.
 
 The factors are observed over expected returns by days of absence (a standardised ratio, shrunk towards one), where the
@@ -41,7 +41,7 @@ def usual_recency(gap_days: float) -> float:
 _USUAL: Final = tuple(usual_recency(day + 0.5) for day in CHANGE_DAYS)
 
 
-class Rhythm(msgspec.Struct, gc=False):
+class ReturnIntervals(msgspec.Struct, gc=False):
     """The returns of one scope of an organization by days of absence, in the rows of `CHANGE_DAYS`."""
 
     visits: float = 0.0

@@ -31,7 +31,7 @@ from svc.domain.matching.changes import (
 from svc.domain.matching.features import Features
 from svc.domain.matching.learned.calibration import Calibration, CalibrationSample
 from svc.domain.matching.learned.handshakes import Handshakes, is_unusual, learn_handshake
-from svc.domain.matching.learned.return_intervals import ROW_OF_DAY, Rhythm
+from svc.domain.matching.learned.return_intervals import ROW_OF_DAY, ReturnIntervals
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,
@@ -125,7 +125,7 @@ class _Shared(msgspec.Struct, gc=False):
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
     calibration: Calibration = msgspec.field(default_factory=Calibration)
-    rhythm: Rhythm = msgspec.field(default_factory=Rhythm)
+    rhythm: ReturnIntervals = msgspec.field(default_factory=ReturnIntervals)
     waited: float = 0.0
     found: float = 0.0
     """Tokens that had joined a visitor beside an older one and came back first; those of them that were another

@@ -101,7 +101,7 @@ def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
         words = shlex.split(listen.partition(": ")[2])
         options = ["--data", str(data)]
         assert words == ["svc", "webhook", "listen", "--forward-to", "http://localhost:3000/hook", *options]
-        assert f"To fetch free ones: svc data install free --data '{data}'" in shown
+        assert f"To fetch free ones: svc data update --data '{data}'" in shown
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)

@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Run the service": {
         "serve": CommandLocation("serve.serve", "Run the service."),
         "config": CommandLocation("serve.config_check", "Check the settings."),
-        "data": CommandLocation("store.data", "Show, install and update network databases and lists."),
+        "data": CommandLocation("store.data", "Show and update network databases and lists."),
     },
     "Read and export": {
         "events": CommandLocation("records.events", "List, explain and follow identifications."),

@@ -29,7 +29,7 @@ MAX_CHECKSUMS_BYTES = 1 << 16
 
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._-]{0,99})", re.ASCII)
 _BEFORE_CHECKSUMS = ("country.mmdb", "asn.mmdb")
-"""What `svc data install free` put there before it wrote checksums."""
+"""What version 0.1 put there before it wrote checksums."""
 
 
 class FolderError(OperatorError):

@@ -35,12 +35,12 @@ from svc.http.server.messages import BodyPart, MalformedRequest, RequestHead
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import Database
 from svc.network_data.refused import NetworkFileError
-from svc.network_data.writer import Tree
 from svc.webhook_transport.transport import WebhookTransport
 from tests.domain import apple_world, attestation_world
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed
 from tests.fuzz.target import Target, json_values, mutated
 from tests.fuzz.texts import NOW_MS
+from tests.support.mmdb_writer import Tree
 
 # Bodies
 

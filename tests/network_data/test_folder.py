@@ -12,7 +12,7 @@ from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
 from svc.network_data.lookup import NetworkData
 from svc.network_data.mmdb import Database
-from svc.network_data.writer import Tree
+from tests.support.mmdb_writer import Tree
 
 IP = ip_address("81.2.69.160")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from svc.domain.network.facts import AutonomousSystem, Country
 from svc.network_data.mmdb import Database
 from svc.network_data.refused import NetworkFileError
-from svc.network_data.writer import Tree
+from tests.support.mmdb_writer import Tree
 
 V4, V6 = IPv4Address("81.2.69.160"), IPv6Address("2a00:1450::1")
 BUILT_AT_S = 1_767_225_600

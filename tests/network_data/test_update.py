@@ -18,9 +18,9 @@ from svc.network_data.folder import read_folder, read_source
 from svc.network_data.kept import FolderError, kept_files, locked_folder, put
 from svc.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
 from svc.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
-from svc.network_data.writer import Tree
 from svc.webhook_transport.connections import tls_context
 from tests.network_data.servers import Page, Publisher, connect_proxy
+from tests.support.mmdb_writer import Tree
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 LATER = datetime(2026, 8, 9, 12, tzinfo=UTC)

@@ -23,7 +23,6 @@ import trio.testing
 import svc
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
-from svc.network_data.writer import Tree
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
 from svc.store.transactions.settlement import close_day
@@ -36,6 +35,7 @@ from tests.spec.responses import BROWSER
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.store.schema import schema
 from tests.support.live import ORIGIN, Live, report
+from tests.support.mmdb_writer import Tree
 
 RELEASED = Path(__file__).parent / "released"
 TOKEN = "token-of-the-first-device-0123456789"

@@ -1,7 +1,6 @@
 """Writes databases of MaxMind's format (MaxMind DB File Format Specification 2.0).
 
-What may live here: the search tree and the encoding of records. For tables that come in another form, so that the
-service reads one form only.
+The search tree and the encoding of records, for databases that tests make.
 """
 
 from __future__ import annotations

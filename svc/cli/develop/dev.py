@@ -141,8 +141,8 @@ async def _introduce(
     if elsewhere is not None:
         click.echo(f"From other devices: http://{elsewhere}/try (--origin ORIGIN admits other pages that they open)")
     if not network_in_use(settings(), directory).files:
-        install = shlex.join([_program(), "data", "install", "free", "--data", str(directory)])
-        click.echo(f"No network databases: events have no country and no network. To fetch free ones: {install}")
+        update = shlex.join([_program(), "data", "update", "--data", str(directory)])
+        click.echo(f"No network databases: events have no country and no network. To fetch free ones: {update}")
     for address in metrics:
         click.echo(f"Metrics: http://{address}/metrics")
     click.echo(f"Data: {directory}. Stop with Ctrl-C.")

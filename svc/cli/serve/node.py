@@ -32,6 +32,7 @@ from svc.service import NodeParts, Service
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
+from svc.store.opening import open_store
 from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.cluster.nodes import Node
@@ -45,7 +46,6 @@ from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.migrations import NewerStoreError
 from svc.store.schema.tables import TABLES
-from svc.store.store import Store
 from svc.workers.nodes import NodeBus
 from svc.world import World
 
@@ -107,7 +107,7 @@ def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, in
     other's fences.
     """
     if is_initialized(url):
-        Store.open(url, world.run_sync).close()
+        open_store(url, world.run_sync).close()
     elif not init:
         raise NoStoreError(
             f"{url} holds no store of this service: `svc serve --init` or `svc org create` makes one, and "

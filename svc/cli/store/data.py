@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
 from datetime import date
 from pathlib import Path
@@ -28,7 +27,7 @@ from svc.domain.network.addresses import read_address
 from svc.domain.network.facts import Known, all_ranges, read_network
 from svc.domain.timestamps import utc
 from svc.network_data.folder import Entry
-from svc.network_data.kept import CREDITS_FILE, locked_folder
+from svc.network_data.kept import locked_folder
 from svc.network_data.lookup import is_stale
 from svc.network_data.sources import SOURCES
 from svc.world import World
@@ -43,7 +42,7 @@ network_data_option = directory_option(
 
 @click.group(cls=CommandGroup)
 def data() -> None:
-    """Show, install and update network data."""
+    """Show and update network data."""
 
 
 @data.command(epilog=examples("svc data status --data /var/lib/svc"))
@@ -112,39 +111,6 @@ def _sources(known: Known) -> list[dict[str, str]]:
         system = known.system
         rows.append({"fact": "asn", "says": f"{system.number} {system.name or ''}".rstrip(), "source": system.source})
     return rows
-
-
-@data.group("install")
-def install_group() -> None:
-    """Fetch pinned network databases with a package manager; `svc data update` fetches the newest."""
-
-
-@install_group.command(epilog=examples("svc data install free --data /var/lib/svc"))
-@network_data_option
-@json_option
-def free(directory: Path | None, as_json: bool) -> None:
-    """Country and network (ASN) databases that are free to use, fetched with the npm command.
-
-    A running service loads them automatically.
-    """
-    from svc.network_data.free import FREE, install  # noqa: PLC0415  only this command converts tables
-
-    folder = settings().network_files(directory)
-    if folder is None:
-        raise no_directory()
-    npm = shutil.which("npm")
-    if npm is None:
-        names = " and ".join(f"{package.name}@{package.version}" for package in FREE)
-        raise CommandError(f"there is no npm on the PATH to fetch {names} with; install it, or see docs/network.md")
-    installed = install(folder, npm, FREE)
-    rows = [
-        {"file": one.package.file, "kind": one.database.kind, "built_at": one.database.built_at.isoformat()}
-        | {"from": f"{one.package.name}@{one.package.version}", "credit": one.package.credit}
-        for one in installed
-    ]
-    show_table(rows, ("file", "kind", "built_at", "from"), "installed", as_json=as_json)
-    if not as_json:
-        click.echo(f"\nin {folder}; licenses and credits in {CREDITS_FILE} there")
 
 
 @data.command("sources", epilog=examples("svc data sources"))

@@ -17,9 +17,9 @@ from svc.store.directory import refuse_without_data
 from svc.store.engine import Engine
 from svc.store.move import Moved
 from svc.store.move import move as move_rows
+from svc.store.opening import engine_at
 from svc.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.store.serve_lock import sole_process
-from svc.store.store import engine_at
 from svc.store.views.reading import read_only, read_only_database
 from svc.world import World, elapsed_s
 

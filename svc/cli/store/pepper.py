@@ -16,9 +16,9 @@ from svc.config import Config
 from svc.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
 from svc.store.engine import EngineError
 from svc.store.new_pepper import put_new_pepper
+from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.serve_lock import sole_process
-from svc.store.store import Store
 from svc.store.transactions.keys import revoke_all_keys
 from svc.store.views import organizations as views
 from svc.world import World
@@ -80,7 +80,7 @@ def _refuse_beside_nodes(database: StoreUrl) -> None:
 
 def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World) -> int:
     """How many keys were revoked."""
-    store = Store.open(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
+    store = open_store(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
     try:
         revoked = _revoke_all(Opened(store, b""), world)
         put_new_pepper(store, path, world.entropy)

@@ -1,41 +1,36 @@
 """What the tests of the contract begin with: a running service, or the program on an empty directory; on both engines.
 
-Every test that opens a store runs once on each engine. One that can only be true of one of them says so, and why:
-`@pytest.mark.only_on("lmdb", "a database has its own backups")`. Of the cases of a test PostgreSQL gets one, another
-with each commit, but for `every_case`, whose cases differ in what they ask of the store; tests whose subject no store
-can change are marked `any_store`. `make test-long` tries all on both.
+A test that opens a store takes the fixture `engine`, by itself or with `live` or `run`, and runs once on each engine.
+One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has its own
+backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they ask of the
+store; tests whose subject no store can change are marked `any_store`. `make test-long` tries all on both.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import sys
 import zlib
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
-from types import CodeType
-from typing import Any
 
 import pytest
 import structlog
 
-from tests.conftest import seed_of_the_commit
 from tests.spec.commands import Run, runner
 from tests.support import live as live_services
 from tests.support.effort import LONG
 from tests.support.every_engine import ENGINES
-from tests.support.live import Live, live_service, opened
+from tests.support.live import Live, live_service
 from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
 
-_OPENERS = (inspect.unwrap(live_service), opened, runner)
 SECONDS_ON_POSTGRESQL = 0.1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if not _opens_a_store(metafunc):
+    if "engine" not in metafunc.fixturenames:
         return
     engines = list(ENGINES)
     for only in metafunc.definition.iter_markers("only_on"):
@@ -60,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if some[0].get_closest_marker("any_store"):
             left_out += some
         else:
-            tried = some[zlib.crc32(f"{seed_of_the_commit()} {name}".encode()) % len(some)]
+            tried = some[zlib.crc32(name.encode()) % len(some)]
             left_out += [item for item in some if item is not tried]
     if left_out and not LONG:
         config.hook.pytest_deselected(items=left_out)
@@ -77,41 +72,9 @@ def _engine_of(item: pytest.Item) -> str | None:
     )
 
 
-def _opens_a_store(metafunc: pytest.Metafunc) -> bool:
-    """Whether a test, or a fixture that it takes, calls `live_service` or runs commands, as far as the names in their
-    code say.
-    """
-    fixtures = metafunc.definition._fixtureinfo.name2fixturedefs.values()
-    return _reaches([metafunc.function, *(fixture.func for chain in fixtures for fixture in chain)])
-
-
-def _reaches(functions: list[Callable[..., Any]]) -> bool:
-    seen = set[object]()
-    while functions:
-        function = inspect.unwrap(functions.pop())
-        if function in _OPENERS:
-            return True
-        if function in seen or not getattr(function, "__module__", "").startswith("tests."):
-            continue
-        seen.add(function)
-        if inspect.isclass(function):
-            functions += [value for value in vars(function).values() if inspect.isfunction(value)]
-        elif inspect.isfunction(function):
-            named = [function.__globals__.get(name) for name in _names(function.__code__)]
-            functions += [value for value in named if callable(value)]
-    return False
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The engine of every store that the test opens; without one it opens none."""
+    """The engine of every store that the test opens."""
     name: str = getattr(request, "param", "")
     if name == "postgresql" and programs() is None:
         pytest.skip(MISSING)
@@ -122,8 +85,10 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def databases(engine: str) -> Iterator[None]:
-    """Those of the test are for the next one; those of the module's fixtures stay."""
+def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Those of the test are for the next one; its module's stay. A test without `engine` opens none."""
+    if "engine" not in request.fixturenames:
+        monkeypatch.setattr(live_services, "ENGINE", None)
     before = directories_in_use()
     yield
     give_back_databases(but=before)
@@ -136,7 +101,9 @@ async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Run]:
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: str
+) -> Generator[Run]:
     """The program `svc` on an empty data directory of the test's own, named by SVC_DATA."""
     for name in [name for name in os.environ if name.startswith("SVC_")]:
         monkeypatch.delenv(name)

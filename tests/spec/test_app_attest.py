@@ -103,6 +103,7 @@ async def document(live: Live, response: dict[str, Any]) -> dict[str, Any]:
     return found.json()["document"]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_device_attests_once_and_asserts_from_then_on(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device()
@@ -125,6 +126,7 @@ async def test_a_device_attests_once_and_asserts_from_then_on(tmp_path: Path):
         )
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_assertion_is_valid_once(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device()
@@ -142,6 +144,7 @@ async def test_an_assertion_is_valid_once(tmp_path: Path):
         assert await assert_(live, key, device) == ()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_repeated_attestation_resets_no_counter(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device()
@@ -153,6 +156,7 @@ async def test_a_repeated_attestation_resets_no_counter(tmp_path: Path):
         assert kept(live)[device.id].counter == 1
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, device = ios_key(live), Device(app="A1B2C3D4E5.com.example.fake")
@@ -168,6 +172,7 @@ async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(tmp_
         assert await assert_(live, key, Device()) == ("key_unknown",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_path: Path):
     async with shop(tmp_path) as live:
         device = Device()
@@ -183,6 +188,7 @@ async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_pa
         assert counters == {live.organization.number: 1, number: 3}
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_production(tmp_path: Path):
     async with shop(tmp_path) as live:
         development, production = ios_key(live), ios_key(live, environment="production")
@@ -196,6 +202,7 @@ async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_
         assert await assert_(live, development, same_key) == ("app_unexpected",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_by_default_the_apple_root_is_trusted_and_no_app_is(tmp_path: Path):
     async with shop(tmp_path, attestation_apple_roots_file=None) as live:
         key = ios_key(live)
@@ -204,6 +211,7 @@ async def test_by_default_the_apple_root_is_trusted_and_no_app_is(tmp_path: Path
     assert not read_trust(Config()).apple.apps
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_android_root_verifies_no_apple_device(tmp_path: Path):
     async with shop(
         tmp_path, attestation_apple_roots_file=None, attestation_roots_file=write_roots(tmp_path / "apple.pem")
@@ -211,6 +219,7 @@ async def test_an_android_root_verifies_no_apple_device(tmp_path: Path):
         assert await attest(live, ios_key(live), Device()) == ("chain_untrusted",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, admin, moved, own = ios_key(live), Automation(live), Device("moved"), Device("own")
@@ -226,6 +235,7 @@ async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path
         assert await assert_(live, key, own, phone=2) == ("key_unknown",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: Path):
     """Also when its events are over: the key lives longer."""
     async with shop(tmp_path) as live:
@@ -243,6 +253,7 @@ async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: 
         assert (await admin("DELETE", f"/visitors/{response['visitor_id']}")).status_code == 404
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, used, unused = ios_key(live), Device("used"), Device("unused")
@@ -258,6 +269,7 @@ async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Pa
         assert set(kept(live)) == {used.id}
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(1)
 async def test_a_visitor_has_a_bounded_number_of_keys(tmp_path: Path):
     async with shop(tmp_path) as live:
@@ -270,6 +282,7 @@ async def test_a_visitor_has_a_bounded_number_of_keys(tmp_path: Path):
         assert await assert_(live, key, devices[-1]) == ()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_missing_attestation_counts_where_it_has_a_weight(tmp_path: Path):
     async with shop(tmp_path) as live:
         key, admin = ios_key(live), Automation(live)

@@ -144,6 +144,7 @@ async def test_a_challenge_is_requested_only_by_post(live: Live):
     assert response.headers["allow"] == "OPTIONS, POST"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_full_store_gives_no_challenge(tmp_path: Path):
     async with live_service(tmp_path, map_bytes=512 << 10) as live:
         key = android_key(live)
@@ -296,6 +297,7 @@ async def proof(live: Live, key: str, **changes: Any) -> dict[str, Any]:
     return attested(certificates, challenge)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_device_verified_up_to_a_configured_root_fires_nothing(tmp_path: Path):
     async with live_service(tmp_path / "data", attestation_roots_file=root_file(tmp_path)) as live:
         key = android_key(live)
@@ -307,6 +309,7 @@ async def test_a_device_verified_up_to_a_configured_root_fires_nothing(tmp_path:
         assert await evidence(live, key, await proof(live, key, levels=(0, 0))) == ("software_only",)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_revoked_certificate_and_another_app_fire(tmp_path: Path):
     statuses = tmp_path / "status.json"
     statuses.write_text('{"entries": {"c": {"status": "REVOKED"}}}')

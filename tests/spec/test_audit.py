@@ -156,6 +156,7 @@ def test_every_route_that_changes_something_has_a_case():
     assert set(CASES) == set(CHANGING)
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_each_change_leaves_exactly_one_record_and_a_refused_one_none(tmp_path: Path):
     """Who, what, when and from where, under the request's id; and what was asked for."""
@@ -193,6 +194,7 @@ def ids_in(answer: httpx.Response) -> list[str]:
     return re.findall(r'"id":"(\w+)"', answer.text)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_record_contains_the_requested_values(tmp_path: Path):
     """By name, defaults included; of a receiver's address only to whom it leads."""
     async with subscribing(tmp_path) as hooks:
@@ -225,6 +227,7 @@ def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
     assert fields - RECORDED == {"url"}
 
 
+@pytest.mark.usefixtures("engine")
 async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_key(tmp_path: Path):
     """Decisions 2.3: `last_used_at` is no change that anybody made."""
     async with subscribing(tmp_path) as hooks:
@@ -295,6 +298,7 @@ async def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(live: Liv
     assert (erased.record.action, erased.record.subject, erased.record.change) == ("eraseVisitor", visitor_id, {})
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_a_change_refused_by_a_full_store_leaves_no_record(tmp_path: Path):
     """`503`: neither is stored, and neither is the other without it."""
@@ -341,6 +345,7 @@ async def test_concurrent_requests_leave_a_record_each(live: Live):
     assert {found.record.subject: found.record.change["name"] for found in made} == named
 
 
+@pytest.mark.usefixtures("engine")
 async def test_no_secret_of_a_key_or_an_endpoint_is_in_the_log(tmp_path: Path):
     """Interface 5, rule 4: whatever is issued or rotated."""
     async with subscribing(tmp_path) as hooks:

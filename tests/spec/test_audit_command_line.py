@@ -36,7 +36,7 @@ NOBODY = "org_AAAAAAAAAAAAAAAAAAAA"
 ME = pwd.getpwuid(os.getuid()).pw_name
 READING = {
     "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
-    "data install free", "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
+    "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",
@@ -316,7 +316,7 @@ def test_an_unknown_organization_has_no_log(scene: Scene, tmp_path: Path):
 
 def test_every_write_of_the_command_line_goes_through_a_recorded_change():
     """A command that commits by itself would leave no record."""
-    writing = [path.name for path in (ROOT / "svc/cli").glob("*.py") if re.search("write_(one_)?now", path.read_text())]
+    writing = [path.name for path in (ROOT / "svc/cli").rglob("*.py") if re.search("write_(one_)?now", path.read_text())]
     assert writing == ["changes.py"]
 
 

@@ -34,6 +34,8 @@ from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 ORGANIZATION = "/management/organizations/{organization_id}"
 
 

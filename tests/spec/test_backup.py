@@ -63,6 +63,7 @@ def test_the_pepper_is_in_a_backup_only_on_request(run: Run, tmp_path: Path, sho
     assert run("org", "show", shop, "--data", tmp_path / "new").status == 0
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_console_sessions_and_links_end_with_a_restore(tmp_path: Path):
     """A backup of a live session and an unused link: neither lets anybody in, and the store passes its check."""

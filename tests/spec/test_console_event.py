@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from svc.store.transactions import removal
 from tests.spec.automation import Automation
 from tests.spec.console import UNKNOWN, Console
@@ -68,6 +70,7 @@ async def test_the_oldest_readable_event_has_none_before_it(live: Live):
     assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
     """Of both event types, every endpoint and every attempt; of no other event."""
     async with subscribing(tmp_path) as hooks:

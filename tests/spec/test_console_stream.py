@@ -243,6 +243,7 @@ async def test_a_viewer_that_disconnects_is_removed_and_its_request_counted_and_
     assert {one.status for one in statistics.requests if one.operation_id == "streamEvents"} == {"200"}
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_open_streams_and_sent_events_are_counted(tmp_path: Path):
     async with live_service(tmp_path, metrics=True) as live:
@@ -257,6 +258,7 @@ async def test_open_streams_and_sent_events_are_counted(tmp_path: Path):
         assert (await scrape(live))("svc_streams_open") == 0
 
 
+@pytest.mark.usefixtures("engine")
 async def test_the_drain_ends_streams_at_once(tmp_path: Path):
     async with live_service(tmp_path, drain_limit_s=600) as live:
         browser = await signed_in(live)

@@ -31,6 +31,8 @@ from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",

@@ -388,6 +388,7 @@ async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
             assert "GET" in response.headers["allow"].split(", ")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_incomplete_body_gets_a_408_with_cors_headers(tmp_path: Path):
     """Decisions 1.7: `408 request_timeout`, with the CORS headers of the client API (3.11)."""
     async with live_service(tmp_path, request_timeout_s=0.05) as live:

@@ -304,6 +304,7 @@ def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: 
 # svc events tail
 
 
+@pytest.mark.usefixtures("engine")
 def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
     """A request that arrived earlier may be stored after one that arrived later."""
     world = World.real()
@@ -325,6 +326,7 @@ def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
     assert seen == [names[name] for name in ("first", "late", "second", "third")]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_tail_prints_new_events_and_ends_cleanly_with_ctrl_c(tmp_path: Path):
     async with live_service(tmp_path, now_ms=World.real().now_ms()) as live:
         _, public = live.issue(environment="production")
@@ -370,6 +372,7 @@ def test_a_command_that_finds_nothing_names_the_environment_that_it_searched(
 # Beside a service
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_export_during_writes_is_well_formed_and_has_every_earlier_event(tmp_path: Path):
     async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
         _, public = live.issue(environment="production")

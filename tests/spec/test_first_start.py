@@ -14,11 +14,11 @@ import pytest
 from svc.cli.store.initialize import initialize
 from svc.config import Config, ConfigError
 from svc.config_loading import load
+from svc.store.opening import open_store
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.region import derive_region, region_of
 from svc.store.schema.tables import KEYS, META
 from svc.store.schema.upgrade import upgrade
-from svc.store.store import Store
 from svc.store.views.reading import read_only
 from svc.world import World
 from tests.spec.commands import Run
@@ -168,6 +168,7 @@ def organizations(run: Run, directory: Path) -> list[Any]:
     return run("org", "list", "--data", directory, "--json").json["organizations"]
 
 
+@pytest.mark.usefixtures("engine")
 def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     """Decisions 2.7. A second call does nothing."""
     world = World.real()
@@ -271,7 +272,7 @@ def test_an_upgrade_takes_the_region_of_the_keys_if_all_have_one(tmp_path: Path,
 
 def derive_again_with_one_key_of(region: str, path: Path) -> None:
     """What the upgrade does, in a store that never kept its region and has keys of two."""
-    store = Store.open(path, World.real().run_sync, map_bytes=64 << 20)
+    store = open_store(path, World.real().run_sync, map_bytes=64 << 20)
     try:
 
         def change(transaction: Any) -> None:

@@ -219,6 +219,7 @@ async def test_apps_are_not_compared_with_browsers(live: Live):
 # The TLS handshake
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_path: Path):
     """Setting `connection_tls_header`: archived, and part of the event's document."""
     for trusted, shown in ((("127.0.0.1/32",), {"tls": "t13d1516h2_8daaf6152771"}), (("10.0.0.0/8",), None)):
@@ -231,6 +232,7 @@ async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_p
             assert read.json()["document"].get("connection") == shown
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_are_known(tmp_path: Path):
     """Learned from visitors who came back with their token, once a day each; never judged by few."""
     async with live_service(tmp_path, connection_tls_header="x-ja4") as live:

@@ -311,6 +311,7 @@ async def test_a_public_key_is_not_a_proxy_key(live: Live):
         assert_error(response, 401, "unauthorized")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_path: Path):
     """Decisions 2.10: `trusted_proxies` is empty by default, and then nobody is believed."""
     async with live_service(tmp_path, trusted_proxies=()) as live:
@@ -321,6 +322,7 @@ async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_pa
         assert event.ip_address == "127.0.0.1"
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("forwarded_for", "address"),
     [
@@ -376,6 +378,7 @@ async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Liv
     assert event.ip_address == "81.2.69.160"
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("trusted", "seen", "fires"),
     [

@@ -15,6 +15,8 @@ from tests.spec.subscriber import URL, Subscriber, subscribing
 from tests.support.live import Live, live_service
 from tests.support.receivers import DOWN
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 PLACES = ("", "/api/v1")
 
 

@@ -104,6 +104,7 @@ async def test_a_key_is_remembered_for_24_hours(live: Live):
     assert len(live.events()) == 2
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_is_remembered_across_a_restart(tmp_path: Path):
     """Decisions 3.2, 3.3: it is on disk with its event."""
     async with live_service(tmp_path) as live:
@@ -171,6 +172,7 @@ async def test_concurrent_duplicates_are_one_identification(live: Live):
     assert live.balance() == 10_000_000 - 3_000
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_duplicate_waits_until_the_first_is_on_disk(tmp_path: Path):
     """Decisions 3.2: "a key whose first request is still in progress waits for it and then gets the duplicate"."""
     threads = HeldThreads()
@@ -238,6 +240,7 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
     assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(answer)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(tmp_path: Path):
     """Interface 7: `503 service_unavailable`; decisions 3.2: it releases the key."""
     threads = HeldThreads()

@@ -257,6 +257,7 @@ async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: 
     assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_without_a_database_the_lookup_is_unavailable_with_a_reason(tmp_path: Path):
     """Decisions 3.4."""
     async with live_service(tmp_path, network_builtin=False) as live:
@@ -333,6 +334,7 @@ async def test_an_unreadable_report_is_not_scored(live: Live):
     assert (scored["suspect_score"], scored["suspect_level"]) == (0, "low")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_response_waits_until_everything_is_on_disk(tmp_path: Path):
     """Decisions 3.3."""
     threads = HeldThreads()
@@ -357,6 +359,7 @@ async def test_a_response_waits_until_everything_is_on_disk(tmp_path: Path):
         assert len(live.events()) == 1
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_client_that_disconnects_leaves_a_complete_identification(tmp_path: Path):
     """Decisions 3.3: event, visitor, idempotency record and money come together, and the retry is the duplicate."""
     threads = HeldThreads()

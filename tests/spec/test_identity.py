@@ -184,6 +184,7 @@ async def test_section_6_a_replayed_report_changes_nothing_that_matching_keeps(
         assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 100)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_section_6_a_replay_that_resembles_nobody_gets_an_id_that_is_not_kept(tmp_path: Path):
     """Of a class of devices that the service never learned of, either: it goes on, and the store is whole."""
     firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

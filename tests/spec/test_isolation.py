@@ -30,6 +30,8 @@ from tests.support.effort import effort
 from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 SHARED = {META.name, WEIGHTS_SNAPSHOTS.name}
 """Tables whose rows are of no organization."""
 ROWS_A_TABLE = 1

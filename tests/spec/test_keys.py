@@ -227,6 +227,7 @@ async def test_the_last_use_is_written_at_most_once_a_minute(live: Live):
     assert stored(live, key.id).last_used_at_ms == first + 60_000
 
 
+@pytest.mark.usefixtures("engine")
 async def test_the_last_use_is_written_once_by_overlapping_requests(tmp_path: Path):
     """Decisions 2.3, with a commit that takes half a minute."""
     threads = HeldThreads()
@@ -426,6 +427,7 @@ async def test_management_keys_cannot_identify(live: Live):
                 assert_unauthorized(await visit(live, secret, origin=origin, headers=VISITOR))
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_of_another_region_is_refused(tmp_path: Path):
     """Interface 5 rule 1, decisions 2.11."""
     async with live_service(tmp_path, region="eu") as live:

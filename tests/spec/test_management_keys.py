@@ -385,6 +385,7 @@ async def test_a_key_is_found_only_by_routes_of_its_own_kind_and_organization(li
     assert stored_keys(live) | stored_keys(live, stranger.organization.number) == before
 
 
+@pytest.mark.usefixtures("engine")
 async def test_keys_are_of_the_region_of_the_server(tmp_path: Path):
     """Interface 1: every key belongs to one region."""
     async with live_service(tmp_path, region="eu") as live:
@@ -424,6 +425,7 @@ async def test_the_last_use_of_a_management_key_is_written_at_most_once_a_minute
     assert await last_use() == first + 60_000
 
 
+@pytest.mark.usefixtures("engine")
 @PATHS
 async def test_a_key_is_shown_only_once_it_is_on_disk(tmp_path: Path, path: str):
     """What was answered is durable: while the commit is held, there is no answer and no key."""
@@ -447,6 +449,7 @@ async def test_a_key_is_shown_only_once_it_is_on_disk(tmp_path: Path, path: str)
         assert [key["id"] for key in answered] == list(stored_keys(live))
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_full_store_issues_nothing_and_still_reads(tmp_path: Path):
     """Interface 7: `503 service_unavailable`."""
     async with live_service(tmp_path, map_bytes=512 << 10) as live:
@@ -513,6 +516,7 @@ async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str
     assert_error(await automation("POST", path, body), 409, "key_limit")
 
 
+@pytest.mark.usefixtures("engine")
 @PATHS
 async def test_keys_issued_per_day_are_limited_for_an_organization(tmp_path: Path, path: str):
     """Decisions 2.5, 4: `429` until midnight (UTC), whatever was revoked; another organization is not concerned."""

@@ -26,6 +26,8 @@ from tests.support.receivers import DOWN, OK
 from tests.support.serving_postgresql import analyze
 from tests.support.worlds import HeldThreads
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 class Scraped:
     """Samples by name and labels."""

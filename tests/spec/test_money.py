@@ -187,6 +187,7 @@ async def test_credit_that_is_used_up_is_told_of_and_readiness_stays(live: Live)
     assert made.number
 
 
+@pytest.mark.usefixtures("engine")
 async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
     found = opened(tmp_path)
     create_organization(found, World.real(), "shop", credit=0)

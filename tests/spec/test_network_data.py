@@ -11,10 +11,10 @@ import pytest
 import trio
 
 from svc.network_data.kept import put
-from svc.network_data.writer import Tree
 from tests.network_data.servers import Page, Publisher
 from tests.spec.commands import Run, run_beside, runner
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.mmdb_writer import Tree
 
 pytestmark = pytest.mark.any_store
 
@@ -48,6 +48,7 @@ async def ask(live: Live, secret: str) -> dict[str, Any]:
     return answer.json()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_running_service_loads_new_files_and_bills_only_successful_lookups(folder: Path, tmp_path: Path):
     """Decisions 3.4: `unavailable` is free; the first file ends that, without a restart."""
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
@@ -65,6 +66,7 @@ async def test_a_running_service_loads_new_files_and_bills_only_successful_looku
         assert live.balance() < before
 
 
+@pytest.mark.usefixtures("engine")
 async def test_data_from_the_databases_is_stored_with_the_event(folder: Path, tmp_path: Path):
     """Interface 2.4: country, network and its name."""
     (folder / "country.mmdb").write_bytes(database({"country_code": "GB"}))
@@ -161,6 +163,7 @@ def mirror(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_a_running_service_loads_the_files_of_an_update(folder: Path, mirror: Path, tmp_path: Path):
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}

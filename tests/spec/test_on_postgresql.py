@@ -25,6 +25,7 @@ from tests.support.serving_postgresql import open_served, url_of
 pytestmark = [pytest.mark.slow(10), pytest.mark.only_on("postgresql", "several nodes share a database")]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_every_route_responds(tmp_path: Path):
     """Each caller that it lets in gets the same status as on LMDB; at the end every invariant holds."""
     async with live_service(tmp_path, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
@@ -40,6 +41,7 @@ async def test_every_route_responds(tmp_path: Path):
     assert wrong == []
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
     """Each key is sent to both at once, twice: one of the answers is the first."""
     async with AsyncExitStack() as stack:
@@ -66,6 +68,7 @@ async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
         assert before - first.balance() == sum(event.price_micros for _, event in first.events())
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
     """Though this node still has its row of a moment ago."""
     async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
@@ -78,6 +81,7 @@ async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
         assert len(live.events()) == 2
 
 
+@pytest.mark.usefixtures("engine")
 async def test_origins_replaced_by_another_node_are_in_force_at_once(tmp_path: Path):
     """Decisions 2.7: whichever node is asked, though this one still has the row with the origins before."""
     async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
@@ -93,6 +97,7 @@ async def test_origins_replaced_by_another_node_are_in_force_at_once(tmp_path: P
         assert_error(await live.identify(secret), 401, "unauthorized")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_during_a_database_outage_clients_are_asked_to_retry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing is half done, and what was sent again is charged once."""
     monkeypatch.setattr(serving, "GIVE_UP_S", 0.3)

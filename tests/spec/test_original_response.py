@@ -206,6 +206,7 @@ async def test_concurrent_ones_are_all_answered_alike(live: Live):
     assert len(live.events()) == 1
 
 
+@pytest.mark.usefixtures("engine")
 async def test_it_is_read_from_the_store_after_a_restart(tmp_path: Path):
     """Decisions 3.3: everything that the response says is on disk."""
     async with live_service(tmp_path) as live:

@@ -92,6 +92,7 @@ async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
     assert [row["proven"] for row in await browser.rows()] == [True, False]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_proven_is_in_webhooks(tmp_path: Path):
     async with subscribing(tmp_path) as customer:
         await customer.create(environment="test")
@@ -251,6 +252,7 @@ async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live):
         assert (await browser.visit(late))["proven"] is True
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
 def test_a_replay_of_stored_reports_proves_what_was_proven(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -266,6 +268,7 @@ def test_a_replay_of_stored_reports_proves_what_was_proven(
     assert [answer["proven"] for answer in answers] == [False, True]
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
 async def test_a_duplicate_says_nothing_and_proves_nothing(tmp_path: Path):
     """Decisions 3.2: the attempts of one call send the same bytes; the second is no replay."""

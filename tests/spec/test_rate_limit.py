@@ -159,6 +159,7 @@ async def test_an_address_behind_a_first_party_proxy_has_the_bucket_that_it_has_
     assert (await forward(live, proxy, {"x-svc-visitor-ip": "81.2.69.1"})).status_code == 200, "no public key, no limit"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_address_behind_a_proxy_is_limited_in_deferred_reports_too(tmp_path: Path):
     """Decisions 4: the other routes of a public key, sent or forwarded."""
     async with live_service(tmp_path, client_rate=40) as live:
@@ -194,6 +195,7 @@ async def test_an_ipv6_customer_with_many_addresses_uses_at_most_half_of_the_lim
     assert await statuses(["2a02:6b8:2:1::1", "81.2.69.1"]) == [200, 200]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tmp_path: Path):
     """Decisions 4: `429` until midnight; a duplicate costs nothing, and production goes on."""
     async with live_service(tmp_path, nonproduction_per_day=2) as live:
@@ -215,6 +217,7 @@ async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tm
         assert (await visit(live, development)).status_code == 200
 
 
+@pytest.mark.usefixtures("engine")
 async def test_other_routes_have_their_own_limits_before_any_work(tmp_path: Path):
     """Decisions 4: reads, management, and what public keys may do beside identify."""
     async with live_service(tmp_path, read_rate=2, management_rate=1, client_rate=3) as live:
@@ -285,6 +288,7 @@ async def test_a_changed_limit_applies_at_the_next_request(live: Live, limit: in
     assert rate(await visit(live, secret)) == (limit, limit - 1)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_restart_refills_the_bucket(tmp_path: Path):
     """Decisions 4."""
     async with live_service(tmp_path) as live:

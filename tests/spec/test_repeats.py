@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from svc.domain.history.evidence import PLACES
-from svc.network_data.writer import Tree
 from svc.store.schema.tables import VISITOR_PLACES
 from tests.spec.responses import visit
 from tests.support.live import USER_AGENT, Live, live_service, report
+from tests.support.mmdb_writer import Tree
 
 pytestmark = pytest.mark.any_store
 
@@ -107,6 +107,7 @@ HOME, ABROAD = 5, 130
 TOKEN = "the token of the visitor"
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fires_once_it_has_a_weight(
     folder: Path, tmp_path: Path
 ):
@@ -131,6 +132,7 @@ async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fir
         assert (trigger["group"], trigger["weight"], trigger["confidence"]) == ("velocity", 7, "low")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_the_same_country_or_a_device_that_is_recognized_without_its_token_is_no_news(
     folder: Path, tmp_path: Path
 ):
@@ -148,6 +150,7 @@ async def test_the_same_country_or_a_device_that_is_recognized_without_its_token
         assert len(places.networks) == 2
 
 
+@pytest.mark.usefixtures("engine")
 async def test_places_are_erased_with_their_visitor(folder: Path, tmp_path: Path):
     """Decisions 7.6."""
     async with live_service(tmp_path, network_directory=str(folder)) as live:

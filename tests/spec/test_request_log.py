@@ -89,6 +89,7 @@ async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, l
     assert [line["log_level"] for line in logged if line["event"] == "corrupt row"] == ["error"]
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, logged: list[Any]):
     threads = HeldThreads()
@@ -108,6 +109,7 @@ async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, lo
     assert "status" not in line
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("setting", "statuses"), [("all", [200, 401]), ("refused", [401]), ("none", [])])
 async def test_which_requests_are_logged_is_a_setting(
     tmp_path: Path, logged: list[Any], setting: str, statuses: list[int]

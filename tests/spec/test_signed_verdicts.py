@@ -19,6 +19,8 @@ from tests.spec.automation import Automation
 from tests.spec.responses import TOO_LITTLE, assert_error
 from tests.support.live import ORIGIN, Live, live_service
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 Jwk = dict[str, str]
 
 

@@ -34,6 +34,7 @@ async def detail(live: Live, request_id: str, environment: str) -> Any:
     return (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).json()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_events_over_the_daily_budget_are_stored_without_their_document(tmp_path: Path):
     """Decisions 4: in production and outside of it separately; the next day has a new budget."""
     settings = {"archive_gib_per_day": 5 * ARCHIVE, "nonproduction_archive_gib_per_day": 5 * ARCHIVE}
@@ -50,6 +51,7 @@ async def test_events_over_the_daily_budget_are_stored_without_their_document(tm
         assert (await detail(live, again["request_id"], "production"))["has_document"]
 
 
+@pytest.mark.usefixtures("engine")
 async def test_deferred_reports_count_against_the_same_budget(tmp_path: Path):
     """Decisions 4: they are archived, too."""
     async with live_service(tmp_path, archive_gib_per_day=5 * ARCHIVE) as live:
@@ -62,6 +64,7 @@ async def test_deferred_reports_count_against_the_same_budget(tmp_path: Path):
         assert int(refused.headers["retry-after"]) > 3600
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_event_without_a_document_is_erased_with_its_report_fingerprint(tmp_path: Path):
     """Decisions 4, 7.6: what the report is known again by goes, too."""
     async with live_service(tmp_path, archive_gib_per_day=0) as live:
@@ -76,6 +79,7 @@ async def test_an_event_without_a_document_is_erased_with_its_report_fingerprint
             assert holding(snapshot, live.organization.number).held_bytes == 0
 
 
+@pytest.mark.usefixtures("engine")
 async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -351,6 +351,7 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
         assert_error(await send(live, key, request_id, token), 422, "invalid_supplement")
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_response_waits_until_the_report_is_on_disk(tmp_path: Path):
     threads = HeldThreads()
     async with live_service(tmp_path, run_sync=threads) as live:
@@ -375,6 +376,7 @@ async def test_a_response_waits_until_the_report_is_on_disk(tmp_path: Path):
         assert answered.is_set()
 
 
+@pytest.mark.usefixtures("engine")
 async def test_a_report_refused_by_a_full_store_can_be_sent_again(tmp_path: Path):
     """Interface 4.1: `503`, and nothing stored."""
     async with live_service(tmp_path, map_bytes=1 << 20) as live:

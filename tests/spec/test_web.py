@@ -18,6 +18,8 @@ from svc.http.pages.try_page import MOST_VISITS, TryKeyError
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 """What a browser sends when a person opens a page."""
 built = pytest.mark.skipif(web.sdk_version() is None, reason="the web pages are not built (`make web`)")

@@ -25,6 +25,8 @@ from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, read_request, receiver, response
 from tests.support.serving_postgresql import at_rest
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 OTHER_URL = f"https://{PUBLIC_ADDRESS}/other"
 DELIVERIES = "/webhook-deliveries"
 STARTED = "2026-01-01T00:00:00.000Z"

@@ -18,6 +18,8 @@ from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, creat
 from svc.store.transactions.weights import save_weights
 from tests.support.live import Live, live_service, mistyped, report
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 SUSPICIOUS = {**report(), "webdriver": True}
 
 

@@ -130,6 +130,7 @@ def test_an_impossible_recovery_is_rejected_with_one_line_and_changes_nothing(ru
     found.store.close()
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

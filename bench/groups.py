@@ -28,6 +28,7 @@ from svc.cli.records.organizations import create_organization
 from svc.domain.identification import Assessment, Submission, assess
 from svc.store import hints
 from svc.store.check.invariants import violations
+from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import ORGANIZATIONS_PER_GROUP, PostgresqlStore
@@ -38,6 +39,7 @@ from svc.store.views.learned import PRODUCTION
 from svc.world import World
 from tests.support.postgresql import Cluster
 from tests.support.worlds import Everywhere
+from tests.support.writes import writes
 
 BATCH, AT_ONCE, DEVICES = 32, 4, 500
 
@@ -88,10 +90,12 @@ class Node:
             for key, assessment in zip(keys, assessments, strict=True)
         ]
         outcomes = await self._store.write(
-            jobs,
+            writes(
+                jobs,
+                organizations=[key.organization for key in keys],
+                hints=[partial(hints.identification, assessment=assessment) for assessment in assessments],
+            ),
             urgent=True,
-            organizations=[key.organization for key in keys],
-            hints=[partial(hints.identification, assessment=assessment) for assessment in assessments],
         )
         for key, recorded in zip(keys, outcomes, strict=True):
             assert isinstance(recorded, Recorded), recorded
@@ -116,7 +120,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             def open_engine(_: Path, /, **how: Any) -> PostgresqlEngine:
                 return PostgresqlEngine.open(url, **how)
 
-            store = Store.open(Path(directory), world.run_sync, open_engine=open_engine)
+            store = open_store(Path(directory), world.run_sync, open_engine=open_engine)
             for number in range(options.organizations):
                 create_organization(_Found(store), world, f"bench {number}", credit=10**12, rate_limit=0)
             before = server_cpu_of(cluster)

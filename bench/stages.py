@@ -63,11 +63,12 @@ from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
+from svc.store.local import LocalStore
 from svc.store.snapshot import Late, Transaction
-from svc.store.store import Store
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.views.learned import PRODUCTION
 from svc.world import World
+from tests.support.writes import writes
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ class Stages:
     def __init__(self, found: Opened, world: World) -> None:
         self._services = Service(Config(), world, found).services
         self._world = world
-        self._store = Store(found.store.engine, self._second_phase, world.now_ms)
+        self._store = LocalStore(found.store.engine, self._second_phase, world.now_ms)
         self._frequencies = Frequencies(self._store)
         self._traffic = Traffic()
         self._trust = published_trust()
@@ -122,7 +123,7 @@ class Stages:
             for key, assessment in zip(classes, assessments, strict=True)
         ]
         with self._timed("first phase"):
-            outcomes = await self._store.write([partial(self._run, job) for job in jobs], urgent=True)
+            outcomes = await self._store.write(writes([partial(self._run, job) for job in jobs]), urgent=True)
         recorded = [outcome for outcome in outcomes if isinstance(outcome, Recorded)]
         with self._timed("learn"):
             for key, one in zip(classes, recorded, strict=True):

@@ -40,6 +40,7 @@ from svc.store.engine import Engine, Writer
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.views.learned import PRODUCTION
 from svc.world import World
+from tests.support.writes import writes
 
 GROUP = 22
 """Identifications per commit, as measured with 32 clients."""
@@ -143,7 +144,7 @@ class Process:
             )
             for key, assessment, next_number in zip(keys, assessments, handed_out, strict=True)
         ]
-        outcomes = await self._found.store.write(jobs, urgent=True)
+        outcomes = await self._found.store.write(writes(jobs), urgent=True)
         for key, next_number, recorded in zip(keys, handed_out, outcomes, strict=True):
             assert isinstance(recorded, Recorded), recorded
             await self._frequencies.learn(key, recorded)

@@ -12,15 +12,16 @@ import pytest
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.store.directory import open_directory
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.local import LocalStore
+from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.migrations import MIGRATIONS
-from svc.store.store import Store
 from tests.support.worlds import inline
 
 PAGE = 4096
 
 
-class CountingStore(Store):
+class CountingStore(LocalStore):
     """A store that counts the checks made on it."""
 
     checks = 0
@@ -37,8 +38,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[CountingStore]:
-    found = CountingStore.open(tmp_path / "other", inline)
-    assert isinstance(found, CountingStore)
+    found = CountingStore(open_store(tmp_path / "other", inline).engine, inline, lambda: 0)
     yield found
     found.close()
 

@@ -24,6 +24,7 @@ import trio
 from bench.linkage.devices import Reported, device
 from svc.domain.matching import Statistics, extract, match_visitor
 from svc.domain.matching.parameters import SAMPLE_SHARES, YOUNG_SAMPLES
+from svc.store.opening import open_store
 from svc.store.schema.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
@@ -81,7 +82,7 @@ class _Town:
         """That went by since the last of them came for the first time."""
 
     def _open(self) -> Store:
-        return Store.open(self._directory, trio.to_thread.run_sync, durable=False)
+        return open_store(self._directory, trio.to_thread.run_sync, durable=False)
 
     def close(self) -> None:
         self._store.close()

@@ -22,6 +22,7 @@ from svc.actors.webhooks.patience import read
 from svc.domain.webhooks.records import webhook_environment
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.store.engine import UnavailableError
+from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import REFUSALS
 from svc.store.store import Store, StoreFullError
@@ -102,7 +103,7 @@ class RefusalLog:
             return
         outcomes: Sequence[Notified | Exception]
         try:
-            outcomes = await self._store.write(jobs, organizations=[name[0] for name in names])
+            outcomes = await self._store.write([Write(job, name[0]) for job, name in zip(jobs, names, strict=True)])
         except (StoreFullError, UnavailableError) as error:
             log.warning("refusals not counted yet: the store takes no writes", reason=str(error), kinds=len(jobs))
             outcomes = [error] * len(jobs)

@@ -22,6 +22,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
 from svc.store.engine import UnavailableError
+from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
@@ -206,7 +207,7 @@ async def _write(store: Store, progress: Progress, number: int, task: str, job: 
     """What the job returned, after a rest; `None` = it failed, which is logged."""
     began = trio.current_time()
     try:
-        (outcome,) = await store.write([job], may_use_reserve=True, organizations=[number])
+        (outcome,) = await store.write([Write(job, number)], may_use_reserve=True)
     except (StoreFullError, UnavailableError) as error:
         log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
         progress.failed[task] += 1

@@ -34,6 +34,7 @@ from svc.domain.records import Event
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import hints
 from svc.store.engine import UnavailableError
+from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import STATISTICS
 from svc.store.snapshot import Snapshot, Transaction
@@ -169,23 +170,22 @@ class VisitorIndex:
 
     async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:
         capacity_bytes = self._store.capacity_bytes()
-        jobs = [
-            partial(
-                identify,
-                assessment=message.assessment,
-                statistics=await self._frequencies.of(_class_of(message)),
-                quotas=self._quotas,
-                capacity_bytes=capacity_bytes,
-                next_number=next_number,
+        writes = [
+            Write(
+                partial(
+                    identify,
+                    assessment=message.assessment,
+                    statistics=await self._frequencies.of(_class_of(message)),
+                    quotas=self._quotas,
+                    capacity_bytes=capacity_bytes,
+                    next_number=next_number,
+                ),
+                _organization(message),
+                hint=partial(hints.identification, assessment=message.assessment),
             )
             for message, next_number in zip(batch, numbers, strict=True)
         ]
-        return await self._store.write(
-            jobs,
-            urgent=True,
-            organizations=[_organization(message) for message in batch],
-            hints=[partial(hints.identification, assessment=message.assessment) for message in batch],
-        )
+        return await self._store.write(writes, urgent=True)
 
     async def _recorded(self, message: Assessed, recorded: Recorded) -> None:
         """It is on disk: learn from it, and say so."""
@@ -309,9 +309,9 @@ class Frequencies:
         """
         due, surplus = self._due(updates)
         if due:
-            jobs = [partial(self._put, place) for place in due]
+            writes = [Write(partial(self._put, place), place[0]) for place in due]
             try:
-                outcomes = await self._store.write(jobs, urgent=True, organizations=[place[0] for place in due])
+                outcomes = await self._store.write(writes, urgent=True)
             except NOT_WRITTEN as error:
                 outcomes = [error] * len(due)
             for place, outcome in zip(due, outcomes, strict=True):

@@ -25,10 +25,12 @@ from typing import NamedTuple
 from svc.domain.errors import OperatorError
 from svc.store.backup import durable_files
 from svc.store.engine import EngineError, OpenEngine
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
+from svc.store.opening import engine_at, open_store, version_of
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import META
 from svc.store.snapshot import Transaction
-from svc.store.store import DEFAULT_MAP_BYTES, Store, engine_at, version_of
+from svc.store.store import Store
 from svc.world import RunSync, wall_clock_ms
 
 PEPPER_BYTES = 32
@@ -99,7 +101,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         _refuse_writable_by_others(directory, directory / "store")
         pepper = _read_or_make(pepper_path, entropy, follow_links=pepper_file is not None)
-        store = Store.open(
+        store = open_store(
             location,
             run_sync,
             map_bytes=map_bytes,

@@ -232,7 +232,7 @@ class Engine(Protocol):
 
 
 class OpenEngine(Protocol):
-    """Opens the engine of a store, or creates it. `Store.open` and `open_directory` take one as an argument.
+    """Opens the engine of a store, or creates it. `open_store` and `open_directory` take one as an argument.
 
     Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
     """

@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, Reader, StoreFullError, Writer
+from svc.store.lease import LeaseEpoch
 from svc.store.overlay import Overlay, Recording
 from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
 
@@ -26,6 +27,17 @@ V = TypeVar("V")
 Job = Callable[[Transaction], T | Late[T]]
 Hint = Callable[[Snapshot], Iterator[None]]
 """Reads what a job will probably read, for stores that fetch rows in advance (`hints.py`)."""
+
+
+class Write(NamedTuple, Generic[T]):
+    """A job that is to be committed, and what a store that nodes share wants to know of it."""
+
+    job: Job[T]
+    organization: int | None = None
+    """Whose rows it reads and writes; `None` where that is only known when it has run."""
+    hint: Hint | None = None
+    lease: LeaseEpoch | None = None
+    """Under which it was made: it is refused where another node has that lease."""
 
 
 class Settled(NamedTuple, Generic[T]):

@@ -2,7 +2,7 @@
 
     found = await store.query(function_of_a_snapshot)   inline on the loop, in one snapshot
     with store.read() as snapshot: ...                  the same for a program without a loop; holds no await
-    outcomes = await store.write([job, job, ...])       one thread call, one commit, one fsync for all jobs
+    outcomes = await store.write([Write(job, org), ...])  one thread call, one commit, one fsync for all jobs
 
 A job is a function of the transaction: from rows read to rows written. It runs on the loop, against a snapshot and
 without the writer's lock, and again inside the lock only where another process changed what it read (`group.py`, ADR
@@ -16,14 +16,13 @@ The loop stands still while rows are written in the lock, and goes on while they
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-import trio
 
 from svc.domain.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.store import operations
@@ -31,23 +30,13 @@ from svc.store.engine import (
     OUTSIDE,
     CheckDepth,
     Engine,
-    MissingTableError,
-    OpenEngine,
     StoreFullError,
     UnavailableError,
     Writer,
 )
-from svc.store.group import Group, Hint, Job, Settled, write_changes
-from svc.store.lease import LeaseEpoch
-from svc.store.lmdb.engine import LmdbEngine
-from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
-from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
-from svc.store.schema.tables import META, TABLES
-from svc.store.snapshot import Snapshot, Transaction, check_row
-from svc.store.turn import WriteTurn
-from svc.world import RunSync, Undisturbed, elapsed_s, wall_clock_ms
+from svc.store.group import Group, Job, Settled, Write, write_changes
+from svc.store.snapshot import Snapshot, Transaction
+from svc.world import elapsed_s
 
 T = TypeVar("T")
 
@@ -102,8 +91,10 @@ class StoreSpace(msgspec.Struct, frozen=True):
     """Per table."""
 
 
-class Store:
-    """An open store. `run_sync` runs the commit on a thread (in simulation, inline)."""
+class Store(ABC):
+    """An open store: what a store of one machine (`local.py`) and one that nodes share (`postgresql/store.py`) have in
+    common. Reading and writing at once blocks the loop where the store is not on this machine.
+    """
 
     groups_at_once = 1
     """Calls of `write` by one caller that are worth having on the way at the same time."""
@@ -113,7 +104,6 @@ class Store:
     def __init__(
         self,
         engine: Engine,
-        run_sync: RunSync,
         now_ms: Callable[[], int],
         elapsed_s: Callable[[], float] = elapsed_s,
     ) -> None:
@@ -122,49 +112,12 @@ class Store:
         self.commit_since_s: float | None = None
         """Since when a commit is under way, on the monotonic clock; `None` while none is."""
         self.engine = engine
-        self._run_sync = run_sync
         self._now_ms = now_ms
-        self._writing = WriteTurn()
         self._commits = 0
         self._jobs = 0
         self._repeated = 0
         self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
-
-    @classmethod
-    def open(
-        cls,
-        location: Path | StoreUrl,
-        run_sync: RunSync,
-        *,
-        map_bytes: int = DEFAULT_MAP_BYTES,
-        durable: bool = True,
-        migrations: Sequence[Migration] = MIGRATIONS,
-        upgrade: bool = True,
-        now_ms: Callable[[], int] = wall_clock_ms,
-        open_engine: OpenEngine | None = None,
-    ) -> Store:
-        """Open, or create, the store in a directory or a database. An older one is upgraded, unless `upgrade` is false.
-
-        `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
-        commit while its changes are written down for a follower.
-        Raises `migrations.NewerStoreError` when a later version of the service has written it,
-        `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
-        """
-        engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
-        try:
-            version = version_of(engine)
-            _refuse_other_versions(version, len(migrations), upgrade=upgrade)
-            _refuse_missing_tables(engine, version, len(migrations))
-            engine.open_tables([table.name for table in TABLES], create=True)
-            if version < len(migrations):
-                engine.open_tables(engine.tables().intersection(FORMER_TABLES))
-            store = cls(engine, run_sync, now_ms)
-            store._migrate(migrations)
-        except BaseException:
-            engine.close()
-            raise
-        return store
 
     def close(self) -> None:
         """Close the engine. No snapshot and no write may be open."""
@@ -176,26 +129,16 @@ class Store:
         """
         return ReadTransaction(self.engine)
 
+    @abstractmethod
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """What `read` returns, or raises, of one snapshot. It is a pure function, which another store may have to call
-        more than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be as
-        they were a second ago.
-
-        Here it runs inline and at once, without a checkpoint. Another store raises `UnavailableError`.
+        """What `read` returns, or raises, of one snapshot. It is a pure function, which a store may have to call more
+        than once: it awaits nothing, changes nothing, and does not keep the snapshot. `recent`: rows may be those of
+        a second ago. Raises `UnavailableError` where the store is away.
         """
-        del recent
-        with self.read() as snapshot:
-            return read(snapshot)
 
+    @abstractmethod
     async def write(
-        self,
-        jobs: Sequence[Job[T]],
-        *,
-        may_use_reserve: bool = False,
-        urgent: bool = False,
-        organizations: Sequence[int] = (),
-        hints: Sequence[Hint] = (),
-        leases: Sequence[LeaseEpoch | None] = (),
+        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
         """Commit the jobs together; one outcome each, in order: what the job returned (of a `Late`, what it makes), or
         the exception it raised.
@@ -204,34 +147,32 @@ class Store:
         such. `urgent`: before others that wait to write. Raises `StoreFullError` when nothing could be stored; any
         other failure of the commit is a broken machine.
 
-        For each job, `organizations` says whose rows it reads and writes, and `hints` which: where several nodes share
-        a store, jobs of different organizations need not wait for each other, and `UnavailableError` may be raised, or
-        be the outcome of some. `leases` says under which lease each was made: where one of them is lost, its jobs, and
-        those that share a commit with them, come to `LeaseLostError`.
+        Where several nodes share a store, jobs of different organizations need not wait for each other, and
+        `UnavailableError` may be raised, or be the outcome of some; where the lease of a job is lost, it and those that
+        share a commit with it come to `LeaseLostError`.
         """
-        del organizations, hints, leases
-        handed_over_at = trio.current_time()
-        async with self._writing.held(urgent=urgent):
-            began_at, self.commit_since_s = trio.current_time(), self.elapsed_s()
-            self._waits_s.observe(began_at - handed_over_at)
-            self._groups.observe(len(jobs))
-            group = Group(jobs)
-            try:
-                if not may_use_reserve:
-                    with closing(self.engine.read()) as reader:
-                        group.run(reader)
-                pause = Undisturbed()
-                write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
-                return await self._run_sync(write, undisturbed=pause)
-            finally:
-                self.commit_since_s = None
-                self._commits_s.observe(trio.current_time() - began_at)
+
+    @abstractmethod
+    async def probe(self) -> None:
+        """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
+
+    @abstractmethod
+    def statistics(self) -> StoreStatistics:
+        """A copy of the counts, with the size as it is now; may read every reader slot."""
+
+    @abstractmethod
+    def space(self) -> StoreSpace:
+        """Free disk, readers and row counts, as they are now or were last measured."""
+
+    @abstractmethod
+    async def measured(self) -> StoreSpace:
+        """`space`, for a caller that can wait."""
 
     async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
         """`write` of one job, which reads and writes rows of this organization: what it returned. Raises what it
         raised.
         """
-        return _only(await self.write([job], may_use_reserve=may_use_reserve, organizations=[organization]))
+        return _only(await self.write([Write(job, organization)], may_use_reserve=may_use_reserve))
 
     def write_now(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False) -> list[T | Exception]:
         """As `write`, on the calling thread and without a turn, all inside the lock: for the command line."""
@@ -284,15 +225,6 @@ class Store:
         """How many there were since the store was opened."""
         return self._commits
 
-    async def probe(self) -> None:
-        """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
-        async with self._writing.held(urgent=False):
-            self.commit_since_s = self.elapsed_s()
-            try:
-                await self._run_sync(partial(self.engine.write, _nothing))
-            finally:
-                self.commit_since_s = None
-
     @property
     def is_full(self) -> bool:
         """Whether the last write did not fit, or the next ones will not."""
@@ -320,11 +252,6 @@ class Store:
         """Free the reader slots of processes that died; returns how many there were."""
         return self.engine.clear_stale_readers()
 
-    def statistics(self) -> StoreStatistics:
-        """A copy of the counts, with the size as it is now; reads every reader slot."""
-        space = self.engine.space()
-        return self._statistics(self._commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
-
     def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(
             commits=commits,
@@ -338,25 +265,6 @@ class Store:
             groups=self._groups.statistics(),
         )
 
-    def space(self) -> StoreSpace:
-        """Free disk, readers and row counts, as they are now; reads every reader slot and asks every table."""
-        space = self.engine.space()
-        with self.read() as snapshot:
-            rows = {table.name: snapshot.count(table) for table in TABLES}
-        return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
-
-    async def measured(self) -> StoreSpace:
-        """`space`, for a caller that can wait."""
-        return self.space()
-
-    def _migrate(self, migrations: Sequence[Migration]) -> None:
-        """In place, since a migration may change every row; through memory where a follower has to have its changes."""
-        job = partial(migrate, migrations=migrations)
-        if self._is_recorded():
-            self.write_one_now(job, may_use_reserve=True)
-        else:
-            self.change_log(job)
-
     def change_log(self, job: Callable[[Transaction], T]) -> T:
         """Run one change of the operation log itself, durable on return, and not recorded in the log. Raises what the
         job raises.
@@ -365,11 +273,12 @@ class Store:
 
     def _drop_log(self) -> None:
         """Identifications come before their backup: give up the operation log, whose pages the next commit can use."""
-        if self._is_recorded():
+        if self.is_recorded():
             with suppress(StoreFullError):
                 self.change_log(partial(operations.drop, now_ms=self._now_ms(), because="the store was full"))
 
-    def _is_recorded(self) -> bool:
+    def is_recorded(self) -> bool:
+        """Whether changes are written down for a follower."""
         with self.read() as snapshot:
             return operations.recorded(snapshot) is not None
 
@@ -381,57 +290,5 @@ def _only(outcomes: list[T | Exception]) -> T:
     return outcome
 
 
-def engine_at(
-    location: Path | StoreUrl,
-    *,
-    map_bytes: int = DEFAULT_MAP_BYTES,
-    durable: bool = True,
-    open_engine: OpenEngine | None = None,
-) -> Engine:
-    """The engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it does."""
-    if isinstance(location, Path):
-        return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
-    from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
-
-    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
-
-
-def version_of(engine: Engine) -> int:
-    """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
-    `CorruptionError`.
-    """
-    try:
-        engine.open_tables([META.name])
-    except MissingTableError:
-        return 0
-    with ReadTransaction(engine) as snapshot:
-        return snapshot.get(META, "version") or 0
-
-
-def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
-    """Before a table is opened, which would make it in a store that has none of that name."""
-    refuse_newer(version, known)
-    if 0 < version < known and not upgrade:
-        raise OlderStoreError(
-            f"the store has version {version} and this program writes {known}: stop what is using it and start "
-            "`svc serve` on it, which keeps a copy and upgrades it"
-        )
-
-
-def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
-    """Opening a store makes the tables that are not there: one whose name is corrupt would come back empty."""
-    names = engine.tables()
-    if not version:  # new, or given up while its tables were made
-        engine.open_tables(names)
-        with ReadTransaction(engine) as snapshot:
-            made_meanwhile = META.name in names and snapshot.has(META, "version")
-            if not made_meanwhile and any(snapshot.reader.count(name) for name in names):
-                raise CorruptionError("the store has rows, and nothing says of which version they are")
-    if version == known:
-        missing = sorted({table.name for table in TABLES} - names)
-        if missing:
-            raise CorruptionError(f"the store has lost the table {missing[0]}")
-
-
-def _nothing(_: Writer) -> None:
+def nothing(_: Writer) -> None:
     """The job of a probe."""

@@ -12,6 +12,7 @@ import trio
 from svc.actors import maintenance
 from svc.domain.operations import Following
 from svc.store import operations
+from svc.store.opening import open_store
 from svc.store.schema.tables import BALANCES
 from svc.store.store import Store
 from tests.support.backup import put
@@ -27,7 +28,7 @@ def clock() -> list[int]:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: list[int]):
-    opened = Store.open(tmp_path, inline, durable=False, map_bytes=16 << 20, now_ms=lambda: clock[0])
+    opened = open_store(tmp_path, inline, durable=False, map_bytes=16 << 20, now_ms=lambda: clock[0])
     yield opened
     opened.close()
 

@@ -15,8 +15,9 @@ import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
 from svc.store.engine import CheckDepth
+from svc.store.opening import open_store
 from svc.store.schema.tables import STATISTICS
-from svc.store.store import Store, StoreFullError
+from svc.store.store import StoreFullError
 from svc.world import World
 
 MIB = 1 << 20
@@ -59,7 +60,7 @@ def test_a_partial_write_is_reported_as_a_full_disk_and_not_as_an_io_error(tmp_p
     def put(number: int, size: int) -> list[object]:
         return store.write_now([lambda transaction: transaction.put(STATISTICS, (number, 0, 0), os.urandom(size))])
 
-    store = Store.open(tmp_path, World.real().run_sync, map_bytes=64 * MIB)
+    store = open_store(tmp_path, World.real().run_sync, map_bytes=64 * MIB)
     put(0, 10)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data.mdb").stat().st_size + 5 * 4096 + 100, hard))

@@ -33,6 +33,7 @@ from svc.store.backup import files
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.local import LocalStore
 from svc.store.schema.tables import EVENTS, TABLES, Table
 from svc.store.store import Store
 from svc.store.transactions.retention import confirm_clock
@@ -319,7 +320,7 @@ class Worker:
         """Serve until `shutdown` or `kill`; `served` is called when it does. Raises what the service raises."""
         machine = self._machine
         world = World(machine.now_ms, machine.chance.randbytes, self._run_sync, elapsed_s=trio.current_time)
-        store = Store(machine.store.engine, self._run_sync, machine.now_ms, trio.current_time)
+        store = LocalStore(machine.store.engine, self._run_sync, machine.now_ms, trio.current_time)
         sender = WebhookTransport(
             machine.internet.resolve, TargetPolicy(), _TLS, machine.now_ms, backend=machine.internet
         )

@@ -14,6 +14,7 @@ from svc.store.directory import DirectoryError, open_directory
 from svc.store.engine import CheckDepth
 from svc.store.lmdb import compact as compacting
 from svc.store.lmdb.compact import PARTIAL, Compacted, compact
+from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import BALANCES, DOCUMENTS, STATISTICS
 from svc.store.steps import QUIET, Steps
@@ -29,7 +30,7 @@ SECRET = b"what was deleted and must be gone"
 
 
 def opened(directory: Path) -> Store:
-    return Store.open(directory, World.real().run_sync, map_bytes=MAP_BYTES, durable=False)
+    return open_store(directory, World.real().run_sync, map_bytes=MAP_BYTES, durable=False)
 
 
 @pytest.fixture

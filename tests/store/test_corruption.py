@@ -23,6 +23,7 @@ from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
+from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
@@ -44,7 +45,7 @@ def at_once(_: float) -> None:
 
 
 def opened(directory: Path) -> Store:
-    return Store.open(directory, inline, map_bytes=MAP_BYTES, durable=False)
+    return open_store(directory, inline, map_bytes=MAP_BYTES, durable=False)
 
 
 def put(number: int, size: int, chance: random.Random) -> Callable[[Transaction], None]:

@@ -19,6 +19,7 @@ from svc.domain.ids import DAY_MS
 from svc.store.check.invariants import violations
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.free_space import FreeSpace
+from svc.store.opening import open_store
 from svc.store.schema.tables import BALANCES, DOCUMENTS, EVENTS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
@@ -49,7 +50,7 @@ def until_full(write: Callable[[int], object]) -> int:
 
 def filled(directory: Path, size: int, map_bytes: int = 2 * MIB) -> tuple[Store, int]:
     """A store into which nothing of this size fits any more, and how many did."""
-    store = Store.open(directory, inline, map_bytes=map_bytes, durable=False)
+    store = open_store(directory, inline, map_bytes=map_bytes, durable=False)
     return store, until_full(lambda number: store.write_now([put(number, size)]))
 
 
@@ -83,7 +84,7 @@ def test_a_full_disk_is_told_from_a_full_map(tmp_path: Path):
 
 
 def test_a_store_stays_full_until_a_write_fits_or_the_flag_is_cleared(tmp_path: Path):
-    store = Store.open(tmp_path, inline, map_bytes=2 * MIB, durable=False)
+    store = open_store(tmp_path, inline, map_bytes=2 * MIB, durable=False)
     for heal in (lambda: store.write_now([put(1, 10)]), store.clear_full_flag):
         with pytest.raises(StoreFullError):
             store.write_now([put(0, 3 * MIB)])

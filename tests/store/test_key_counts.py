@@ -14,6 +14,7 @@ from svc.domain.limits.key_quota import ActiveKeys
 from svc.domain.limits.quotas import Holding
 from svc.domain.refusals import Refusal
 from svc.store.check.invariants import violations
+from svc.store.opening import open_store
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import HOLDINGS
 from svc.store.snapshot import Transaction
@@ -58,7 +59,7 @@ def create(transaction: Transaction) -> None:
 
 
 def opened(path: Path, versions: int = len(MIGRATIONS)) -> Store:
-    return Store.open(path, World.real().run_sync, durable=False, map_bytes=16 << 20, migrations=MIGRATIONS[:versions])
+    return open_store(path, World.real().run_sync, durable=False, map_bytes=16 << 20, migrations=MIGRATIONS[:versions])
 
 
 @pytest.mark.slow

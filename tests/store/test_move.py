@@ -14,12 +14,13 @@ from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.engine import Engine, KeyRange, Writer
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.local import LocalStore
 from svc.store.move import LEFT_BEHIND, MoveError, move
+from svc.store.opening import open_store
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META, TABLES, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
 from svc.store.views.reading import read_only, read_only_database
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
@@ -89,7 +90,7 @@ def test_a_store_moved_to_a_database_and_back_is_identical(source: Engine, targe
     with in_file(tmp_path) as third:
         assert move(target, third) == there
         assert rows_of(third) == before
-    Store.open(tmp_path, inline).close()
+    open_store(tmp_path, inline).close()
 
 
 @pytest.mark.slow(4)
@@ -118,7 +119,7 @@ def test_a_half_moved_store_cannot_be_opened(source: Engine, cluster: Cluster, d
     with closing(PostgresqlEngine.open(url)) as target, pytest.raises(Stopped):
         move(source, Stopping(target, 3))  # type: ignore[arg-type]
     with pytest.raises(CorruptionError, match="nothing says of which version"):
-        Store.open(url, inline)
+        open_store(url, inline)
 
 
 def put(table: str, key: bytes, value: bytes) -> Callable[[Writer], None]:
@@ -199,7 +200,7 @@ def test_a_corrupt_row_is_not_moved(source: Engine, target: Engine, tmp_path: Pa
 def test_the_operation_log_is_not_moved(source: Engine, target: Engine, tmp_path: Path):
     with in_file(tmp_path) as copy:
         move(source, copy)
-        with closing(Store(copy, inline, lambda: 0)) as store:
+        with closing(LocalStore(copy, inline, lambda: 0)) as store:
             store.change_log(lambda change: operations.begin(change, Following(bytes(16), 0, "folder", 64 << 20)))
             store.write_now([lambda change: change.put(META, ("next_organization",), 99)])
             moved = move(copy, target)

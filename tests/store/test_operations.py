@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.store import operations
 from svc.store.check.invariants import violations
+from svc.store.opening import open_store
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import BALANCES, META, OPERATIONS, STATISTICS
 from svc.store.snapshot import Transaction
@@ -25,7 +26,7 @@ FOLLOWING = Following(b"t" * 16, 5, "/backup", 1 << 20)
 
 
 def opened(directory: Path, *, follow: Following | None = FOLLOWING, map_bytes: int = 16 << 20) -> Store:
-    store = Store.open(directory, inline, durable=False, map_bytes=map_bytes, now_ms=lambda: 1234)
+    store = open_store(directory, inline, durable=False, map_bytes=map_bytes, now_ms=lambda: 1234)
     if follow is not None:
         store.change_log(partial(operations.begin, following=follow))
     return store
@@ -167,7 +168,7 @@ def test_a_batch_of_many_pages_is_read_completely(tmp_path: Path):
 def test_migrations_are_logged_too(tmp_path: Path):
     opened(tmp_path).close()
     later = (*MIGRATIONS, put(BALANCES, 1, value=5))
-    store = Store.open(tmp_path, inline, migrations=later, now_ms=lambda: 99)
+    store = open_store(tmp_path, inline, migrations=later, now_ms=lambda: 99)
     assert set(batch(store, 1).changes) == {"balances", META.name}
     assert batch(store, 1).at_ms == 99
     store.close()

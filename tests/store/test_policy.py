@@ -124,7 +124,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
         ),
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
     ]
-    monkeypatch.setattr("svc.store.store.TABLES", (*TABLES, *added))
+    monkeypatch.setattr("svc.store.opening.TABLES", (*TABLES, *added))
     monkeypatch.setattr(erasure, "ERASED_BY_KEY", erasure.by_key((*TABLES, *added)))
     async with live_service(tmp_path) as live:
         _, public = live.issue()

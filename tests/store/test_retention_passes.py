@@ -92,12 +92,12 @@ def swept(store: Store, now_ms: int, *, days: int = DAYS, crash_after: int = 1_0
     counted = CountedStore(store)
     left = crash_after
 
-    async def write(jobs: Any, **given: Any) -> Any:
+    async def write(writes: Any, **given: Any) -> Any:
         nonlocal left
         left -= 1
         if left < 0:
             raise CrashedError
-        return await CountedStore.write(counted, jobs, **given)
+        return await CountedStore.write(counted, writes, **given)
 
     counted.write = write
 

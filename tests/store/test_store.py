@@ -6,13 +6,15 @@ from typing import Any
 import pytest
 import trio
 
+from svc.store.opening import open_store
 from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.tables import BALANCES, META, STATISTICS
 from svc.store.snapshot import Transaction
-from svc.store.store import Store, StoreFullError
+from svc.store.store import StoreFullError
 from svc.world import Undisturbed, World
 from tests.support.engines import Wrapped, opening
 from tests.support.worlds import HeldThreads, inline
+from tests.support.writes import writes
 
 
 def put(transaction: Transaction, number: int, balance: int) -> int:
@@ -26,8 +28,8 @@ def fail(transaction: Transaction) -> int:
 
 
 async def test_the_jobs_of_one_write_are_one_commit(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
-    outcomes = await store.write([partial(put, number=n, balance=n * 10) for n in range(1, 6)])
+    store = open_store(tmp_path, inline)
+    outcomes = await store.write(writes([partial(put, number=n, balance=n * 10) for n in range(1, 6)]))
     assert outcomes == [10, 20, 30, 40, 50]
     assert (store.statistics().commits, store.statistics().jobs) == (1, 5)
     with store.read() as snapshot:
@@ -36,8 +38,8 @@ async def test_the_jobs_of_one_write_are_one_commit(tmp_path: Path):
 
 
 async def test_a_job_that_raises_rolls_back_only_itself(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
-    outcomes = await store.write([partial(put, number=1, balance=1), fail, partial(put, number=2, balance=2)])
+    store = open_store(tmp_path, inline)
+    outcomes = await store.write(writes([partial(put, number=1, balance=1), fail, partial(put, number=2, balance=2)]))
     assert outcomes[0] == 1
     assert isinstance(outcomes[1], LookupError)
     assert outcomes[2] == 2
@@ -47,15 +49,15 @@ async def test_a_job_that_raises_rolls_back_only_itself(tmp_path: Path):
 
 
 async def test_a_later_job_sees_the_changes_of_earlier_ones_in_the_batch(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
+    store = open_store(tmp_path, inline)
     seen = lambda transaction: transaction.get(BALANCES, 1)  # noqa: E731
-    assert await store.write([partial(put, number=1, balance=7), seen]) == [7, 7]
+    assert await store.write(writes([partial(put, number=1, balance=7), seen])) == [7, 7]
     store.close()
 
 
 def test_rows_behind_all_others_fill_their_pages(tmp_path: Path):
     """As those in the order of time are: three to a page, and not two. A row among the others is found, too."""
-    store = Store.open(tmp_path, inline, durable=False)
+    store = open_store(tmp_path, inline, durable=False)
     put_large = lambda number: lambda transaction: transaction.put(STATISTICS, (number, 0, 0), bytes(1300))  # noqa: E731
     numbers = [number for number in range(200) if number != 77]
     for first in range(0, len(numbers), 4):
@@ -69,7 +71,7 @@ def test_rows_behind_all_others_fill_their_pages(tmp_path: Path):
 
 
 async def test_a_snapshot_does_not_change_while_it_is_read(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
+    store = open_store(tmp_path, inline)
     store.write_now([partial(put, number=1, balance=1)])
     with store.read() as snapshot:
         store.write_now([partial(put, number=1, balance=2)])
@@ -81,11 +83,11 @@ async def test_a_snapshot_does_not_change_while_it_is_read(tmp_path: Path):
 
 async def test_concurrent_writes_are_serialized(tmp_path: Path):
     threads = HeldThreads()
-    store = Store.open(tmp_path, threads)
+    store = open_store(tmp_path, threads)
     threads.hold()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(store.write, [partial(put, number=1, balance=1)])
-        nursery.start_soon(store.write, [partial(put, number=1, balance=2)])
+        nursery.start_soon(store.write, writes([partial(put, number=1, balance=1)]))
+        nursery.start_soon(store.write, writes([partial(put, number=1, balance=2)]))
         await trio.testing.wait_all_tasks_blocked()
         assert threads.waiting == 1
         threads.release()
@@ -107,21 +109,21 @@ async def test_the_loop_stands_still_while_rows_are_written(may_use_reserve: boo
         given.append(undisturbed)
         return function()
 
-    store = Store.open(tmp_path, run_sync, open_engine=opening(Noting))
+    store = open_store(tmp_path, run_sync, open_engine=opening(Noting))
     entered.clear()
-    await store.write([partial(put, number=1, balance=1)], may_use_reserve=may_use_reserve)
+    await store.write(writes([partial(put, number=1, balance=1)]), may_use_reserve=may_use_reserve)
     assert given == entered
     assert isinstance(given[0], Undisturbed)
     store.close()
 
 
 async def test_a_full_map_refuses_the_whole_batch_and_recovers_when_there_is_free_space(tmp_path: Path):
-    store = Store.open(tmp_path, inline, map_bytes=512 << 10)
+    store = open_store(tmp_path, inline, map_bytes=512 << 10)
     big = lambda transaction, number: transaction.put(STATISTICS, (number, 0, 0), bytes(64 << 10))  # noqa: E731
     written = 0
     try:
         while written < 100:
-            await store.write([partial(put, number=written, balance=1), partial(big, number=written)])
+            await store.write(writes([partial(put, number=written, balance=1), partial(big, number=written)]))
             written += 1
     except StoreFullError as error:
         assert "map_gib" in str(error)  # noqa: PT017  how often it fitted before is part of the test
@@ -129,21 +131,21 @@ async def test_a_full_map_refuses_the_whole_batch_and_recovers_when_there_is_fre
     assert store.statistics().full
     with store.read() as snapshot:
         assert snapshot.count(BALANCES) == snapshot.count(STATISTICS) == written
-    await store.write([lambda transaction: transaction.delete(STATISTICS, 0, 0, 0)])
+    await store.write(writes([lambda transaction: transaction.delete(STATISTICS, 0, 0, 0)]))
     assert not store.statistics().full
-    await store.write([partial(put, number=500, balance=1)])
+    await store.write(writes([partial(put, number=500, balance=1)]))
     store.close()
 
 
 @pytest.mark.usefixtures("no_garbage_collection")
 async def test_rejected_writes_take_no_reader_slots(tmp_path: Path):
     """There are 126. Each rejected write kept one until the garbage collector came, which may take minutes."""
-    store = Store.open(tmp_path, World.real().run_sync, map_bytes=512 << 10, durable=False)
+    store = open_store(tmp_path, World.real().run_sync, map_bytes=512 << 10, durable=False)
     with store.read() as snapshot:
         rows = snapshot.count(STATISTICS)
     for number in range(150):
         with pytest.raises(StoreFullError):
-            await store.write([lambda transaction: transaction.put(STATISTICS, (1, 0, 0), bytes(480 << 10))])
+            await store.write(writes([lambda transaction: transaction.put(STATISTICS, (1, 0, 0), bytes(480 << 10))]))
         assert store.space().readers <= 1, number
     with store.read() as snapshot:
         assert snapshot.count(STATISTICS) == rows
@@ -151,10 +153,10 @@ async def test_rejected_writes_take_no_reader_slots(tmp_path: Path):
 
 
 async def test_committed_data_persists_after_reopening(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
-    await store.write([partial(put, number=1, balance=5)])
+    store = open_store(tmp_path, inline)
+    await store.write(writes([partial(put, number=1, balance=5)]))
     store.close()
-    again = Store.open(tmp_path, inline)
+    again = open_store(tmp_path, inline)
     with again.read() as snapshot:
         assert snapshot.get(BALANCES, 1) == 5
         assert snapshot.get(META, "version") == len(MIGRATIONS)
@@ -163,31 +165,31 @@ async def test_committed_data_persists_after_reopening(tmp_path: Path):
 
 def test_a_store_of_a_newer_version_is_rejected_and_not_changed(tmp_path: Path):
     later = (*MIGRATIONS, lambda transaction: transaction.put(BALANCES, (1,), 1))
-    Store.open(tmp_path, inline, migrations=later).close()
+    open_store(tmp_path, inline, migrations=later).close()
     with pytest.raises(NewerStoreError, match="newer program"):
-        Store.open(tmp_path, inline)
-    Store.open(tmp_path, inline, migrations=later).close()
+        open_store(tmp_path, inline)
+    open_store(tmp_path, inline, migrations=later).close()
 
 
 def test_migrations_run_in_order_and_only_once(tmp_path: Path):
     ran: list[str] = []
-    Store.open(tmp_path, inline).close()
+    open_store(tmp_path, inline).close()
     later = (*MIGRATIONS, lambda _: ran.append("second"), lambda _: ran.append("third"))
-    Store.open(tmp_path, inline, migrations=later).close()
-    Store.open(tmp_path, inline, migrations=later).close()
+    open_store(tmp_path, inline, migrations=later).close()
+    open_store(tmp_path, inline, migrations=later).close()
     assert ran == ["second", "third"]
 
 
 def test_a_failed_migration_leaves_the_previous_version(tmp_path: Path):
-    Store.open(tmp_path, inline).close()
+    open_store(tmp_path, inline).close()
 
     def breaks(transaction: Transaction) -> None:
         transaction.put(BALANCES, (1,), 1)
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):
-        Store.open(tmp_path, inline, migrations=(*MIGRATIONS, breaks))
-    store = Store.open(tmp_path, inline)
+        open_store(tmp_path, inline, migrations=(*MIGRATIONS, breaks))
+    store = open_store(tmp_path, inline)
     with store.read() as snapshot:
         assert snapshot.get(META, "version") == len(MIGRATIONS)
         assert snapshot.count(BALANCES) == 0
@@ -195,7 +197,7 @@ def test_a_failed_migration_leaves_the_previous_version(tmp_path: Path):
 
 
 def test_the_files_of_a_store_are_accessible_by_their_owner_only(tmp_path: Path):
-    Store.open(tmp_path / "store", inline).close()
+    open_store(tmp_path / "store", inline).close()
     assert (tmp_path / "store").stat().st_mode & 0o077 == 0
     assert (tmp_path / "store" / "data.mdb").stat().st_mode & 0o077 == 0
 
@@ -205,10 +207,10 @@ async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, 
         await trio.sleep(0.2)
         return function()
 
-    store = Store.open(tmp_path, slow)
+    store = open_store(tmp_path, slow)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
-            nursery.start_soon(store.write, [partial(put, number=n, balance=n) for n in (1, 2)])
+            nursery.start_soon(store.write, writes([partial(put, number=n, balance=n) for n in (1, 2)]))
     found = store.statistics()
     assert found.commits_s.total == pytest.approx(0.6)
     assert found.waits_s.total == pytest.approx(0 + 0.2 + 0.4)
@@ -217,11 +219,11 @@ async def test_groups_their_waits_and_their_commits_are_counted(tmp_path: Path, 
 
 
 async def test_an_open_snapshot_reports_its_lag_in_commits(tmp_path: Path):
-    store = Store.open(tmp_path, inline)
+    store = open_store(tmp_path, inline)
     assert store.space().reader_lag == 0
     with store.read():
         for number in range(4):
-            await store.write([partial(put, number=number, balance=1)])
+            await store.write(writes([partial(put, number=number, balance=1)]))
         found = store.space()
         assert (found.readers, found.reader_lag) == (1, 4)
     assert store.space().reader_lag == 0

@@ -25,15 +25,16 @@ from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckDepth
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.local import LocalStore
 from svc.store.schema.tables import BALANCES, EVENTS, FOLLOWING, META, OPERATIONS, TABLES, VISITOR_COUNTS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.world import World, twenty_characters
 from tests.support.every_engine import Place, every_place
 from tests.support.live import report
 from tests.support.worlds import Everywhere, HeldThreads, inline
+from tests.support.writes import writes
 
 PRICE = 3_000
 WORLD = World.real()
@@ -75,22 +76,22 @@ class Writers:
 
     def __init__(self, found: Opened) -> None:
         self.threads = HeldThreads()
-        self.first = Store(found.store.engine, self.threads, WORLD.now_ms)
-        self.second = Store(found.store.engine, inline, WORLD.now_ms)
+        self.first = LocalStore(found.store.engine, self.threads, WORLD.now_ms)
+        self.second = LocalStore(found.store.engine, inline, WORLD.now_ms)
 
     async def interleaved(self, first: list[Any], second: list[Any]) -> tuple[list[Any], list[Any]]:
         """The outcomes of both, the second of which is committed between the phases of the first."""
         outcomes: list[Any] = []
 
         async def begin() -> None:
-            outcomes.extend(await self.first.write(first))
+            outcomes.extend(await self.first.write(writes(first)))
 
         self.threads.hold()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(begin)
             await trio.testing.wait_all_tasks_blocked()
             assert self.threads.waiting == 1
-            between = await self.second.write(second)
+            between = await self.second.write(writes(second))
             self.threads.release()
         return outcomes, between
 
@@ -207,7 +208,7 @@ async def test_the_operation_log_of_two_writers_reproduces_the_store(place: Plac
             await two.interleaved(
                 [job(visit(device)), job(visit(device + 1)), fail], [job(visit(device)), job(visit(9))]
             )
-        await two.second.write([lambda transaction: transaction.delete(META, "none")])
+        await two.second.write(writes([lambda transaction: transaction.delete(META, "none")]))
         with two.second.read() as snapshot:
             for _, packed in operations.batches(snapshot, 1):
                 for table, rows in unpack_batch(packed).changes.items():

@@ -19,6 +19,7 @@ from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, open_directory
+from svc.store.opening import open_store
 from svc.store.schema import upgrade as upgrading
 from svc.store.schema.codec import Opaque
 from svc.store.schema.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
@@ -26,7 +27,7 @@ from svc.store.schema.tables import BALANCES, META, STATISTICS
 from svc.store.schema.upgrade import FOLDER, Upgraded, upgrade
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
-from svc.store.store import Store, StoreFullError
+from svc.store.store import StoreFullError
 from svc.store.views.learned import PRODUCTION, load_class, load_statistics
 from svc.world import World
 from tests.domain.matching_world import features_of
@@ -65,7 +66,7 @@ def upgraded(data: Path, *migrations: Migration, **options: Any) -> Upgraded | N
 
 
 def contents(path: Path, *migrations: Migration) -> dict[str, list[Any]]:
-    store = Store.open(path, WORLD.run_sync, map_bytes=MAP_BYTES, migrations=(*MIGRATIONS, *migrations), upgrade=False)
+    store = open_store(path, WORLD.run_sync, map_bytes=MAP_BYTES, migrations=(*MIGRATIONS, *migrations), upgrade=False)
     try:
         return rows_of(store)
     finally:
@@ -139,7 +140,7 @@ def test_an_upgrade_after_a_downgrade_keeps_the_current_store(data: Path):
     upgraded(data, mark)
     shutil.rmtree(data / "store")
     shutil.copytree(older / "store", data / "store")
-    store = Store.open(data / "store", WORLD.run_sync, map_bytes=MAP_BYTES)
+    store = open_store(data / "store", WORLD.run_sync, map_bytes=MAP_BYTES)
     store.write_now([lambda transaction: transaction.put(BALANCES, (9,), 9)])
     store.close()
     done = upgraded(data, mark)
@@ -193,14 +194,14 @@ def test_a_newer_store_is_rejected_and_no_table_is_created_in_it(data: Path, mon
         with pytest.raises(NewerStoreError, match="run the newer program"):
             open_it(data)
     added = replace(BALANCES, name="later_table")
-    monkeypatch.setattr("svc.store.store.TABLES", (META, added))
+    monkeypatch.setattr("svc.store.opening.TABLES", (META, added))
     with pytest.raises(NewerStoreError):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     assert file.read_bytes() == before
 
 
 def test_commands_reject_an_older_store_and_leave_it_unchanged(data: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(Store.open.__kwdefaults__, "migrations", (*MIGRATIONS, mark))
+    monkeypatch.setitem(open_store.__kwdefaults__, "migrations", (*MIGRATIONS, mark))
     with pytest.raises(OlderStoreError, match="`svc serve` on it, which keeps a copy"):
         open_directory(data, WORLD.run_sync, WORLD.entropy, map_bytes=MAP_BYTES)
     monkeypatch.undo()
@@ -240,10 +241,10 @@ def test_statistics_of_version_1_are_kept_by_class_and_belong_to_production(tmp_
         for organization, state in version_1.items():
             transaction.put(old, (organization,), msgspec.msgpack.encode(state))
 
-    store = Store.open(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES, migrations=MIGRATIONS[:1])
+    store = open_store(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES, migrations=MIGRATIONS[:1])
     assert store.write_now([as_before]) == [None]
     store.close()
-    store = Store.open(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES)
+    store = open_store(tmp_path, WORLD.run_sync, durable=False, map_bytes=MAP_BYTES)
     with store.read() as snapshot:
         assert {key[:2] for key, _ in snapshot.scan(STATISTICS)} == {(1, PRODUCTION)}
         statistics = load_statistics(snapshot, 1, PRODUCTION)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from svc.store.group import Write
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 
@@ -51,8 +52,9 @@ class CountedStore:
     async def query(self, read: Callable[[Snapshot], T], **given: Any) -> T:
         return await self._store.query(lambda snapshot: read(CountedReads(snapshot, self.rows)), **given)
 
-    async def write(self, jobs: Sequence[Callable[[Transaction], T]], **given: Any) -> list[T | Exception]:
+    async def write(self, writes: Sequence[Write[T]], **given: Any) -> list[T | Exception]:
         def run(job: Callable[[Transaction], T], transaction: Transaction) -> T:
             return job(CountedReads(transaction, self.rows))
 
-        return await self._store.write([partial(run, job) for job in jobs], **given)
+        counted = [write._replace(job=partial(run, write.job)) for write in writes]
+        return await self._store.write(counted, **given)

@@ -212,7 +212,7 @@ def opened(
     open_engine: OpenEngine = LmdbEngine.open,
 ) -> Opened:
     """A data directory with its store on `ENGINE`, made where there is none; the caller closes it."""
-    assert ENGINE, "this test was not found to open a store: see tests/spec/conftest.py"
+    assert ENGINE, "this test opens a store: let it take the fixture `engine`"
     world = world or World.real()
     if ENGINE == "postgresql":
         assert open_engine == LmdbEngine.open

@@ -22,6 +22,7 @@ from trio.testing import wait_all_tasks_blocked
 from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckRow, KeyRange, Reader
+from svc.store.opening import open_store
 from svc.store.postgresql.connection.pool import Pool
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Wire
@@ -276,7 +277,7 @@ def _cluster() -> Cluster:
     assert cluster is not None, MISSING
     cluster.execute(f"create database {TEMPLATE}")
     url = cluster.url(TEMPLATE)
-    Store.open(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
+    open_store(Path(), inline, open_engine=lambda _, /, **how: PostgresqlEngine.open(url, **how)).close()
     tables = [name for (name,) in cluster.execute("select tablename from pg_tables where schemaname = 'svc'", TEMPLATE)]
     empty = " || ".join(f"case when exists (select from svc.{name}) then '' else '{name} ' end" for name in tables)
     ((names,),) = cluster.execute(f"select {empty}", TEMPLATE)

@@ -28,7 +28,7 @@ import trio
 from svc.actors.mailbox import Mailbox
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics
-from svc.actors.webhooks.patience import LeasedJob, read, wait_for_store, write
+from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.actors.webhooks.steady_clock import SteadyClock
 from svc.domain.histogram import REQUEST_S, Histogram
@@ -39,6 +39,7 @@ from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
+from svc.store.group import Write
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store
@@ -229,7 +230,7 @@ class Outbox:
             )
             for queue in filter(self._shares.sends, found):
                 bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
-                job = LeasedJob(bring, queue.organization, self._shares.lease(queue))
+                job = Write(bring, queue.organization, lease=self._shares.lease(queue))
                 while await write(self._store, [job], self._shares.drop) == [SWEEP_ROWS]:
                     pass
 
@@ -370,7 +371,7 @@ class Outbox:
             outcomes = await write(
                 self._store,
                 [
-                    LeasedJob(partial(log_attempt, made=record), record.queue.organization, lease)
+                    Write(partial(log_attempt, made=record), record.queue.organization, lease=lease)
                     for record, lease in batch
                 ],
                 self._shares.drop,
@@ -435,7 +436,7 @@ class Outbox:
             self._swept = trio.Event()
             while (removed := await read(self._store, first)) is not None and self._shares.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                job = LeasedJob(sweep, removed.organization, self._shares.lease(removed))
+                job = Write(sweep, removed.organization, lease=self._shares.lease(removed))
                 await write(self._store, [job], self._shares.drop)
             await self._swept.wait()
 

@@ -6,15 +6,16 @@ What may live here: what an actor does while the store is full or away. Requests
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import TypeVar
 
 import structlog
 import trio
 
 from svc.store.engine import UnavailableError
+from svc.store.group import Write
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.schema.codec import CorruptionError
-from svc.store.snapshot import Snapshot, Transaction
+from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreFullError
 
 log = structlog.get_logger()
@@ -23,14 +24,6 @@ T = TypeVar("T")
 
 RETRY_S = 1.0
 """Between two tries while the store is full or away."""
-
-
-class LeasedJob(NamedTuple, Generic[T]):
-    """What is to be committed, for an organization and under a lease."""
-
-    run: Callable[[Transaction], T]
-    organization: int
-    lease: LeaseEpoch | None
 
 
 async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
@@ -49,7 +42,7 @@ async def wait_for_store(error: UnavailableError) -> None:
 
 
 async def write(
-    store: Store, jobs: Sequence[LeasedJob[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
+    store: Store, jobs: Sequence[Write[T]], drop: Callable[[Iterable[LeaseEpoch]], None]
 ) -> list[T | LeaseLostError | CorruptionError]:
     """Commit, however long there is no space. A job whose lease is lost comes to `LeaseLostError`, and `drop` gets the
     leases that are lost; one that met a corrupt row comes to `CorruptionError`. Raises what another job raised.
@@ -58,11 +51,7 @@ async def write(
     while left := {index: job for index, job in enumerate(jobs) if index not in written}:
         outcomes: Sequence[T | Exception]
         try:
-            outcomes = await store.write(
-                [job.run for job in left.values()],
-                organizations=[job.organization for job in left.values()],
-                leases=[job.lease for job in left.values()],
-            )
+            outcomes = await store.write(list(left.values()))
         except (StoreFullError, UnavailableError) as error:
             outcomes = [error] * len(left)
         rejected: Exception | None = None

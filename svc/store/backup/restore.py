@@ -24,11 +24,11 @@ from svc.store.engine import Writer
 from svc.store.group import write_changes
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.move import up_to
+from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.tables import TABLES
 from svc.store.steps import Steps
-from svc.store.store import Store
 from svc.store.transactions.sessions import end_all
 from svc.store.views.reading import read_only
 from svc.world import RunSync
@@ -215,7 +215,7 @@ def _bring_up_to_date(partial: Path, run_sync: RunSync, map_bytes: int, at_ms: i
     """Bring it up to this program's version, and end what was followed. No session and no link of the console comes
     back: some have ended or were used after `at_ms`, and the keys made for them are revoked as of then.
     """
-    with closing(Store.open(partial / "store", run_sync, map_bytes=map_bytes)) as store:
+    with closing(open_store(partial / "store", run_sync, map_bytes=map_bytes)) as store:
         store.change_log(operations.end)
         store.write_one_now(lambda transaction: end_all(transaction, at_ms), may_use_reserve=True)
 

@@ -22,7 +22,7 @@ import msgspec
 import trio
 
 from svc.store.engine import EngineError, StoreFullError, UnavailableError
-from svc.store.group import Hint, Job
+from svc.store.group import Hint, Job, Write
 from svc.store.lease import LeaseEpoch, LeaseLostError
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
@@ -49,7 +49,7 @@ from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.tables import DUE, TABLES
 from svc.store.snapshot import Snapshot
-from svc.store.store import Store, StoreSpace, StoreStatistics
+from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
 from svc.world import World
 
 T = TypeVar("T")
@@ -93,7 +93,8 @@ class PostgresqlStore(Store):
         recent_s: float = RECENT_S,
     ) -> None:
         """`engine` has the tables of this version open. At most `organizations_per_group` share a transaction."""
-        super().__init__(engine, world.run_sync, world.now_ms)
+        super().__init__(engine, world.now_ms)
+        self._run_sync = world.run_sync
         connect = partial(Wire.connect, url, SERVING)
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
         self._transactions = Transactions()
@@ -148,59 +149,40 @@ class PostgresqlStore(Store):
         raise EngineError(f"a query has fetched {MOST_FETCHES} times, and asks for more")
 
     async def write(
-        self,
-        jobs: Sequence[Job[T]],
-        *,
-        may_use_reserve: bool = False,
-        urgent: bool = False,
-        organizations: Sequence[int] = (),
-        hints: Sequence[Hint] = (),
-        leases: Sequence[LeaseEpoch | None] = (),
+        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
     ) -> list[T | Exception]:
         """See `Store.write`. Jobs of one organization are committed together; where there are several, what a commit
-        raises is the outcome of its jobs. Without `organizations`, all jobs are one group whose fences are found out.
+        raises is the outcome of its jobs. Where one has no organization, all are one group whose fences are found out.
         """
         del may_use_reserve
-        if not organizations:
-            written = await self._committed([Part(jobs, hints, frozenset())], _all_of(leases), shared=False)
-            assert written is not None, "only a shared group fails as a whole"
-            return written.outcomes
-        parts: defaultdict[int, list[int]] = defaultdict(list)
-        for place, organization in enumerate(organizations):
-            parts[organization].append(place)
-        if len(parts) == 1:
-            return list(await self._part(organizations[0], jobs, hints, _all_of(leases), urgent=urgent))
-        outcomes: list[Any] = [None] * len(jobs)
+        positions: defaultdict[int, list[int]] = defaultdict(list)
+        for position, write in enumerate(writes):
+            if write.organization is None:
+                jobs, hints, leases = _taken_apart(writes)
+                written = await self._committed([Part(jobs, hints, frozenset())], leases, shared=False)
+                assert written is not None, "only a shared group fails as a whole"
+                return written.outcomes
+            positions[write.organization].append(position)
+        if len(positions) == 1:
+            return list(await self._part(next(iter(positions)), writes, urgent=urgent))
+        outcomes: list[Any] = [None] * len(writes)
 
-        async def write_part(organization: int, places: list[int]) -> None:
+        async def write_part(organization: int, own: list[int]) -> None:
             found: Sequence[Any]
             try:
-                found = await self._part(
-                    organization,
-                    [jobs[place] for place in places],
-                    [hints[place] for place in places] if hints else [],
-                    _all_of([leases[place] for place in places] if leases else []),
-                    urgent=urgent,
-                )
+                found = await self._part(organization, [writes[position] for position in own], urgent=urgent)
             except (EngineError, StoreFullError) as error:
-                found = [error] * len(places)
-            for place, outcome in zip(places, found, strict=True):
-                outcomes[place] = outcome
+                found = [error] * len(own)
+            for position, outcome in zip(own, found, strict=True):
+                outcomes[position] = outcome
 
         async with trio.open_nursery() as nursery:
-            for organization, places in parts.items():
-                nursery.start_soon(write_part, organization, places)
+            for organization, own in positions.items():
+                nursery.start_soon(write_part, organization, own)
         return outcomes
 
-    async def _part(
-        self,
-        organization: int,
-        jobs: Sequence[Job[T]],
-        hints: Sequence[Hint],
-        leases: frozenset[LeaseEpoch],
-        *,
-        urgent: bool,
-    ) -> Sequence[T | Exception]:
+    async def _part(self, organization: int, writes: Sequence[Write[T]], *, urgent: bool) -> Sequence[T | Exception]:
+        jobs, hints, leases = _taken_apart(writes)
         # Who needs no lease must not be refused together with who has lost one.
         lane = self._lease or (_LEASED if leases else None)
         waiting = Waiting(organization, jobs, hints, leases, urgent=urgent, lane=lane)
@@ -299,6 +281,10 @@ class PostgresqlStore(Store):
     def _recent_row(self, place: RowKey) -> Raw:
         return self._recent.get(place) or self._transactions.immutable.get(place)
 
+    async def probe(self) -> None:
+        """See `Store.probe`."""
+        await self._run_sync(partial(self.engine.write, nothing))
+
     async def measured(self) -> StoreSpace:
         """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a
         metric gives the number; their table is short.
@@ -334,8 +320,10 @@ class PostgresqlStore(Store):
         return StoreSpace(self.capacity_bytes(), 0, 0, {table.name: rows.get(table.name, 0) for table in TABLES})
 
 
-def _all_of(leases: Sequence[LeaseEpoch | None]) -> frozenset[LeaseEpoch]:
-    return frozenset(lease for lease in leases if lease is not None)
+def _taken_apart(writes: Sequence[Write[T]]) -> tuple[list[Job[T]], list[Hint], frozenset[LeaseEpoch]]:
+    """The jobs, the hints of those that have one, and all leases."""
+    hints = [write.hint for write in writes if write.hint is not None]
+    return [write.job for write in writes], hints, frozenset(write.lease for write in writes if write.lease is not None)
 
 
 @dataclass(eq=False)

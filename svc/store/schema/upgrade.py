@@ -21,10 +21,11 @@ from svc.store.directory import DirectoryError, has_store
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.sole_user import sole_user
+from svc.store.opening import open_store, version_of
 from svc.store.schema.migrations import MIGRATIONS, Migration, refuse_newer
 from svc.store.schema.tables import META
 from svc.store.snapshot import check_row
-from svc.store.store import ReadTransaction, Store, version_of
+from svc.store.store import ReadTransaction
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"
@@ -68,7 +69,7 @@ def upgrade(
     _refuse_in_use(path)
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
-        Store.open(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
+        open_store(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
         for place in (directory / FOLDER).glob("version-*"):  # going back is one step, and these hold what was erased
             if place != kept:
                 shutil.rmtree(place)

@@ -10,13 +10,14 @@ import trio
 from trio.testing import MockClock
 
 from svc.store.engine import UnavailableError
+from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import GIVE_UP_S, PostgresqlStore
-from svc.store.store import Store
 from svc.world import World
 from tests.store.postgresql.test_version import add_one, balance, run_sync
 from tests.support.postgresql import USER, Cluster
+from tests.support.writes import writes
 
 
 @pytest.mark.parametrize("what", ["query", "write"])
@@ -25,7 +26,7 @@ async def test_it_is_given_up_when_clients_would_give_up(
 ):
     """ADR 50: after four seconds, however long one attempt may take."""
     url = cluster.url(database)
-    Store.open(url, run_sync).close()
+    open_store(url, run_sync).close()
     with closing(PostgresqlEngine.open(url)) as engine, socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(16)
@@ -33,5 +34,5 @@ async def test_it_is_given_up_when_clients_would_give_up(
         store = PostgresqlStore(engine, store_url(f"postgresql://{USER}@127.0.0.1:{port}/svc"), World.real())
         began_s = trio.current_time()
         with pytest.raises(UnavailableError, match="4 seconds"):
-            await (store.query(balance) if what == "query" else store.write([add_one], organizations=[1]))
+            await (store.query(balance) if what == "query" else store.write(writes([add_one], organizations=[1])))
         assert trio.current_time() - began_s == pytest.approx(GIVE_UP_S, abs=0.1)

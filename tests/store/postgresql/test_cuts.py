@@ -9,15 +9,16 @@ from uuid import UUID
 import pytest
 
 from svc.domain.billing.ledger import LedgerEntry
+from svc.store.opening import open_store
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
 from svc.store.schema.tables import BALANCES, HOLDINGS, LEDGER, TABLES
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
 from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.support.cutting_proxy import CuttingProxy, Direction, messages
 from tests.support.postgresql import Cluster
+from tests.support.writes import writes
 
 
 def bill(organization: int, number: int, transaction: Transaction) -> int:
@@ -45,7 +46,7 @@ async def test_a_group_interrupted_at_any_message_is_committed_once(
 ):
     """Before each message and in the middle of it, those of the response to the commit among them."""
     shared = len(organizations) > 1
-    Store.open(cluster.url(database), World.real().run_sync).close()
+    open_store(cluster.url(database), World.real().run_sync).close()
     with CuttingProxy(cluster.port) as proxy:
         engine = PostgresqlEngine.open(cluster.url(database))
         engine.open_tables([table.name for table in TABLES])
@@ -53,10 +54,12 @@ async def test_a_group_interrupted_at_any_message_is_committed_once(
 
         async def write(number: int) -> list[int | Exception]:
             return await store.write(
-                [partial(bill, organization, number) for organization in organizations],
+                writes(
+                    [partial(bill, organization, number) for organization in organizations],
+                    organizations=organizations,
+                    hints=[partial(hint, organization) for organization in organizations] if shared else [],
+                ),
                 urgent=shared,
-                organizations=organizations,
-                hints=[partial(hint, organization) for organization in organizations] if shared else [],
             )
 
         try:

@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from svc.store.engine import EngineError, KeyRange, StoreFullError, Writer
+from svc.store.opening import open_store
 from svc.store.postgresql import statements
 from svc.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.store.postgresql.connection.url import StoreUrl
@@ -17,7 +18,6 @@ from svc.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.store.schema.migrations import MIGRATIONS, NewerStoreError, OlderStoreError
 from svc.store.schema.tables import BALANCES, META, TABLES
 from svc.store.snapshot import Transaction
-from svc.store.store import Store
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster
@@ -250,7 +250,7 @@ def test_a_killed_server_is_found_again_with_every_commit():
 def test_stores_created_concurrently_are_one(url: StoreUrl):
     """As nodes do that start together on an empty database."""
     with ThreadPoolExecutor(4) as pool:
-        stores = list(pool.map(lambda _: Store.open(url, inline), range(4)))
+        stores = list(pool.map(lambda _: open_store(url, inline), range(4)))
     for number, store in enumerate(stores):
         assert store.write_now([lambda change, at=number: change.put(BALANCES, (at,), at)]) != []
     with stores[0].read() as snapshot:
@@ -267,30 +267,30 @@ def add_one(transaction: Transaction) -> None:
 
 @pytest.mark.slow(2)
 def test_an_upgrade_started_several_times_runs_once(url: StoreUrl):
-    Store.open(url, inline).close()
+    open_store(url, inline).close()
     newer = (*MIGRATIONS, add_one)
     with pytest.raises(OlderStoreError, match="start `svc serve`"):
-        Store.open(url, inline, migrations=newer, upgrade=False)
+        open_store(url, inline, migrations=newer, upgrade=False)
     with ThreadPoolExecutor(4) as pool:
-        stores = list(pool.map(lambda _: Store.open(url, inline, migrations=newer), range(4)))
+        stores = list(pool.map(lambda _: open_store(url, inline, migrations=newer), range(4)))
     with stores[0].read() as snapshot:
         assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (1, len(newer))
     for store in stores:
         store.close()
     with pytest.raises(NewerStoreError, match="run the newer program"):
-        Store.open(url, inline)
+        open_store(url, inline)
 
 
 def test_a_failed_upgrade_leaves_the_store_unchanged(url: StoreUrl):
-    Store.open(url, inline).close()
+    open_store(url, inline).close()
 
     def fail(transaction: Transaction) -> None:
         add_one(transaction)
         raise LookupError
 
     with pytest.raises(LookupError):
-        Store.open(url, inline, migrations=(*MIGRATIONS, fail))
-    with closing(Store.open(url, inline)) as store, store.read() as snapshot:
+        open_store(url, inline, migrations=(*MIGRATIONS, fail))
+    with closing(open_store(url, inline)) as store, store.read() as snapshot:
         assert (snapshot.get(BALANCES, 1), snapshot.get(META, "version")) == (None, len(MIGRATIONS))
 
 

@@ -31,6 +31,7 @@ from svc.store.transactions.accounts import enter
 from svc.world import World
 from tests.store.postgresql.nodes import until
 from tests.support.postgresql import MISSING, Cluster, programs
+from tests.support.writes import writes
 
 pytestmark = pytest.mark.slow(2)
 
@@ -80,7 +81,7 @@ async def test_jobs_on_two_nodes_have_serializable_outcomes(cluster: Cluster, ma
         for _ in range(6):
             numbers = [chance.randint(1, 3) for _ in range(chance.randint(1, 5))]
             jobs = [partial(add, number, 1) for number in numbers]
-            outcomes = await store.write(jobs, organizations=numbers if chance.random() < 0.8 else ())
+            outcomes = await store.write(writes(jobs, organizations=numbers if chance.random() < 0.8 else ()))
             for number, outcome in zip(numbers, outcomes, strict=True):
                 assert isinstance(outcome, int)
                 found[number, outcome] += 1
@@ -107,7 +108,7 @@ async def test_a_group_has_the_same_result_as_on_a_dict(cluster: Cluster, made: 
             ]
             expected = [[on_model(*step, model) for step in steps] for steps in group]
             jobs = [partial(take_steps, steps) for steps in group]
-            assert await store.write(jobs, organizations=[5] * len(group)) == expected
+            assert await store.write(writes(jobs, organizations=[5] * len(group))) == expected
             assert await store.query(contents) == model
 
 
@@ -165,10 +166,10 @@ async def test_a_hinted_group_takes_three_round_trips_and_one_run_per_job(cluste
         return add(5, found or 1, transaction)
 
     async with node(cluster, made) as store:
-        await store.write([partial(add, 5, 0)], organizations=[5])
+        await store.write(writes([partial(add, 5, 0)], organizations=[5]))
         before = store.exchanges()
         jobs, hints = [partial(job, key) for key in range(8)], [partial(hint, key) for key in range(8)]
-        assert await store.write(jobs, organizations=[5] * 8, hints=hints) == list(range(8))
+        assert await store.write(writes(jobs, organizations=[5] * 8, hints=hints)) == list(range(8))
         after = store.exchanges()
     assert after.round_trips - before.round_trips == 3
     assert after.runs - before.runs == 8
@@ -183,14 +184,14 @@ async def test_a_job_can_read_more_than_was_hinted(cluster: Cluster, made: str):
 
     async with node(cluster, made) as store:
         chain = [partial(on_store, "p", key, key + 1) for key in range(1, 6)]
-        await store.write(chain, organizations=[5] * 5)
-        assert await store.write([follow], organizations=[5]) == [[2, 3, 4, 5, 6, 0]]
+        await store.write(writes(chain, organizations=[5] * 5))
+        assert await store.write(writes([follow], organizations=[5])) == [[2, 3, 4, 5, 6, 0]]
 
 
 async def test_a_long_range_is_read_to_its_end(cluster: Cluster, made: str):
     count = 5 * FIRST_PAGE + 3
     async with node(cluster, made) as store:
-        await store.write([partial(on_store, "p", key, key) for key in range(count)], organizations=[5] * count)
+        await store.write(writes([partial(on_store, "p", key, key) for key in range(count)], organizations=[5] * count))
         assert await store.query(contents) == {key: key for key in range(count)}
         assert store.exchanges().query_round_trips <= 3
 
@@ -198,7 +199,7 @@ async def test_a_long_range_is_read_to_its_end(cluster: Cluster, made: str):
             keys = list(transaction.scan_keys_reverse(ROWS, (5,), (6,)))
             return sum(transaction.delete(ROWS, *key) for key in keys)
 
-        assert await store.write([clear], organizations=[5]) == [count]
+        assert await store.write(writes([clear], organizations=[5])) == [count]
         assert await store.query(contents) == {}
 
 
@@ -207,7 +208,7 @@ async def test_an_undeclared_fence_is_taken_too(cluster: Cluster, made: str):
 
     async def work(store: PostgresqlStore, declared: tuple[int, ...]) -> None:
         for _ in range(10):
-            await store.write([move], organizations=declared)
+            await store.write(writes([move], organizations=declared))
 
     def move(transaction: Transaction) -> None:
         add(1, -1, transaction)
@@ -243,10 +244,12 @@ def hint_bill(number: int, snapshot: Snapshot) -> Iterator[None]:
 async def billed(store: PostgresqlStore, whiches: dict[int, int]) -> list[int | Exception]:
     """`whiches`: number of a line -> organization; as a batch of identifications is written."""
     return await store.write(
-        [partial(bill, number, which) for which, number in whiches.items()],
+        writes(
+            [partial(bill, number, which) for which, number in whiches.items()],
+            organizations=list(whiches.values()),
+            hints=[partial(hint_bill, number) for number in whiches.values()],
+        ),
         urgent=True,
-        organizations=list(whiches.values()),
-        hints=[partial(hint_bill, number) for number in whiches.values()],
     )
 
 
@@ -277,7 +280,7 @@ async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_on
         for _ in range(10):
             number = chance.randint(1, organizations)
             job = partial(add, number, 0)
-            await store.write([job], organizations=() if chance.random() < 0.3 else (number,))
+            await store.write(writes([job], organizations=() if chance.random() < 0.3 else (number,)))
 
     async with node(cluster, made) as one, node(cluster, made) as two, node(cluster, made) as three:
         nodes = (one, two, three)
@@ -299,7 +302,7 @@ async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_on
 
 async def test_an_organization_whose_fence_is_taken_delays_no_other(cluster: Cluster, made: str):
     async with node(cluster, made) as store:
-        await store.write([partial(add, number, 0) for number in range(1, 6)], organizations=range(1, 6))
+        await store.write(writes([partial(add, number, 0) for number in range(1, 6)], organizations=range(1, 6)))
         other = await Wire.connect(cluster.url(made))
         await other.exchange([Statement(BEGIN), Statement(TAKE_FENCES, (int4s([3]),))])
         ended: list[int] = []
@@ -329,13 +332,15 @@ async def test_a_job_that_fails_a_shared_group_is_run_in_a_group_of_its_own(clus
         yield
 
     async with node(cluster, made) as store:
-        await store.write([partial(add, number, 0) for number in (1, 2, 9)], organizations=[1, 2, 9])
+        await store.write(writes([partial(add, number, 0) for number in (1, 2, 9)], organizations=[1, 2, 9]))
         before = store.exchanges()
         assert await store.write(
-            [partial(bill, 1, 1), stray, partial(bill, 3, 3)],
+            writes(
+                [partial(bill, 1, 1), stray, partial(bill, 3, 3)],
+                organizations=[1, 2, 3],
+                hints=[partial(hint_bill, 1), unsaid, partial(hint_bill, 3)],
+            ),
             urgent=True,
-            organizations=[1, 2, 3],
-            hints=[partial(hint_bill, 1), unsaid, partial(hint_bill, 3)],
         ) == [0, 0, 0]
         assert store.exchanges().unfenced - before.unfenced == 1
         assert [await store.query(partial(balance, number)) for number in (1, 3, 9)] == [1, 1, 1]
@@ -361,14 +366,18 @@ async def test_rows_of_several_organizations_are_fetched_as_those_of_one(cluster
         for number in organizations:
             keys = chance.sample(range(20), chance.randint(0, 9))
             jobs = [partial(put_row, number, key) for key in keys] + [partial(add, number, number)]
-            await store.write(jobs, organizations=[number] * len(jobs))
-        alone = [(await store.write([partial(read, number)], organizations=[number]))[0] for number in organizations]
+            await store.write(writes(jobs, organizations=[number] * len(jobs)))
+        alone = [
+            (await store.write(writes([partial(read, number)], organizations=[number])))[0] for number in organizations
+        ]
         before = store.exchanges()
         together = await store.write(
-            [partial(read, number) for number in organizations],
+            writes(
+                [partial(read, number) for number in organizations],
+                organizations=list(organizations),
+                hints=[partial(hint, number) for number in organizations],
+            ),
             urgent=True,
-            organizations=list(organizations),
-            hints=[partial(hint, number) for number in organizations],
         )
         assert together == alone
         assert store.exchanges().groups - before.groups == 1
@@ -385,8 +394,8 @@ async def test_a_job_across_organizations_takes_the_fences_of_all(cluster: Clust
         return total
 
     async with node(cluster, made) as store:
-        await store.write([partial(add, number, number) for number in (1, 2, 3)], organizations=[1, 2, 3])
-        assert await store.write([sum_up]) == [6]
+        await store.write(writes([partial(add, number, number) for number in (1, 2, 3)], organizations=[1, 2, 3]))
+        assert await store.write(writes([sum_up])) == [6]
         assert await store.query(lambda snapshot: snapshot.get(META, "total")) == 6
 
 
@@ -396,7 +405,9 @@ async def test_a_failing_job_rolls_back_only_itself(cluster: Cluster, made: str)
         raise LookupError("not this one")
 
     async with node(cluster, made) as store:
-        first, failed, last = await store.write([partial(add, 1, 1), fail, partial(add, 1, 1)], organizations=[1] * 3)
+        first, failed, last = await store.write(
+            writes([partial(add, 1, 1), fail, partial(add, 1, 1)], organizations=[1] * 3)
+        )
         assert (first, last) == (0, 1)
         assert isinstance(failed, LookupError)
         assert await store.query(partial(balance, 1)) == 2
@@ -406,24 +417,24 @@ async def test_jobs_that_wait_for_an_organization_share_its_next_group(cluster: 
     async with node(cluster, made) as store:
         async with trio.open_nursery() as nursery:
             for _ in range(60):
-                nursery.start_soon(partial(store.write, [partial(add, 1, 1)], organizations=[1]))
+                nursery.start_soon(partial(store.write, writes([partial(add, 1, 1)], organizations=[1])))
         assert await store.query(partial(balance, 1)) == 60
         assert store.exchanges().groups <= 4
 
 
 async def test_jobs_that_wait_for_a_connection_share_a_group(cluster: Cluster, made: str):
     async with node(cluster, made, writers=1) as store:
-        await store.write([partial(add, 1, 1)], organizations=[1])
+        await store.write(writes([partial(add, 1, 1)], organizations=[1]))
         before = store.exchanges().groups
         other = await Wire.connect(cluster.url(made))
         await other.exchange(
             [Statement(b"begin"), Statement(b"select from svc.writers where organization = 1 for update")]
         )
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(partial(store.write, [partial(add, 1, 1)], organizations=[1]))
+            nursery.start_soon(partial(store.write, writes([partial(add, 1, 1)], organizations=[1])))
             await trio.testing.wait_all_tasks_blocked()
             for _ in range(5):
-                nursery.start_soon(partial(store.write, [partial(add, 2, 1)], organizations=[2]))
+                nursery.start_soon(partial(store.write, writes([partial(add, 2, 1)], organizations=[2])))
             await trio.testing.wait_all_tasks_blocked()
             assert store.exchanges().waiting == 1, "one for all of them"
             other.close()
@@ -439,7 +450,7 @@ async def test_a_cancelled_waiting_caller_does_not_affect_others(cluster: Cluste
 
                 async def work(scope: trio.CancelScope, amount: int) -> None:
                     with scope:
-                        await store.write([partial(add, 1, amount)], organizations=[1])
+                        await store.write(writes([partial(add, 1, amount)], organizations=[1]))
 
                 nursery.start_soon(work, scope, 1000 if place % 2 else 1)
                 if place % 2:
@@ -460,16 +471,16 @@ async def test_the_result_of_a_commit_with_a_lost_response_is_determined(
     """Whether or not somebody else has written for the organization since."""
     lost = LostResponse(happened=happened)
     async with node(cluster, made) as store, node(cluster, made) as other:
-        await store.write([partial(enter_once, 0, 1)], organizations=[1])
+        await store.write(writes([partial(enter_once, 0, 1)], organizations=[1]))
 
         async def interfere() -> None:
             for number in range(others):
-                await other.write([partial(enter_once, 7, number)], organizations=[1])
+                await other.write(writes([partial(enter_once, 7, number)], organizations=[1]))
 
         lost.then = interfere
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(Wire, "exchange", lost.exchange)
-            await store.write([partial(enter_once, 5, 1)], organizations=[1])
+            await store.write(writes([partial(enter_once, 5, 1)], organizations=[1]))
         assert store.exchanges().uncertain == 1
         lines = await other.query(lambda snapshot: len(list(snapshot.scan(LEDGER, 1))))
         assert lines == await other.query(partial(balance, 1)) == 2 + others
@@ -513,12 +524,12 @@ async def test_conflicts_are_retried_a_limited_number_of_times(
 
     async with node(cluster, made) as store:
         monkeypatch.setattr(Wire, "exchange", conflicting)
-        assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+        assert await store.write(writes([partial(add, 1, 1)], organizations=[1])) == [0]
         assert store.exchanges().retries == 2
         left = 1 << 30
         monkeypatch.setattr(serving, "GIVE_UP_S", 0.2)
         with pytest.raises(UnavailableError, match="could not serialize"):
-            await store.write([partial(add, 1, 1)], organizations=[1])
+            await store.write(writes([partial(add, 1, 1)], organizations=[1]))
         left = 0
         assert await store.query(partial(balance, 1)) == 1
 
@@ -537,9 +548,9 @@ async def test_a_full_disk_is_reported_and_nothing_is_written(
         with monkeypatch.context() as patched:
             patched.setattr(Wire, "exchange", full)
             with pytest.raises(StoreFullError):
-                await store.write([partial(add, 1, 1)], organizations=[1])
+                await store.write(writes([partial(add, 1, 1)], organizations=[1]))
             assert store.is_full
-        assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+        assert await store.write(writes([partial(add, 1, 1)], organizations=[1])) == [0]
         assert not store.is_full
 
 
@@ -554,11 +565,11 @@ async def test_an_unreachable_database_fails_within_seconds_and_is_used_again(mo
             engine.open_tables([table.name for table in TABLES], create=True)
             engine.close()
             async with node(cluster, database) as store:
-                assert await store.write([partial(add, 1, 1)], organizations=[1]) == [0]
+                assert await store.write(writes([partial(add, 1, 1)], organizations=[1])) == [0]
                 cluster.kill()
                 with pytest.raises(UnavailableError):
                     await store.query(partial(balance, 1))
-                outcomes = await store.write([partial(add, 1, 1), partial(add, 2, 1)], organizations=[1, 2])
+                outcomes = await store.write(writes([partial(add, 1, 1), partial(add, 2, 1)], organizations=[1, 2]))
                 assert all(isinstance(outcome, UnavailableError) for outcome in outcomes)
                 cluster.start()
                 assert await store.query(partial(balance, 1)) == 1
@@ -570,10 +581,10 @@ async def test_an_unreachable_database_fails_within_seconds_and_is_used_again(mo
 async def test_a_node_stopped_with_a_fence_does_not_block_others_for_long(cluster: Cluster, made: str):
     """As by SIGSTOP between two round trips: the database ends its session before others give up."""
     async with node(cluster, made) as store:
-        await store.write([partial(add, 1, 1)], organizations=[1])
+        await store.write(writes([partial(add, 1, 1)], organizations=[1]))
         with closing(await Wire.connect(cluster.url(made), serving.SERVING)) as stopped:
             await stopped.exchange([Statement(BEGIN), Statement(TAKE_FENCES, (int4s([1]),))])
-            assert await store.write([partial(add, 1, 1)], organizations=[1]) == [1]
+            assert await store.write(writes([partial(add, 1, 1)], organizations=[1])) == [1]
             with pytest.raises(ConnectionLostError):
                 await stopped.exchange([Statement(COMMIT)])
 
@@ -582,13 +593,13 @@ async def test_cached_rows_are_at_most_a_second_old_and_missing_rows_are_never_c
     async with node(cluster, made, recent_s=0.2) as store, node(cluster, made) as other:
         read = partial(balance, 1)
         assert await store.query(read, recent=True) == 0
-        await other.write([partial(add, 1, 5)], organizations=[1])
+        await other.write(writes([partial(add, 1, 5)], organizations=[1]))
         assert await store.query(read, recent=True) == 5, "that there was no row is not remembered"
-        await other.write([partial(add, 1, 5)], organizations=[1])
+        await other.write(writes([partial(add, 1, 5)], organizations=[1]))
         assert await store.query(read) == 10
-        await store.write([partial(add, 1, 5)], organizations=[1])
+        await store.write(writes([partial(add, 1, 5)], organizations=[1]))
         assert await store.query(read, recent=True) == 15, "what this node writes, it knows"
-        await other.write([partial(add, 1, 5)], organizations=[1])
+        await other.write(writes([partial(add, 1, 5)], organizations=[1]))
         await trio.sleep(0.25)
         assert await store.query(read, recent=True) == 20
 
@@ -607,7 +618,7 @@ async def test_a_query_sees_one_consistent_state(cluster: Cluster, made: str):
 
         async def move_on() -> None:
             for amount in range(30):
-                await other.write([partial(move, amount)], organizations=[1])
+                await other.write(writes([partial(move, amount)], organizations=[1]))
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(move_on)

@@ -11,6 +11,7 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.lease import LeaseLostError
+from svc.store.opening import open_store
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.engine import PostgresqlEngine
@@ -22,12 +23,13 @@ from svc.store.views.webhooks import LEAP_AFTER, queues_with_work
 from svc.world import World
 from tests.store.postgresql.nodes import leader_lease, node
 from tests.support.postgresql import Cluster
+from tests.support.writes import writes
 
 
 @pytest.fixture
 def url(cluster: Cluster, database: str) -> StoreUrl:
     url = cluster.url(database)
-    Store.open(url, World.real().run_sync).close()
+    open_store(url, World.real().run_sync).close()
     return url
 
 
@@ -54,8 +56,8 @@ async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreU
     one = node(url, "a", lease)
     await one.beat()
     async with store_at(url) as store:
-        assert await store.kept_by(lease).write([count_up]) == [1]
-        assert await store.write([count_up]) == [2]
+        assert await store.kept_by(lease).write(writes([count_up])) == [1]
+        assert await store.write(writes([count_up])) == [2]
         assert store.statistics().commits == 2
     one.close()
 
@@ -63,7 +65,7 @@ async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreU
 async def test_without_the_lease_nothing_is_written(url: StoreUrl):
     async with store_at(url) as store:
         with pytest.raises(LeaseLostError):
-            await store.kept_by(leader_lease("a")).write([count_up])
+            await store.kept_by(leader_lease("a")).write(writes([count_up]))
         assert await written(store) is None
 
 
@@ -78,11 +80,11 @@ async def test_a_former_holder_is_rejected_in_the_transaction(url: StoreUrl):
         believes(stopped)
         assert stopped.is_held()
         with pytest.raises(LeaseLostError):
-            await store.kept_by(stopped).write([count_up])
+            await store.kept_by(stopped).write(writes([count_up]))
         with pytest.raises(LeaseLostError):
-            await store.kept_by(stopped).write([count_up], organizations=[0])
+            await store.kept_by(stopped).write(writes([count_up], organizations=[0]))
         assert await written(store) is None
-        assert await store.kept_by(following).write([count_up], organizations=[0]) == [1]
+        assert await store.kept_by(following).write(writes([count_up], organizations=[0])) == [1]
     for each in (one, other):
         each.close()
 

@@ -8,14 +8,15 @@ from functools import partial
 import pytest
 import trio
 
+from svc.store.opening import open_store
 from svc.store.postgresql.version import OtherVersionError
 from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import BALANCES, META
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.store import Store
 from svc.world import World, elapsed_s, pause
 from tests.store.postgresql.test_kept_store import store_at
 from tests.support.postgresql import Cluster
+from tests.support.writes import writes
 
 run_sync = World.real().run_sync
 
@@ -43,15 +44,15 @@ async def test_no_group_writes_to_a_store_that_was_upgraded_while_it_waited(clus
             pause(0.01)
         transaction.put(BALANCES, (1,), 100)
 
-    newer = partial(Store.open, url, run_sync, migrations=(*MIGRATIONS, upgrade))
-    Store.open(url, run_sync).close()
+    newer = partial(open_store, url, run_sync, migrations=(*MIGRATIONS, upgrade))
+    open_store(url, run_sync).close()
     async with store_at(url) as older:
-        assert await older.write([add_one], organizations=[1]) == [1]
+        assert await older.write(writes([add_one], organizations=[1])) == [1]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.to_thread.run_sync, lambda: newer().close())
             await trio.to_thread.run_sync(begun.wait)
             with pytest.raises(OtherVersionError, match="run the newer program"):
-                await older.write([add_one], organizations=[1])
+                await older.write(writes([add_one], organizations=[1]))
         with pytest.raises(OtherVersionError):
             await older.query(balance)
         assert "run the newer program" in await older.other_version()
@@ -64,20 +65,20 @@ async def test_no_group_writes_to_a_store_that_was_upgraded_while_it_waited(clus
 
 async def test_a_restored_older_store_is_not_written(cluster: Cluster, database: str):
     url = cluster.url(database)
-    Store.open(url, run_sync).close()
+    open_store(url, run_sync).close()
     async with store_at(url) as store:
-        await store.write([lambda transaction: transaction.put(META, ("version",), len(MIGRATIONS) - 1)])
+        await store.write(writes([lambda transaction: transaction.put(META, ("version",), len(MIGRATIONS) - 1)]))
         with pytest.raises(OtherVersionError, match="start it again"):
-            await store.write([add_one], organizations=[1])
+            await store.write(writes([add_one], organizations=[1]))
 
 
 async def test_the_version_check_takes_no_extra_round_trip(cluster: Cluster, database: str):
     url = cluster.url(database)
-    Store.open(url, run_sync).close()
+    open_store(url, run_sync).close()
     async with store_at(url) as store:
-        await store.write([add_one], organizations=[1])
+        await store.write(writes([add_one], organizations=[1]))
         before = store.exchanges()
-        await store.write([add_one], organizations=[1])
+        await store.write(writes([add_one], organizations=[1]))
         await store.query(balance)
         after = store.exchanges()
     assert after.round_trips - before.round_trips == 3

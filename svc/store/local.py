@@ -1,0 +1,91 @@
+"""A store of this machine: one process or several write to it, each in its turn, with one commit for a group.
+
+Commands open a store in a database as this, too: they have it for themselves, or write little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from svc.store.engine import Engine
+from svc.store.group import Group, Write
+from svc.store.schema.tables import TABLES
+from svc.store.snapshot import Snapshot
+from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
+from svc.store.turn import WriteTurn
+from svc.world import RunSync, Undisturbed, elapsed_s
+
+T = TypeVar("T")
+
+
+class LocalStore(Store):
+    """See `Store`. A query runs inline and at once, without a checkpoint; a commit runs on a thread."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        run_sync: RunSync,
+        now_ms: Callable[[], int],
+        elapsed_s: Callable[[], float] = elapsed_s,
+    ) -> None:
+        """`engine` has the tables of this version open. `run_sync` runs a commit on a thread; simulated, inline."""
+        super().__init__(engine, now_ms, elapsed_s)
+        self._run_sync = run_sync
+        self._writing = WriteTurn()
+
+    async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
+        """See `Store.query`."""
+        del recent
+        with self.read() as snapshot:
+            return read(snapshot)
+
+    async def write(
+        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
+    ) -> list[T | Exception]:
+        """See `Store.write`."""
+        handed_over_at = trio.current_time()
+        async with self._writing.held(urgent=urgent):
+            began_at, self.commit_since_s = trio.current_time(), self.elapsed_s()
+            self._waits_s.observe(began_at - handed_over_at)
+            self._groups.observe(len(writes))
+            group = Group([each.job for each in writes])
+            try:
+                if not may_use_reserve:
+                    with closing(self.engine.read()) as reader:
+                        group.run(reader)
+                pause = Undisturbed()
+                write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
+                return await self._run_sync(write, undisturbed=pause)
+            finally:
+                self.commit_since_s = None
+                self._commits_s.observe(trio.current_time() - began_at)
+
+    async def probe(self) -> None:
+        """See `Store.probe`."""
+        async with self._writing.held(urgent=False):
+            self.commit_since_s = self.elapsed_s()
+            try:
+                await self._run_sync(partial(self.engine.write, nothing))
+            finally:
+                self.commit_since_s = None
+
+    def statistics(self) -> StoreStatistics:
+        """See `Store.statistics`; reads every reader slot."""
+        space = self.engine.space()
+        return self._statistics(self._commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
+
+    def space(self) -> StoreSpace:
+        """See `Store.space`, as it is now; reads every reader slot and asks every table."""
+        space = self.engine.space()
+        with self.read() as snapshot:
+            rows = {table.name: snapshot.count(table) for table in TABLES}
+        return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
+
+    async def measured(self) -> StoreSpace:
+        """See `Store.measured`."""
+        return self.space()

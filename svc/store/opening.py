@@ -1,0 +1,114 @@
+"""Opening the store in a directory or a database: its version, its tables, and the upgrade of an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from svc.store.engine import Engine, MissingTableError, OpenEngine
+from svc.store.lmdb.engine import LmdbEngine
+from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
+from svc.store.local import LocalStore
+from svc.store.postgresql.connection.url import StoreUrl
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
+from svc.store.schema.tables import META, TABLES
+from svc.store.snapshot import check_row
+from svc.store.store import ReadTransaction, Store
+from svc.world import RunSync, wall_clock_ms
+
+
+def open_store(
+    location: Path | StoreUrl,
+    run_sync: RunSync,
+    *,
+    map_bytes: int = DEFAULT_MAP_BYTES,
+    durable: bool = True,
+    migrations: Sequence[Migration] = MIGRATIONS,
+    upgrade: bool = True,
+    now_ms: Callable[[], int] = wall_clock_ms,
+    open_engine: OpenEngine | None = None,
+) -> Store:
+    """Open, or create, the store in a directory or a database. An older one is upgraded, unless `upgrade` is false.
+
+    `durable=False` leaves out the fsync: for stores that are thrown away. `now_ms` is asked for the moment of a
+    commit while its changes are written down for a follower.
+    Raises `migrations.NewerStoreError` when a later version of the service has written it,
+    `migrations.OlderStoreError`, `EngineError` and `CorruptionError`.
+    """
+    engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
+    try:
+        version = version_of(engine)
+        _refuse_other_versions(version, len(migrations), upgrade=upgrade)
+        _refuse_missing_tables(engine, version, len(migrations))
+        engine.open_tables([table.name for table in TABLES], create=True)
+        if version < len(migrations):
+            engine.open_tables(engine.tables().intersection(FORMER_TABLES))
+        store = LocalStore(engine, run_sync, now_ms)
+        _migrate(store, migrations)
+    except BaseException:
+        engine.close()
+        raise
+    return store
+
+
+def _migrate(store: Store, migrations: Sequence[Migration]) -> None:
+    """In place, since a migration may change every row; through memory where a follower has to have its changes."""
+    job = partial(migrate, migrations=migrations)
+    if store.is_recorded():
+        store.write_one_now(job, may_use_reserve=True)
+    else:
+        store.change_log(job)
+
+
+def engine_at(
+    location: Path | StoreUrl,
+    *,
+    map_bytes: int = DEFAULT_MAP_BYTES,
+    durable: bool = True,
+    open_engine: OpenEngine | None = None,
+) -> Engine:
+    """The engine of the store in a directory, opened by `open_engine` if given, or in a database. Raises as it does."""
+    if isinstance(location, Path):
+        return (open_engine or LmdbEngine.open)(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+    from svc.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415  commands start faster without
+
+    return PostgresqlEngine.open(location, map_bytes=map_bytes, durable=durable, check_row=check_row)
+
+
+def version_of(engine: Engine) -> int:
+    """The version of the store in an engine; 0 = nothing was ever committed. Creates nothing. Raises `EngineError` and
+    `CorruptionError`.
+    """
+    try:
+        engine.open_tables([META.name])
+    except MissingTableError:
+        return 0
+    with ReadTransaction(engine) as snapshot:
+        return snapshot.get(META, "version") or 0
+
+
+def _refuse_other_versions(version: int, known: int, *, upgrade: bool) -> None:
+    """Before a table is opened, which would make it in a store that has none of that name."""
+    refuse_newer(version, known)
+    if 0 < version < known and not upgrade:
+        raise OlderStoreError(
+            f"the store has version {version} and this program writes {known}: stop what is using it and start "
+            "`svc serve` on it, which keeps a copy and upgrades it"
+        )
+
+
+def _refuse_missing_tables(engine: Engine, version: int, known: int) -> None:
+    """Opening a store makes the tables that are not there: one whose name is corrupt would come back empty."""
+    names = engine.tables()
+    if not version:  # new, or given up while its tables were made
+        engine.open_tables(names)
+        with ReadTransaction(engine) as snapshot:
+            made_meanwhile = META.name in names and snapshot.has(META, "version")
+            if not made_meanwhile and any(snapshot.reader.count(name) for name in names):
+                raise CorruptionError("the store has rows, and nothing says of which version they are")
+    if version == known:
+        missing = sorted({table.name for table in TABLES} - names)
+        if missing:
+            raise CorruptionError(f"the store has lost the table {missing[0]}")

@@ -36,9 +36,9 @@ from bench.reports import submitted
 from svc.actors.mailbox import Reply
 from svc.actors.messages import Identify, PipelineResult
 from svc.cli.data_directory import opened_directory
+from svc.cli.logs import set_up_logging
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
-from svc.cli.serve.logs import set_up_logging
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.identification import Submission

@@ -37,15 +37,15 @@ from svc.domain.scoring.score import default_weights
 from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
 from svc.domain.timestamps import timestamp
 from svc.store.directory import open_directory
-from svc.store.index.event_index import Scope
-from svc.store.index.rebuilding import rebuild_indexes
+from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.indexing import step
+from svc.store.transactions.rebuilding import rebuild_indexes
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
+from svc.store.views.event_index import Scope
 from svc.store.views.events import put_event
 from svc.store.views.hours import hours
-from svc.store.views.reading import read_only
 from svc.world import World, twenty_characters
 
 DAYS = 29

@@ -31,8 +31,8 @@ import httpx
 import trio
 
 from svc.store.check.invariants import violations
+from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import EVENTS, LEDGER, VISITOR_IDS
-from svc.store.views.reading import read_only
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import Served, run_json
 

@@ -19,10 +19,10 @@ from svc.domain.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
 from svc.domain.network.facts import Country
 from svc.domain.records import Event
 from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
-from svc.store.index.event_index import SLOTS, digests, part_of
-from svc.store.index.segments import Digests, Segment, joined, of_one, packed
+from svc.store.schema.segments import Digests, Segment, joined, of_one, packed
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
 from svc.store.transactions.indexing import EVENTS_A_LARGE
+from svc.store.views.event_index import SLOTS, digests, part_of
 
 CYCLE = 49 * EVENTS_A_LARGE
 """Some 200,000: also those of one transaction."""

@@ -26,13 +26,13 @@ from svc.domain.matching import Features, Statistics
 from svc.domain.model import RequestFacts
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import Writer
-from svc.store.index.event_index import Scope
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.tables import VISITOR_COUNTS
 from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.indexing import step
+from svc.store.views.event_index import Scope
 from svc.world import World
 
 ORGANIZATION_ID = f"org_{'bench':0>20}"

@@ -37,9 +37,9 @@ import trio
 
 from bench.reports import device_report, sdk_report
 from svc.actors.visitor_index import ClassKey, Frequencies
+from svc.cli.logs import set_up_logging
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
-from svc.cli.serve.logs import set_up_logging
 from svc.config import Config
 from svc.domain.access import deferred
 from svc.domain.attestation.claim import read_attestation
@@ -58,7 +58,7 @@ from svc.domain.useragent import read_agent
 from svc.http.api.identify import read_submission
 from svc.http.authentication import Caller
 from svc.http.body import decode, sdk_platform, unpack
-from svc.http.handler import Call
+from svc.http.route import Call
 from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic
 from svc.service import Service

@@ -27,7 +27,7 @@ import trio
 from bench.far_side import HOSTILE, Arrival, FarSide, far_side, look_up
 from bench.identify import prepare
 from bench.measures import memory_mib, quantile
-from svc.cli.serve.logs import set_up_logging
+from svc.cli.logs import set_up_logging
 from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS

@@ -51,18 +51,18 @@ from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
-from svc.http.api.visitor_facts import ConnectionHeaders
 from svc.http.authentication import AuthPolicy
 from svc.http.exchange import Exchange, application, edge_refusal
-from svc.http.handler import Services, Webhooks
 from svc.http.limits import RequestLimits
 from svc.http.pages import try_page
+from svc.http.route import Services, Webhooks
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, serve
 from svc.http.server.tls import TlsListener
 from svc.http.traffic import Describe, Traffic, details
+from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics.nodes import NodeSources
 from svc.metrics.registry import Metrics, Sources
 from svc.metrics.scrape import Scrape, expected_hosts

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svc.cli.data_directory import opened_directory
-from svc.cli.develop.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
+from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
 from svc.cli.output import CommandError
 from svc.cli.records.keys import revoke_key
 from svc.cli.records.organizations import create_organization

@@ -13,9 +13,9 @@ from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.store.directory import open_directory
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.local import LocalStore
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS
 from tests.support.worlds import inline
 
 PAGE = 4096

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from svc.cli.serve.logs import AsyncLogWriter
+from svc.cli.logs import AsyncLogWriter
 
 SECRET = "svc_sk_us_production_" + "aB3" * 16 + "c"
 

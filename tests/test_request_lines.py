@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from svc.cli.colors import has_colors
-from svc.cli.serve.request_lines import LONGEST_PATH, RequestLines
+from svc.cli.request_lines import LONGEST_PATH, RequestLines
 
 REQUEST = {
     "event": "request",

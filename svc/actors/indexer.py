@@ -14,10 +14,10 @@ import trio
 
 from svc.actors.watch.corruption import CorruptRows
 from svc.store.engine import UnavailableError
-from svc.store.index.event_index import Scope
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.indexing import poll, step
+from svc.store.views.event_index import Scope
 from svc.store.views.organizations import organizations
 from svc.world import World
 

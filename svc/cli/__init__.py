@@ -205,6 +205,6 @@ def _fail(line: str, status: int) -> NoReturn:
 
 def _log_to_standard_error() -> None:
     """Before any command, and not for callers within the process, who have their own logging."""
-    from svc.cli.serve.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
+    from svc.cli.logs import set_up_logging  # noqa: PLC0415  only for a command that runs
 
     set_up_logging()

@@ -13,11 +13,11 @@ from svc.cli.output import CommandError, settings
 from svc.config import Config
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened, open_directory, refuse_without_data
+from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.postgresql.connection.url import StoreUrl, store_url
 from svc.store.store import ReadTransaction
 from svc.store.views import organizations as views
 from svc.store.views.organizations import Account
-from svc.store.views.reading import ReadOnlyStore, read_only, read_only_database
 from svc.world import World
 
 

@@ -23,7 +23,7 @@ from svc.domain.network.addresses import client_address
 from svc.domain.network.origins import MAX_LENGTH, normalize_origin, origin_allowed
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
-from svc.http.api.visitor_facts import (
+from svc.http.visitor_facts import (
     VISITOR_HEADERS,
     ConnectionHeaders,
     HeaderMap,

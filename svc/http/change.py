@@ -21,7 +21,7 @@ from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
-from svc.http.handler import NOT_NOW, Call, Services
+from svc.http.route import NOT_NOW, Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.audit import audited

@@ -15,7 +15,6 @@ from svc.domain.access.sessions import organization_of
 from svc.domain.network.addresses import is_trusted, read_address
 from svc.domain.network.origins import is_loopback, normalize_origin
 from svc.domain.refusals import Refusal
-from svc.http.api.visitor_facts import HeaderMap
 from svc.http.authentication import (
     AuthPolicy,
     AuthRequest,
@@ -25,6 +24,7 @@ from svc.http.authentication import (
     caller_with,
     sender,
 )
+from svc.http.visitor_facts import HeaderMap
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
 from svc.store.views import organizations as views

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
-from svc.store.backup import durable_files
+from svc.store import durable_files
 from svc.store.engine import EngineError, OpenEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.opening import engine_at, open_store, version_of

@@ -11,15 +11,30 @@ itself, and its exception is its outcome.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from svc.domain.operations import Changes
-from svc.store.engine import EngineError, Reader, StoreFullError, Writer
-from svc.store.lease import LeaseEpoch
+from svc.store.engine import EngineError, Reader, StoreFullError, UnavailableError, Writer
 from svc.store.overlay import Overlay, Recording
 from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
+
+
+class LeaseEpoch(NamedTuple):
+    """A lease as it was held: the next holder has another epoch."""
+
+    name: str
+    epoch: int
+
+
+class LeaseLostError(UnavailableError):
+    """Another process has the lease. Nothing was written."""
+
+    def __init__(self, lost: Iterable[LeaseEpoch]) -> None:
+        self.lost = frozenset(lost)
+        super().__init__(f"another node has the lease {', '.join(sorted(lease.name for lease in self.lost))}")
+
 
 T = TypeVar("T")
 V = TypeVar("V")

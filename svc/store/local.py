@@ -5,8 +5,8 @@ Commands open a store in a database as this, too: they have it for themselves, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import TypeVar
 
@@ -17,8 +17,32 @@ from svc.store.group import Group, Write
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
-from svc.store.turn import WriteTurn
 from svc.world import RunSync, Undisturbed, elapsed_s
+
+
+class WriteTurn:
+    """A lock that goes to the first urgent waiter, else to the first of the others."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._urgent, self._others = trio.lowlevel.ParkingLot(), trio.lowlevel.ParkingLot()
+
+    @asynccontextmanager
+    async def held(self, *, urgent: bool) -> AsyncGenerator[None]:
+        """Hold the lock for a block. May be cancelled while it waits; not reentrant."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._is_taken:
+            await (self._urgent if urgent else self._others).park()
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            following = self._urgent or self._others
+            if following:
+                following.unpark()  # it is theirs now
+            else:
+                self._is_taken = False
+
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from svc.store.engine import Engine, MissingTableError, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.local import LocalStore
+from svc.store.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import FORMER_TABLES, MIGRATIONS, Migration, OlderStoreError, migrate, refuse_newer
 from svc.store.schema.tables import META, TABLES
 from svc.store.snapshot import check_row
 from svc.store.store import ReadTransaction, Store

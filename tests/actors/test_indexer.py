@@ -14,11 +14,11 @@ import trio
 import trio.testing
 
 from svc.actors import indexer
-from svc.store.index.event_index import SLOTS, SMALL
 from svc.store.schema.tables import EVENT_TAIL
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions import indexing
+from svc.store.views.event_index import SLOTS, SMALL
 from svc.world import World
 from tests.store.test_event_index import faults, recorded, segments, some
 from tests.store.test_events import count_again, filled_store

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 from svc.actors.webhooks.outbox import Outbox
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, share_of
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.views.webhooks import Registered
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import OK, always

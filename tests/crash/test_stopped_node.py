@@ -17,6 +17,7 @@ import pytest
 import trio
 
 from svc.domain.webhooks.shares import share_of
+from svc.store.inspection.reading import read_only_database
 from svc.store.postgresql.cluster.leases import TERM_S
 from svc.store.postgresql.cluster.shares import lease_name
 from svc.store.postgresql.connection.url import StoreUrl
@@ -24,7 +25,6 @@ from svc.store.postgresql.connection.values import int4s
 from svc.store.postgresql.connection.wire import Statement, Wire
 from svc.store.postgresql.statements import BEGIN, COMMIT, TAKE_FENCES
 from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
-from svc.store.views.reading import read_only_database
 from tests.store.postgresql.nodes import until
 from tests.support.acknowledged import CREDIT_USD, PRICE_MICROS, shop
 from tests.support.due import ORGANIZATION_ID, Due, certified

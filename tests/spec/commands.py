@@ -17,8 +17,7 @@ import pytest
 import structlog
 import trio
 
-from svc.cli import main
-from svc.cli.serve import logs
+from svc.cli import logs, main
 from tests.support.live import settings_of
 from tests.support.process import finish
 

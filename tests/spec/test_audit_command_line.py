@@ -316,7 +316,9 @@ def test_an_unknown_organization_has_no_log(scene: Scene, tmp_path: Path):
 
 def test_every_write_of_the_command_line_goes_through_a_recorded_change():
     """A command that commits by itself would leave no record."""
-    writing = [path.name for path in (ROOT / "svc/cli").rglob("*.py") if re.search("write_(one_)?now", path.read_text())]
+    writing = [
+        path.name for path in (ROOT / "svc/cli").rglob("*.py") if re.search("write_(one_)?now", path.read_text())
+    ]
     assert writing == ["changes.py"]
 
 

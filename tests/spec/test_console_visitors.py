@@ -9,9 +9,9 @@ import pytest
 
 from svc.domain.timestamps import timestamp
 from svc.http.console import visitors as endpoints
-from svc.store.index.event_index import Scope
 from svc.store.transactions import indexing, removal
 from svc.store.views import visitors as visitor_views
+from svc.store.views.event_index import Scope
 from tests.spec.automation import Automation
 from tests.spec.console import NOBODY, Console
 from tests.spec.responses import TOO_LITTLE, assert_error, assert_invalid, visit

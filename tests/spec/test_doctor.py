@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from svc.cli.store import health_checks
-from svc.cli.store.health_checks import Examined, Finding
+from svc.cli.serve import health_checks
+from svc.cli.serve.health_checks import Examined, Finding
 from svc.config import Config
 from svc.world import World
 from tests.spec.commands import Run

@@ -22,6 +22,7 @@ from svc.cli.records.events import LATE_MS, follow
 from svc.cli.records.export import COLUMNS
 from svc.domain.events.listing import Filters
 from svc.domain.scoring.explanations import evidence_text
+from svc.store.inspection.visitor_rows import unread
 from svc.store.overlay import Overlay
 from svc.store.schema.naming import show_key
 from svc.store.schema.table import NotPersonal
@@ -30,7 +31,6 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.events import put_event
-from svc.store.views.visitor_rows import unread
 from svc.world import World
 from tests.domain.test_preview import event
 from tests.spec.commands import Ran, Run, run_beside

@@ -14,12 +14,12 @@ import pytest
 from svc.cli.store.initialize import initialize
 from svc.config import Config, ConfigError
 from svc.config_loading import load
+from svc.store.inspection.reading import read_only
+from svc.store.maintenance.upgrade import upgrade
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.schema.migrations import MIGRATIONS
-from svc.store.schema.region import derive_region, region_of
+from svc.store.region import derive_region, region_of
 from svc.store.schema.tables import KEYS, META
-from svc.store.schema.upgrade import upgrade
-from svc.store.views.reading import read_only
 from svc.world import World
 from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack

@@ -21,6 +21,8 @@ from svc.domain.webhooks.refused import Refusals
 from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.check.verification import Verification
+from svc.store.inspection import inspection
+from svc.store.inspection.reading import ReadOnlyStore, read_only
 from svc.store.schema.naming import read_key
 from svc.store.schema.tables import (
     BLOCKS,
@@ -40,8 +42,6 @@ from svc.store.schema.tables import (
 )
 from svc.store.steps import QUIET
 from svc.store.store import Store
-from svc.store.views import inspection
-from svc.store.views.reading import ReadOnlyStore, read_only
 from svc.world import World
 from tests.spec.commands import Ran, Run, run_beside
 from tests.store.release import populate

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from svc.store.migrations import MIGRATIONS
 from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.connection.wire import Statement, Wire
-from svc.store.schema.migrations import MIGRATIONS
 from tests.spec.commands import Run
 from tests.support.acknowledged import shop
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
@@ -276,7 +276,7 @@ def forget_nodes(url: str) -> None:
 
 
 NEWER = (
-    "import svc.store.schema.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
+    "import svc.store.migrations as known; known.MIGRATIONS += (lambda transaction: None,); "
     "import svc.cli; svc.cli.main()"
 )
 

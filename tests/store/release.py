@@ -23,10 +23,10 @@ import trio.testing
 import svc
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
-from svc.store.schema.migrations import MIGRATIONS
+from svc.store.inspection.reading import read_only
+from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
 from svc.store.transactions.settlement import close_day
-from svc.store.views.reading import read_only
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation

@@ -214,5 +214,5 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         "svc/store/transactions/audit.py",
         "svc/store/views/audit.py",
         "svc/store/check/invariants.py",
-        "svc/store/views/inspection.py",
+        "svc/store/inspection/inspection.py",
     }

@@ -33,9 +33,9 @@ from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError
 from svc.store.engine import KeyRange
 from svc.store.engine import Writer as EngineWriter
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.table import Table
 from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.snapshot import Transaction
@@ -604,7 +604,7 @@ def test_a_log_that_leads_to_a_newer_store_is_rejected(world: BackedUp, tmp_path
 def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = world.snapshot()
     later = (*MIGRATIONS, lambda transaction: None)
-    for module in ("svc.store.opening", "svc.store.views.reading", "svc.store.backup.restore"):
+    for module in ("svc.store.opening", "svc.store.inspection.reading", "svc.store.backup.restore"):
         monkeypatch.setattr(f"{module}.MIGRATIONS", later)
     assert open_store.__kwdefaults__ is not None
     monkeypatch.setitem(open_store.__kwdefaults__, "migrations", later)

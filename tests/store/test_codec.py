@@ -12,9 +12,9 @@ from svc.domain.matching import Block
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.scoring.weights import StoredWeights
-from svc.store.index.segments import Digests
 from svc.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
+from svc.store.schema.segments import Digests
 from svc.store.schema.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
 from tests.domain.test_webhooks import EVENT
 from tests.store.schema import layout

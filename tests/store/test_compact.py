@@ -12,8 +12,8 @@ import pytest
 
 from svc.store.directory import DirectoryError, open_directory
 from svc.store.engine import CheckDepth
-from svc.store.lmdb import compact as compacting
-from svc.store.lmdb.compact import PARTIAL, Compacted, compact
+from svc.store.maintenance import compact as compacting
+from svc.store.maintenance.compact import PARTIAL, Compacted, compact
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import BALANCES, DOCUMENTS, STATISTICS

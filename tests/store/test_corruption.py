@@ -21,15 +21,15 @@ import pytest
 from bench.rot import PAGE, structure
 from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth
+from svc.store.inspection.reading import read_only
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.views.reading import read_only
 from tests.support.process import run
 from tests.support.worlds import inline
 

@@ -18,13 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from svc.domain.events.listing import FACETS, Filters, Listing, Position
 from svc.domain.records import Event
 from svc.store.check.invariants import violations
-from svc.store.index.event_index import SLOTS, SMALL, Scope, digests, scope_of
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
 from svc.store.transactions.indexing import poll, step
+from svc.store.views.event_index import SLOTS, SMALL, Scope, digests, scope_of
 from svc.store.views.events import event_page, places, read
 from svc.store.views.visitors import neighbors, visitors_with
 from tests.store.test_events import (

@@ -17,12 +17,12 @@ from svc.domain.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
 from svc.store.check.invariants import violations
-from svc.store.index import event_index
-from svc.store.index.event_index import SEGMENT_KEYS, digest_of
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import Store
 from svc.store.transactions.indexing import step
+from svc.store.views import event_index
+from svc.store.views.event_index import SEGMENT_KEYS, digest_of
 from svc.store.views.events import EventMatch, event_page, places, read
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS

@@ -25,12 +25,12 @@ from svc.domain.matching.visitor import first_record
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.backup import files
 from svc.store.engine import KeyRange
+from svc.store.inspection.reading import read_only
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.schema.migrations import MIGRATIONS
+from svc.store.maintenance.upgrade import upgrade
+from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import BLOCKS, KEYS, META, TABLES, VISITORS
-from svc.store.schema.upgrade import upgrade
 from svc.store.serve_lock import sole_process
-from svc.store.views.reading import read_only
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of
 from tests.store.format_page import PAGE, written

@@ -14,8 +14,8 @@ from svc.domain.limits.key_quota import ActiveKeys
 from svc.domain.limits.quotas import Holding
 from svc.domain.refusals import Refusal
 from svc.store.check.invariants import violations
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import HOLDINGS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store

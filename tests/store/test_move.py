@@ -11,17 +11,17 @@ import pytest
 
 from svc.domain.operations import Following
 from svc.store import operations
+from svc.store.backup.move import LEFT_BEHIND, MoveError, move
 from svc.store.check.invariants import violations
 from svc.store.engine import Engine, KeyRange, Writer
+from svc.store.inspection.reading import read_only, read_only_database
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.local import LocalStore
-from svc.store.move import LEFT_BEHIND, MoveError, move
 from svc.store.opening import open_store
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META, TABLES, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.reading import read_only, read_only_database
 from tests.store.release import RELEASED, unpack
 from tests.support.engines import Watched, Wrapped
 from tests.support.postgresql import Cluster

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.store import operations
 from svc.store.check.invariants import violations
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.schema.migrations import MIGRATIONS
 from svc.store.schema.tables import BALANCES, META, OPERATIONS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError

@@ -15,11 +15,11 @@ from svc.domain.operations import Following
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.invariants import violations
-from svc.store.index.rebuilding import INDEX, Rebuilt, rebuild
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
+from svc.store.transactions.rebuilding import INDEX, Rebuilt, rebuild
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS

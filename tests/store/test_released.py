@@ -16,9 +16,9 @@ from svc.domain.records import EVENT_FIELDS, Document
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.domain.webhooks.transport_types import TransportError
 from svc.store.check.invariants import violations
-from svc.store.schema.migrations import MIGRATIONS
+from svc.store.maintenance.upgrade import upgrade
+from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
-from svc.store.schema.upgrade import upgrade
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.keys import counted_keys
 from svc.store.views import organizations as views

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import trio
 
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import open_store
-from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.tables import BALANCES, META, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError

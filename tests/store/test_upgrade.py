@@ -19,12 +19,12 @@ from svc.store.backup import snapshots
 from svc.store.backup.restore import restore
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, open_directory
+from svc.store.maintenance import upgrade as upgrading
+from svc.store.maintenance.upgrade import FOLDER, Upgraded, upgrade
+from svc.store.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
 from svc.store.opening import open_store
-from svc.store.schema import upgrade as upgrading
 from svc.store.schema.codec import Opaque
-from svc.store.schema.migrations import MIGRATIONS, Migration, NewerStoreError, OlderStoreError
 from svc.store.schema.tables import BALANCES, META, STATISTICS
-from svc.store.schema.upgrade import FOLDER, Upgraded, upgrade
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET
 from svc.store.store import StoreFullError

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.cli.develop.dev_keys import FILE
+from svc.cli.dev_keys import FILE
 from tests.support.ports import free_port
 from tests.support.process import start
 

@@ -24,9 +24,9 @@ from svc.store import operations
 from svc.store.backup import segments
 from svc.store.backup.segments import SegmentRecord
 from svc.store.directory import open_directory
+from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import EVENTS
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.views.reading import read_only
 from svc.world import World
 from tests.support.backup import Rows, rows_of
 from tests.support.journal import Journal, load

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from svc.store.group import Job, Write
-from svc.store.lease import LeaseEpoch
+from svc.store.group import Job, LeaseEpoch, Write
 
 
 def writes(

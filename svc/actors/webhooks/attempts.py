@@ -12,7 +12,7 @@ import trio
 
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.webhooks.records import AttemptError, AttemptStatus
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.transactions.webhooks.deliveries import AttemptRecord
 
 

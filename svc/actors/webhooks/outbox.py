@@ -39,8 +39,7 @@ from svc.domain.webhooks.shares import share_of
 from svc.domain.webhooks.signature import secrets_in_force, signed_headers
 from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
-from svc.store.group import Write
-from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store
 from svc.store.transactions.webhooks.deliveries import (

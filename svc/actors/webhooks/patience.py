@@ -12,8 +12,7 @@ import structlog
 import trio
 
 from svc.store.engine import UnavailableError
-from svc.store.group import Write
-from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreFullError

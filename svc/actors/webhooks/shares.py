@@ -8,7 +8,7 @@ from typing import Protocol
 import trio
 
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 
 
 class Shares(Protocol):

@@ -16,17 +16,17 @@ import msgspec
 import trio
 
 import svc
-from svc.cli.develop.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
 from svc.cli.develop.dev_service import NAME
 from svc.cli.develop.loopback_certificate import loopback_certificate
-from svc.cli.develop.samples import identify_sample
 from svc.cli.develop.webhook_forwarding import FOLDER
 from svc.cli.examples import examples
+from svc.cli.listen_address import reachable
+from svc.cli.network_in_use import network_in_use
 from svc.cli.output import directory_option, settings
 from svc.cli.records.console import console_url, link_for
 from svc.cli.records.organizations import create_organization
-from svc.cli.serve.listen_address import reachable
-from svc.cli.serve.network_in_use import network_in_use
+from svc.cli.samples import identify_sample
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config, ConfigError
 from svc.domain.fields import A_REPORT

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from svc.cli.develop.dev_keys import FILE, DevelopmentKeys, read_keys
+from svc.cli.dev_keys import FILE, DevelopmentKeys, read_keys
 from svc.cli.output import CommandError, directory_option
 from svc.cli.records.event_source import reading
 from svc.store.views import organizations as views

@@ -11,8 +11,8 @@ import click
 from svc.cli.examples import examples
 from svc.cli.output import CommandError
 from svc.domain.refusals import Refusal
-from svc.http.handler import Call, File, Outcome
 from svc.http.pages import site, web
+from svc.http.route import Call, File, Outcome
 
 ROOT = "/docs/"
 LEFT_OUT = "There is no service here. Start one with `svc dev`: it serves this documentation too."

@@ -47,7 +47,7 @@ from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
 from svc.domain.scoring.weights import StoredWeights
 from svc.http.api.identify import read_submission, submit
 from svc.http.authentication import Caller
-from svc.http.handler import Call, Outcome, Services
+from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
 from svc.service import Service
 from svc.store.backup import files

@@ -30,7 +30,8 @@ from svc.cli.develop.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, Si
 from svc.cli.output import CommandError, readable
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
-from svc.store.backup import durable_files, files
+from svc.store import durable_files
+from svc.store.backup import files
 from svc.world import World, elapsed_s
 
 FOLDER = "webhook-listen"

@@ -24,8 +24,8 @@ from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.scoring.signals import CATALOGUE
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.views.events import MOST_KEYS, EventMatch, event_page, places, read
-from svc.store.views.reading import ReadOnlyStore
 from svc.store.views.visitors import Activity, activity, counted_from_ms
 from svc.world import World
 

@@ -41,14 +41,14 @@ from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
 from svc.domain.model import Environment
 from svc.domain.timestamps import timestamp
-from svc.store.backup import durable_files
+from svc.store import durable_files
+from svc.store.inspection.inspection import Row
+from svc.store.inspection.reading import ReadOnlyStore
+from svc.store.inspection.showing import shown
+from svc.store.inspection.visitor_rows import VisitorRows
 from svc.store.schema.key_parts import show_uuid
 from svc.store.steps import QUIET, Steps
 from svc.store.views.events import EventMatch
-from svc.store.views.inspection import Row
-from svc.store.views.reading import ReadOnlyStore
-from svc.store.views.showing import shown
-from svc.store.views.visitor_rows import VisitorRows
 from svc.world import World
 
 

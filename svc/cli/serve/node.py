@@ -32,6 +32,7 @@ from svc.service import NodeParts, Service
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.directory import DirectoryError, Opened, is_initialized
 from svc.store.engine import EngineError
+from svc.store.migrations import NewerStoreError
 from svc.store.opening import open_store
 from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
 from svc.store.postgresql.cluster.leases import Lease
@@ -44,7 +45,6 @@ from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Wire
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore
-from svc.store.schema.migrations import NewerStoreError
 from svc.store.schema.tables import TABLES
 from svc.workers.nodes import NodeBus
 from svc.world import World

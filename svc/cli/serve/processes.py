@@ -17,7 +17,7 @@ import trio
 from svc.actors.leader import Leadership
 from svc.actors.watch.network import NetworkWatch
 from svc.cli.data_directory import opened_directory
-from svc.cli.serve.logs import set_up_logging
+from svc.cli.logs import set_up_logging
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.store.initialize import initialize

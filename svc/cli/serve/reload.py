@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from svc.cli.serve.logs import set_up_logging
+from svc.cli.logs import set_up_logging
 from svc.config import Config, ConfigError
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.server.tls import TlsListener

@@ -15,9 +15,9 @@ import trio
 import svc
 from svc.cli.data_directory import opened
 from svc.cli.examples import examples
+from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import CommandError, file_option, json_option, settings, show
 from svc.cli.progress import progress
-from svc.cli.serve.logs import set_up_logging, with_log_format
 from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.operations import TIMELINE_BYTES
@@ -30,8 +30,8 @@ from svc.store.backup.restore import restore as restore_store
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, refuse_without_data
+from svc.store.inspection.reading import read_only
 from svc.store.steps import QUIET, Steps
-from svc.store.views.reading import read_only
 from svc.world import World
 
 log = structlog.get_logger()

@@ -18,10 +18,10 @@ from svc.store.backup import snapshots
 from svc.store.backup.local_copy import copied_here
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import find_pepper, pepper_mark
+from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import META
 from svc.store.steps import Steps
-from svc.store.views.reading import ReadOnlyStore, read_only, read_only_database
 
 SHOWN = 50
 """Violations printed; the rest is counted."""

@@ -12,6 +12,7 @@ import msgspec
 
 from svc.cli.examples import examples
 from svc.cli.mistakes import CommandGroup
+from svc.cli.network_in_use import network_in_use
 from svc.cli.output import (
     CommandError,
     ShownTable,
@@ -22,7 +23,6 @@ from svc.cli.output import (
     show,
     show_table,
 )
-from svc.cli.serve.network_in_use import network_in_use
 from svc.domain.network.addresses import read_address
 from svc.domain.network.facts import Known, all_ranges, read_network
 from svc.domain.timestamps import utc

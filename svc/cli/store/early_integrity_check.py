@@ -13,9 +13,9 @@ from pathlib import Path
 
 from svc.store.engine import CheckDepth, EngineError
 from svc.store.lmdb.engine import LmdbEngine
+from svc.store.migrations import MIGRATIONS
 from svc.store.opening import version_of
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS
 from svc.store.store import Store
 
 

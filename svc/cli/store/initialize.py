@@ -27,9 +27,9 @@ from svc.domain.access.credentials import ApiKey, digest
 from svc.domain.bodies import named
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
-from svc.store.backup import durable_files
+from svc.store import durable_files
 from svc.store.directory import DirectoryError, Opened
-from svc.store.schema.region import claim_region
+from svc.store.region import claim_region
 from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions import keys

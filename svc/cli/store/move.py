@@ -13,14 +13,14 @@ from svc.cli.examples import examples
 from svc.cli.output import CommandError, json_option, settings, show
 from svc.cli.progress import progress
 from svc.config import Config
+from svc.store.backup.move import Moved
+from svc.store.backup.move import move as move_rows
 from svc.store.directory import refuse_without_data
 from svc.store.engine import Engine
-from svc.store.move import Moved
-from svc.store.move import move as move_rows
+from svc.store.inspection.reading import read_only, read_only_database
 from svc.store.opening import engine_at
 from svc.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.store.serve_lock import sole_process
-from svc.store.views.reading import read_only, read_only_database
 from svc.world import World, elapsed_s
 
 _REASON = "what another process commits meanwhile would not be moved"

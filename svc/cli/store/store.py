@@ -15,10 +15,10 @@ from svc.cli.output import data_option, file_option, json_option, settings, show
 from svc.cli.progress import progress
 from svc.cli.store.move import move
 from svc.store.directory import refuse_without_data
-from svc.store.index.rebuilding import rebuild
-from svc.store.lmdb import compact as compacting
-from svc.store.schema import upgrade
+from svc.store.maintenance import compact as compacting
+from svc.store.maintenance import upgrade
 from svc.store.serve_lock import sole_process
+from svc.store.transactions.rebuilding import rebuild
 from svc.world import World
 
 

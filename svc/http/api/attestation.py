@@ -8,8 +8,7 @@ from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.http.change import caller_of, change
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import Route
+from svc.http.route import Call, Outcome, Route, Services
 from svc.http.schema import ChallengeAnswer
 from svc.store.transactions.attestation import issue_challenge
 

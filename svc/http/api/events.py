@@ -27,9 +27,8 @@ from svc.http.api.archived_document import DocumentBody, EventDetailBody, docume
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.openapi.parameters import FORWARDED
-from svc.http.route import Route
+from svc.http.route import Call, Outcome, Route, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
@@ -39,7 +38,7 @@ from svc.http.schema import (
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.supplement import supplement
+from svc.store.transactions.identification import supplement
 from svc.store.views import events
 from svc.store.views import organizations as views
 from svc.store.views.visitors import visitor_id_of

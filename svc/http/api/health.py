@@ -6,8 +6,7 @@ from functools import partial
 from typing import Literal, cast
 
 import svc
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import BASE, Route
+from svc.http.route import BASE, Call, Outcome, Route, Services
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 
 

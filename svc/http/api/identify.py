@@ -24,10 +24,9 @@ from svc.domain.refusals import Refusal, invalid, over_rate
 from svc.domain.scoring.verdict import Verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
-from svc.http.handler import Call, Outcome, Services, unavailable
 from svc.http.limits import visitor_address
 from svc.http.openapi.parameters import ADMITTED, FORWARDED
-from svc.http.route import Route
+from svc.http.route import Call, Outcome, Route, Services, unavailable
 from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store.transactions.keys import touch_is_due
 from svc.store.views import organizations as views

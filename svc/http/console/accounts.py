@@ -27,8 +27,7 @@ from svc.http.console.account_schema import (
     audit_row,
     settled_row,
 )
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.rows import page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding

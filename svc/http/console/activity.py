@@ -14,7 +14,7 @@ from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
 from svc.http.api.events import KEYS_AT_ONCE
-from svc.http.handler import Call, Services
+from svc.http.route import Call, Services
 from svc.store.views import visitors as visitor_views
 from svc.store.views.visitors import Activity
 

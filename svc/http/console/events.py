@@ -17,9 +17,8 @@ from svc.domain.webhooks.envelope import identification_event_id
 from svc.http.api.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.change import touch_caller
 from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import delivery_row
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS

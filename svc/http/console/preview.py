@@ -24,10 +24,9 @@ from svc.domain.scoring.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.domain.scoring.score import Weights
 from svc.domain.scoring.weights import resolve
 from svc.http.change import touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import WeightsFields
 from svc.http.management.weights import weights_change
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.weights import changed_weights

@@ -19,8 +19,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, caller_with, find_key
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import CONSOLE_ROOT, KEYED, Route, console_route
+from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
 from svc.http.sessions import (
     Site,
     cleared_cookie,

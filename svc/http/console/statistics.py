@@ -25,8 +25,7 @@ from svc.domain.scoring.preview import LevelCounts, SignalName
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.schema import WindowEnd
 from svc.store.views.hours import hours
 

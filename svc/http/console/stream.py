@@ -23,8 +23,7 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import find_places, read_places, read_request_id
 from svc.http.authentication import Caller
 from svc.http.change import touch_caller
-from svc.http.handler import Call, Outcome, Services, Stream
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
 from svc.store.snapshot import Snapshot

@@ -47,8 +47,7 @@ from svc.http.console.schema import (
     seen,
     tag_rows,
 )
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import Route, console_route
+from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.rows import in_parts, page_of
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot

@@ -24,7 +24,6 @@ from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
 from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
@@ -40,7 +39,7 @@ from svc.http.management.schema import (
     proxy_key_row,
     sdk_key_row,
 )
-from svc.http.route import ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import encoded
 from svc.store.snapshot import Snapshot
 from svc.store.transactions import keys

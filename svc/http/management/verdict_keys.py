@@ -15,8 +15,7 @@ from svc.domain.fields import about
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.transactions import accounts
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import organizations as views

@@ -7,8 +7,7 @@ from functools import partial
 
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
-from svc.http.handler import Call, Outcome, Services
-from svc.http.route import ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
 

@@ -22,7 +22,6 @@ from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.domain.webhooks.records import HISTORY_MS, Attempt
 from svc.domain.webhooks.signature import standard_secret
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.webhook_schema import (
     CreateWebhookBody,
     IssuedWebhookBody,
@@ -37,7 +36,7 @@ from svc.http.management.webhook_schema import (
     delivery_row,
     webhook_row,
 )
-from svc.http.route import ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import encoded, page_of
 from svc.store.transactions.webhooks import endpoints
 from svc.store.transactions.webhooks.endpoints import EndpointChange, Issued, NewEndpoint, Queued

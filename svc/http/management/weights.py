@@ -15,7 +15,6 @@ from svc.domain.refusals import Refusal
 from svc.domain.scoring.signals import CATALOGUE, MAX_WEIGHT
 from svc.domain.scoring.weights import StoredWeights, WeightsChange
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.schema import (
     RiskWeightsBody,
     SaveWeightsBody,
@@ -24,7 +23,7 @@ from svc.http.management.schema import (
     WeightsFields,
     risk_weights,
 )
-from svc.http.route import ORGANIZATION, Route
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.store.views import organizations as views

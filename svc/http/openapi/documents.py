@@ -11,12 +11,11 @@ from functools import cache
 from importlib.resources import files
 
 from svc.domain.refusals import Refusal
-from svc.http.handler import Call, File, Handler, Outcome, Services
 from svc.http.openapi import collection, reference
 from svc.http.openapi import document as openapi
 from svc.http.openapi.json_schema import Json
 from svc.http.pages.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
-from svc.http.route import CONSOLE_ROOT, Route, page_route
+from svc.http.route import CONSOLE_ROOT, Call, File, Handler, Outcome, Route, Services, page_route
 
 ASSETS = frozenset({"reference.js", "reference.css", "samples.js", "swagger-ui-bundle.js", "swagger-ui.css"})
 """By the last segment of their path. A file that is not here is not served."""

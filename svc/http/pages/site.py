@@ -14,9 +14,8 @@ from importlib.resources import files
 
 import msgspec
 
-from svc.http.handler import Call, Outcome, Services
 from svc.http.pages.static import IMMUTABLE, REVALIDATED, SECURITY_HEADERS, Folder, not_found
-from svc.http.route import Route, page_route
+from svc.http.route import Call, Outcome, Route, Services, page_route
 
 SITE = Folder(files("svc").joinpath("docs_site"))
 HOME = "index.html"

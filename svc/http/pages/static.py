@@ -17,7 +17,7 @@ from string import Template
 from types import MappingProxyType
 
 from svc.domain.refusals import Refusal
-from svc.http.handler import Call, File, Outcome
+from svc.http.route import Call, File, Outcome
 
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {

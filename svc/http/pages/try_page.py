@@ -24,9 +24,8 @@ from svc.domain.refusals import Refusal, invalid
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.api.events import read_event, read_request_id, token_refusal, visits
 from svc.http.change import caller_of, touch_caller
-from svc.http.handler import Call, Outcome, Services
 from svc.http.management.visitors import erase_wholly
-from svc.http.route import Route
+from svc.http.route import Call, Outcome, Route, Services
 from svc.http.schema import (
     DeferredTokenText,
 )

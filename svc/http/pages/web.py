@@ -15,7 +15,6 @@ import msgspec
 from svc.domain.refusals import Refusal
 from svc.domain.scoring.explanations import CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
 from svc.domain.scoring.signals import CATALOGUE
-from svc.http.handler import Call, File, Outcome, Services
 from svc.http.pages.static import (
     IMMUTABLE,
     MEDIA_TYPES,
@@ -26,7 +25,7 @@ from svc.http.pages.static import (
     not_found,
     unless_known,
 )
-from svc.http.route import Route, page_route
+from svc.http.route import Call, File, Outcome, Route, Services, page_route
 
 _BUILT = files("svc").joinpath("web_static")
 SDK = Folder(_BUILT.joinpath("sdk"))

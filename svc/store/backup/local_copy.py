@@ -11,13 +11,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from svc.store.backup.move import write_rows
 from svc.store.engine import KeyRange
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.move import write_rows
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps
-from svc.store.views.reading import ReadOnlyStore
 
 
 @contextmanager

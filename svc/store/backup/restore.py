@@ -15,22 +15,22 @@ from pathlib import Path
 
 from svc.domain.operations import Batch
 from svc.domain.timestamps import timestamp
-from svc.store import operations
-from svc.store.backup import durable_files, files, segments, snapshots
+from svc.store import durable_files, operations
+from svc.store.backup import files, segments, snapshots
+from svc.store.backup.move import up_to
 from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import DirectoryError, pepper_mark
 from svc.store.engine import Writer
 from svc.store.group import write_changes
+from svc.store.inspection.reading import read_only
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.move import up_to
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.tables import TABLES
 from svc.store.steps import Steps
 from svc.store.transactions.sessions import end_all
-from svc.store.views.reading import read_only
 from svc.world import RunSync
 
 BYTES_A_COMMIT = 8 << 20

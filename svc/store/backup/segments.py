@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from svc.domain.operations import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
-from svc.store.backup import durable_files, files
+from svc.store import durable_files
+from svc.store.backup import files
 from svc.store.schema.codec import CorruptionError
 
 MAGIC = b"svc log 1"

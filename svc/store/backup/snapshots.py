@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.store import operations
-from svc.store.backup import durable_files, files, segments
+from svc.store import durable_files, operations
+from svc.store.backup import files, segments
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import DirectoryError
+from svc.store.inspection.reading import read_only
+from svc.store.migrations import NewerStoreError
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import NewerStoreError
 from svc.store.schema.tables import META, TABLES
 from svc.store.steps import Steps
-from svc.store.views.reading import read_only
 
 FORMAT = 1
 _NAME = re.compile(r"snapshot-\d{8}T\d{6}\.\d{3}Z")

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from svc.domain.model import ENVIRONMENTS
-from svc.store.index.event_index import (
+from svc.store.schema.segments import Slots, position, slot
+from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
+from svc.store.snapshot import Snapshot
+from svc.store.views.event_index import (
     FIRST,
     FIRST_PART,
     PARTS,
@@ -22,9 +25,6 @@ from svc.store.index.event_index import (
     read_run,
     scope_of,
 )
-from svc.store.index.segments import Slots, position, slot
-from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
-from svc.store.snapshot import Snapshot
 
 
 def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:

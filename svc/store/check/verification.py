@@ -13,10 +13,10 @@ from typing import Any
 
 from svc.store.check.invariants import row_faults, violations
 from svc.store.engine import KeyRange
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.tables import TABLES, Table
 from svc.store.snapshot import Snapshot
 from svc.store.steps import Steps, counted
-from svc.store.views.reading import ReadOnlyStore
 
 
 class Verification(StrEnum):

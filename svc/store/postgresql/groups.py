@@ -25,8 +25,7 @@ import trio
 
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
-from svc.store.group import Group, Hint, Job, Settled
-from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import lease_fence, lost_leases

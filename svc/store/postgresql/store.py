@@ -22,8 +22,7 @@ import msgspec
 import trio
 
 from svc.store.engine import EngineError, StoreFullError, UnavailableError
-from svc.store.group import Hint, Job, Write
-from svc.store.lease import LeaseEpoch, LeaseLostError
+from svc.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import Lease

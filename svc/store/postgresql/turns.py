@@ -25,8 +25,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.store.group import Hint, Job
-from svc.store.lease import LeaseEpoch
+from svc.store.group import Hint, Job, LeaseEpoch
 
 T = TypeVar("T")
 

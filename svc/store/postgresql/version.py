@@ -8,10 +8,10 @@ node neither writes rows of its version into a newer store, nor reads newer rows
 from __future__ import annotations
 
 from svc.store.engine import UnavailableError
+from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.postgresql import statements
 from svc.store.postgresql.connection.values import byteas, int4
 from svc.store.postgresql.connection.wire import Result, Statement
-from svc.store.schema.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.schema.tables import META
 
 KNOWN = len(MIGRATIONS)

@@ -41,7 +41,6 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.scoring.weights import StoredWeights
-from svc.store.index.segments import Digests, Segment
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.schema.key_parts import (
     DAY,
@@ -58,6 +57,7 @@ from svc.store.schema.key_parts import (
     period,
     place,
 )
+from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
     FOR_EVER,
     NOT_PERSONAL,

@@ -42,7 +42,6 @@ from svc.domain.model import ENVIRONMENTS, Environment, Network, RequestFacts
 from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
-from svc.store.index.event_index import Scope, Search, digest_of, unindex
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.schema.tables import (
@@ -72,6 +71,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks.deliveries import erase_identification
+from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {

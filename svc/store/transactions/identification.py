@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -26,7 +26,16 @@ from svc.domain.detection import visitor_kind
 from svc.domain.history.evidence import is_flooding
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.domain.identification import Assessment, Duplicate, Identified, Refused, Submission, decide, may_have_original
-from svc.domain.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
+from svc.domain.limits.quotas import (
+    Holding,
+    Quota,
+    Quotas,
+    has_capacity,
+    may_archive,
+    may_identify,
+    row_bytes,
+    seconds_to_midnight,
+)
 from svc.domain.matching import (
     EMPTY_BLOCK,
     Block,
@@ -42,6 +51,7 @@ from svc.domain.model import Observation
 from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
     IDEMPOTENCY_MS,
+    DeferredReport,
     Document,
     Event,
     Idempotency,
@@ -54,6 +64,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.tables import (
     BALANCES,
     BLOCKS,
+    DEFERRED_REPORTS,
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
@@ -389,3 +400,35 @@ def _record_document(
         split_from=recognition.split_from,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)
+
+
+def supplement(
+    transaction: Transaction,
+    number: int,
+    request_id: UUID,
+    report: DeferredReport,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    capacity_bytes: int = 1 << 60,
+) -> Literal["accepted", "accepted_before"] | Refusal:
+    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
+
+    It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
+    organization's share of the store `503`.
+    """
+    key = (number, request_id.bytes)
+    kept = transaction.get(DEFERRED_REPORTS, *key)
+    if kept is not None:
+        return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
+    event = transaction.get(EVENTS, *key)
+    if event is None:
+        return Refusal("invalid_supplement", reason="the event has been erased")
+    at_ms, production = report.received_at_ms, event.environment == "production"
+    if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):
+        return over_share()
+    bytes_sent = len(report.signals)
+    if not ask(transaction, number, at_ms, lambda held: may_archive(held, quotas, bytes_sent, production=production)):
+        seconds = seconds_to_midnight(at_ms)
+        return over_day("its archived reports of today", seconds, reason="over the day's budget of archived reports")
+    length = transaction.put(DEFERRED_REPORTS, key, report)
+    add(transaction, number, at_ms, lambda held: held.with_report(row_bytes(length), production=production))
+    return "accepted"

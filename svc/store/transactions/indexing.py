@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from svc.store.index.event_index import FIRST, SLOTS, SMALL, Scope, delete_run, holder, read_run, write_run
-from svc.store.index.segments import Run, Slots, cut, joined, of_one, position
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.segments import Run, Slots, cut, joined, of_one, position
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.event_index import FIRST, SLOTS, SMALL, Scope, delete_run, holder, read_run, write_run
 
 EVENTS_A_SMALL = 64
 MOST_IN_SMALL = 256

@@ -15,11 +15,11 @@ from svc.domain.events.listing import Filters, Listing, Position, Resume
 from svc.domain.ids import made_at_ms
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS, Event
-from svc.store.index import event_index
-from svc.store.index.event_index import Scope, Search, is_indexed
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views import event_index
+from svc.store.views.event_index import Scope, Search, is_indexed
 from svc.store.views.hours import count
 
 MOST_KEYS = 20_000

@@ -16,10 +16,10 @@ from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
-from svc.store.index.event_index import Scope, Search, digest_of, later, scope_of, wanted
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot
+from svc.store.views.event_index import Scope, Search, digest_of, later, scope_of, wanted
 
 MOST_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from svc.cli.store import health_checks
-from svc.cli.store.health_checks import Examined
+from svc.cli.serve import health_checks
+from svc.cli.serve.health_checks import Examined
 from svc.config import Config
 from svc.store.postgresql.cluster.clock import FAR_S, ClockOffset, offset_now_s, offset_s
 from svc.store.postgresql.cluster.nodes import Node

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.lease import LeaseLostError
+from svc.store.group import LeaseLostError
 from svc.store.opening import open_store
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.connection.url import StoreUrl

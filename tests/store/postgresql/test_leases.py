@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.postgresql.cluster.leases import BELIEVED, Lease, believed_until_s, lease_fence
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int8

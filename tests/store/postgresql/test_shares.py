@@ -10,7 +10,7 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, part_of, share_of
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.postgresql.cluster.leases import lease_fence
 from svc.store.postgresql.cluster.nodes import Node
 from svc.store.postgresql.cluster.shares import ShareLeases, lease_name

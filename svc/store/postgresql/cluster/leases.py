@@ -17,7 +17,7 @@ from collections.abc import Collection, Sequence
 
 import trio
 
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.postgresql.connection.values import float8, int8, int8s, integer, texts
 from svc.store.postgresql.connection.wire import Result, Statement
 

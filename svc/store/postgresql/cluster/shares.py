@@ -15,7 +15,7 @@ import trio
 
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.shares import SHARES, above_part, part_of, share_of
-from svc.store.lease import LeaseEpoch
+from svc.store.group import LeaseEpoch
 from svc.store.postgresql.cluster.leases import (
     TERM_S,
     add_leases,

@@ -24,13 +24,13 @@ import msgspec
 import trio
 
 from svc.cli.data_directory import database_of, reading_directory
-from svc.cli.develop.samples import identify_sample
+from svc.cli.listen_address import local_url
+from svc.cli.network_in_use import network_in_use
 from svc.cli.output import CommandError
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
+from svc.cli.samples import identify_sample
 from svc.cli.serve.config_check import mistakes
-from svc.cli.serve.listen_address import local_url
-from svc.cli.serve.network_in_use import network_in_use
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.network.addresses import read_bind
@@ -50,10 +50,10 @@ from svc.store.directory import (
     risky_modes,
 )
 from svc.store.engine import EngineError
+from svc.store.inspection.reading import OlderFileError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import META
 from svc.store.serve_lock import holder_of
-from svc.store.views.reading import OlderFileError
 from svc.world import World, elapsed_s
 
 Status = Literal["ok", "warning", "problem"]

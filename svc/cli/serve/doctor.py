@@ -12,8 +12,8 @@ import msgspec
 from svc.cli.colors import has_colors
 from svc.cli.examples import examples
 from svc.cli.output import CommandError, config_option, directory_option, json_option, readable, settings, show
-from svc.cli.store.credit_check import credit
-from svc.cli.store.health_checks import CHECKS, Examined, Finding, Status, settings_file
+from svc.cli.serve.credit_check import credit
+from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
 from svc.world import World
 
 COLORS: dict[Status, str] = {"ok": "green", "warning": "yellow", "problem": "red"}

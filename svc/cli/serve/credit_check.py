@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.cli.data_directory import Readable, reading_directory
-from svc.cli.store.health_checks import Examined, Finding
+from svc.cli.serve.health_checks import Examined, Finding
 from svc.domain.errors import OperatorError
 from svc.store.directory import has_store
 from svc.store.engine import EngineError

@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from svc.cli.colors import has_colors
-from svc.cli.serve.request_lines import RequestLines
+from svc.cli.request_lines import RequestLines
 from svc.config import Config, LogFormat
 from svc.domain.events.redaction import redact
 

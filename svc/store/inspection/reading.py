@@ -14,10 +14,10 @@ from pathlib import Path
 from svc.store.directory import NO_STORE, DirectoryError
 from svc.store.engine import CheckDepth, Engine, EngineError, MissingTableError
 from svc.store.lmdb.engine import FileSize, LmdbEngine, ReaderSlot
+from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import engine_at, version_of
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.migrations import MIGRATIONS, NewerStoreError
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import check_row
 from svc.store.steps import Steps

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from svc.store.backup import durable_files
+from svc.store import durable_files
 from svc.store.backup.files import require_space
 from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange

@@ -15,6 +15,7 @@ from svc.domain.ids import first_id, made_at_ms
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.engine import EngineError
+from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.codec import MAX_KEY_BYTES, CorruptionError
 from svc.store.schema.naming import show_key_bytes
 from svc.store.schema.tables import (
@@ -44,7 +45,6 @@ from svc.store.schema.tables import (
 )
 from svc.store.transactions.erasure import events_of
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
-from svc.store.views.reading import ReadOnlyStore
 
 ROWS_A_READ = 100
 MOST_CORRUPT = 10_000

@@ -14,12 +14,12 @@ import msgspec
 
 from svc.domain.billing.counting import NOTHING, HourCounts
 from svc.store import operations
-from svc.store.index.event_index import FIRST, Scope, digests, scope_of, write_run
-from svc.store.index.segments import Digests, joined, of_one
+from svc.store.schema.segments import Digests, joined, of_one
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.steps import QUIET, Steps, counted
 from svc.store.transactions.indexing import EVENTS_A_LARGE, step
+from svc.store.views.event_index import FIRST, Scope, digests, scope_of, write_run
 from svc.store.views.hours import HourKey, hour_key
 
 INDEX = (EVENT_TAIL, EVENT_SEGMENTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from svc.cli.develop.dev_keys import read_keys
+from svc.cli.dev_keys import read_keys
 from svc.config import Config
 from svc.store.serve_lock import is_held_by
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from svc.domain.events.listing import FACETS, Filters, Position, values_of
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import Event
-from svc.store.index.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
+from svc.store.schema.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, Table
 from svc.store.snapshot import Snapshot, Transaction
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from svc.store.backup import durable_files
+from svc.store import durable_files
 from svc.store.directory import PEPPER_BYTES, pepper_mark
 from svc.store.schema.tables import META
 from svc.store.snapshot import Transaction

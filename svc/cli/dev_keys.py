@@ -17,7 +17,7 @@ from svc.cli.records.keys import issue_key, key_of_secret, read_origins, revoke_
 from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
-from svc.store.backup import durable_files
+from svc.store import durable_files
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys

@@ -19,8 +19,9 @@ from svc.domain.history.evidence import AddressHistory
 from svc.domain.matching.blocks import Block
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.store.index.event_index import digests, rows_of
-from svc.store.index.segments import Digests
+from svc.store.inspection.inspection import Row
+from svc.store.inspection.reading import ReadOnlyStore
+from svc.store.schema.segments import Digests
 from svc.store.schema.table import PolicyError
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
@@ -47,9 +48,8 @@ from svc.store.transactions.erasure import (
     stems,
 )
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
+from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
-from svc.store.views.inspection import Row
-from svc.store.views.reading import ReadOnlyStore
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 

@@ -1,0 +1,1 @@
+"""What `svc inspect` and exports show of a store, row by row."""

@@ -1,0 +1,1 @@
+"""What changes a store as a whole: an upgrade, a move to another engine, compaction, a new pepper."""

@@ -42,11 +42,11 @@ finally:
 def test_commands_load_no_server_modules_and_a_service_on_lmdb_no_driver():
     code = """
 import sys
-import svc.cli.config_check, svc.cli.data, svc.cli.signals
+import svc.cli.serve.config_check, svc.cli.store.data, svc.cli.develop.signals
 print(*sorted({"trio", "lmdb", "httpcore", "svc.store.schema.tables"} & set(sys.modules)))
-import svc.cli.audit, svc.cli.keys, svc.cli.organizations, svc.cli.pepper, svc.cli.store
+import svc.cli.records.audit, svc.cli.records.keys, svc.cli.records.organizations, svc.cli.store.pepper, svc.cli.store.store
 print(*sorted({"quart", "hypercorn", "cryptography.x509", "ua_parser", "svc.service"} & set(sys.modules)))
-import svc.cli.processes
+import svc.cli.serve.processes
 print(*sorted({"psycopg"} & set(sys.modules)))
 """
     assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n\n"

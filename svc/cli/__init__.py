@@ -36,7 +36,7 @@ class CommandLocation(NamedTuple):
 SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
         "dev": CommandLocation("develop.dev", "Start a development service from nothing."),
-        "doctor": CommandLocation("store.doctor", "Check that a service can run, or runs, here."),
+        "doctor": CommandLocation("serve.doctor", "Check that a service can run, or runs, here."),
         "completion": CommandLocation("completion", "Print the completion script of a shell."),
     },
     "Run the service": {
@@ -55,7 +55,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
-        "webhook": CommandLocation("records.webhooks", "Receive, verify and recover webhook deliveries."),
+        "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
     "Maintain the store": {

@@ -86,7 +86,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
 
     `durable=False` leaves out the fsync of each commit: for stores that are thrown away. `open_engine` opens the engine
     that the store runs on. Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and
-    `migrations.OlderStoreError`: `upgrade.py` brings one up to date.
+    `migrations.OlderStoreError`: `maintenance/upgrade.py` brings one up to date.
     """
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)

@@ -20,7 +20,7 @@ from tests.sim.simulation import Outcome, run_seed, simulate
 from tests.sim.test_mutations import losing
 from tests.support.effort import effort
 
-SEEDS = range(effort(6, 12))
+SEEDS = range(effort(4, 12))
 SEEDS_OF_TWO_WORKERS = range(effort(2, 6))
 ROOT = Path(__file__).parents[2]
 

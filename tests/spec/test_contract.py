@@ -42,7 +42,7 @@ CHECKS = (
     "ignored_auth",
 )
 """Whether a request is refused or taken is the business of the tests of its operation."""
-EXAMPLES = effort(4, 10)
+EXAMPLES = effort(3, 10)
 """Random requests per operation, and of chains as many."""
 LIMIT_S = 300
 SHOP = "shop.example"

@@ -38,6 +38,7 @@ from tests.store.test_events import (
     record,
 )
 from tests.store.test_filters import expected, matches, some_filters
+from tests.support.effort import effort
 from tests.support.process import run
 from tests.support.worlds import EPOCH_MS
 
@@ -221,7 +222,7 @@ def stored(snapshot: Snapshot) -> set[int]:
 
 
 TestMachine = pytest.mark.slow(8)(Machine.TestCase)
-TestMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestMachine.settings = settings(max_examples=effort(20, 40), stateful_step_count=40, deadline=None)
 
 
 def some(count: int, environment: str = "staging", start: int = 1, **fields: Any) -> list[tuple[int, UUID, Event]]:

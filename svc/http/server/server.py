@@ -101,7 +101,7 @@ async def serve(
 def open_listeners(
     sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
 ) -> list[PlainListener] | list[TlsListener]:
-    """Listeners of sockets that listen already (`sockets.py`). With `ssl_context` they speak TLS."""
+    """Listeners of sockets that listen already (`listening.py`). With `ssl_context` they speak TLS."""
     for one in sockets:
         one.setblocking(False)
     listeners = [PlainListener(one) for one in sockets]

@@ -2,5 +2,5 @@
 
 `engine.py` implements `svc.store.engine`, `transaction.py` its reader and writer, `environment.py` opens the files.
 `free_space.py` keeps a reserve for deletes; `meta_pages.py` and `pages.py` check the file's structure; `sole_user.py`
-and `compact.py` work on a file that nobody else has open.
+and `maintenance/compact.py` work on a file that nobody else has open.
 """

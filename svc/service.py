@@ -127,10 +127,10 @@ class Service:
     ) -> None:
         """`directory` is the data directory, for the network files in it. `transport` sends webhooks, and `resolver`
         looks up their hosts, in place of the network's. `slot` says which worker this is, `bus` reach the others,
-        and `buckets` and `counts` are those of all. `network` has been read already. `keeping` says whether this is the
-        process that does what only one may do (`actors/leader.py`); `node` is what it has of a database; `worker_restarts`,
-        how often each was replaced; `expected_ms`, what a right clock shows now at least, by the last write to the
-        store; `pulse` is that of all workers. Raises `ConfigError`.
+        and `buckets` and `counts` are those of all. `network` has been read already. `leadership` says whether this is
+        the process that does what only one may do (`actors/leader.py`); `node` is what it has of a database;
+        `worker_restarts`, how often each was replaced; `expected_ms`, what a right clock shows now at least, by the
+        last write to the store; `pulse` is that of all workers. Raises `ConfigError`.
         """
         self._clock_watch = ClockWatch(expected_ms or world.now_ms(), world.elapsed_s())
         config, buckets = divide_limits(config, slot.workers), buckets or MemoryBuckets()

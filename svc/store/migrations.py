@@ -1,9 +1,9 @@
 """Versions of the store. All migrations that a store needs are one transaction; a newer store is refused.
 
 A migration is a function of the transaction, in order, never changed once released. Version 0 is an empty directory.
-Whatever changes `schema/tables.py` is a new version, even a field with a default, for which the migration has nothing to do:
-an older program would read the new rows and write them back without that field. What each version's tables were is
-kept in `tests/store/released`, with a store of each version that was released.
+Whatever changes `schema/tables.py` is a new version, even a field with a default, for which the migration has nothing
+to do: an older program would read the new rows and write them back without that field. What each version's tables
+were is kept in `tests/store/released`, with a store of each version that was released.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Indexing: the bounded transactions that put events of the tail into segments, and small segments into large ones.
 
-Nothing depends on when they run, or how far they get: an event is found in the tail as in a segment (`views/event_index.py`).
-Segments follow each other in the order of arrival. Large ones are older than all small ones, as they are made of the
-oldest small ones. An event that comes late, into the time of a segment, is put into that one.
+Nothing depends on when they run, or how far they get: an event is found in the tail as in a segment
+(`views/event_index.py`). Segments follow each other in the order of arrival. Large ones are older than all small ones,
+as they are made of the oldest small ones. An event that comes late, into the time of a segment, is put into that one.
 """
 
 from __future__ import annotations

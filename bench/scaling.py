@@ -10,11 +10,10 @@ and a network whose delay varies.
 The model. Identifications arrive by chance, each of an organization drawn by Zipf's law, at a node drawn evenly from
 all, or from the `--spread` nodes to which the load balancer sends that organization. A node has one core and does its
 work in order; while several organizations send, what has begun goes first (`fair_queue.py` of the HTTP server).
-Identifications wait for their organization: a node writes one group of an organization at a time, over one of its connections. A group
-takes the organization's fence, in the order of asking, and holds it for two round trips, its time on a core of the
-database, that of its jobs on the node's core, for which it may have to wait twice, and the commit. It answers one half
-of a round trip later. An organization's rows lie on one shard.
-"""
+Identifications wait for their organization: a node writes one group of an organization at a time, over one of its
+connections. A group takes the organization's fence, in the order of asking, and holds it for two round trips, its
+time on a core of the database, that of its jobs on the node's core, for which it may have to wait twice, and the
+commit. It answers one half of a round trip later. An organization's rows lie on one shard."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ work in order; while several organizations send, what has begun goes first (`fai
 Identifications wait for their organization: a node writes one group of an organization at a time, over one of its
 connections. A group takes the organization's fence, in the order of asking, and holds it for two round trips, its
 time on a core of the database, that of its jobs on the node's core, for which it may have to wait twice, and the
-commit. It answers one half of a round trip later. An organization's rows lie on one shard."""
+commit. It answers one half of a round trip later. An organization's rows lie on one shard.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations, count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -33,7 +33,17 @@ from svc.store.transactions.holdings import holding
 from svc.store.transactions.settlement import statement
 from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
-from tests.sim.model import ATTEMPT_S, Fact, check_facts, check_posts, check_repeats, check_silence, is_over, name_of
+from tests.sim.model import (
+    ATTEMPT_S,
+    Fact,
+    check_facts,
+    check_posts,
+    check_repeats,
+    check_silence,
+    is_before_the_run,
+    is_over,
+    name_of,
+)
 from tests.sim.plan import Client
 
 if TYPE_CHECKING:
@@ -74,7 +84,8 @@ def _judge(run: Simulation, snapshot: Snapshot) -> Iterator[str]:
     told = dict(_told(snapshot, numbers))
     outcomes = dict(_outcomes(snapshot, numbers))
     redelivered = Counter(event_id for one in acts.hooks.listening.values() for event_id in one.redelivered)
-    yield from _ended(snapshot, numbers, redelivered)
+    behind = {one.event_id for one in run.seen if is_before_the_run(one.wall_ms)}  # their attempts are not kept
+    yield from _ended(snapshot, numbers, redelivered, behind)
     facts = [*acts.facts, *_facts(run, by_tag), *_settled(snapshot, numbers)]
     endpoints = list(acts.hooks.listening.values())
     upsets = [*run.machine.leader_ended_at, *run.machine.broke_at]
@@ -196,8 +207,10 @@ def _outcomes(snapshot: Snapshot, numbers: list[int]) -> Iterator[tuple[tuple[st
                     yield (endpoint.id, str(UUID(bytes=raw_id))), delivery.state
 
 
-def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str]) -> Iterator[str]:
-    """What is listed failed was tried as often as it must be, and no attempt was used up by a pause."""
+def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str], behind: Collection[str]) -> Iterator[str]:
+    """What is listed failed was tried as often as it must be, and no attempt was used up by a pause. Of events that are
+    `behind` not all attempts are known.
+    """
     for number in numbers:
         attempts: Counter[tuple[int, bytes]] = Counter()
         gone: set[tuple[int, bytes]] = set()
@@ -213,7 +226,8 @@ def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str]) ->
         for (_, place), endpoint in snapshot.scan(ENDPOINTS, number):
             for (*_, raw_id, kind), delivery in snapshot.scan(DELIVERIES, number, place):
                 tried, ended = attempts[place, raw_id], (place, raw_id) in gone
-                early = delivery.state == "failed" and tried < ATTEMPTS_IN_ALL and not ended and not is_over(raw_id)
+                is_known = not is_over(raw_id) and str(UUID(bytes=raw_id)) not in behind
+                early = delivery.state == "failed" and tried < ATTEMPTS_IN_ALL and not ended and is_known
                 late = tried > ATTEMPTS_IN_ALL + redelivered[str(UUID(bytes=raw_id))]
                 if kind == 0 and (early or late):
                     yield f"event {UUID(bytes=raw_id)} is {delivery.state} at {endpoint.id} after {tried} attempts"

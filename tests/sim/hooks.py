@@ -161,7 +161,13 @@ class Hooks:
             response = await self._manage(listening.shop, method, path, body, client)
             client = Client()
             status = None if response is None else response.status
-            if status not in (None, 422, 500, 503):  # 422 is a name that does not resolve as it should, for a while
+            if status not in (
+                None,
+                408,
+                422,
+                500,
+                503,
+            ):  # 422 is a name that does not resolve as it should, for a while
                 return response
             nobody_knows = status in (None, 500)
             await trio.sleep(UNHEARD_S if nobody_knows else AGAIN_S)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.plan import FAR_S, Bill, Change, Client, Identify, Jump, Plan, Receive, Register, Shop
+from tests.sim.plan import FAR_S, Bill, Change, Client, Crash, Identify, Jump, Plan, Receive, Register, Restart, Shop
 from tests.sim.simulation import simulate
 
 DAY_S = 86_400
@@ -89,6 +89,22 @@ def test_a_request_that_arrived_while_the_clock_was_ahead_is_delivered_when_it_i
             Register(at=0.6, hook=6, org=0),
             Jump(at=9738.75, seconds=400 * DAY_S, back_after_s=5.0),
             Identify(at=9738.76, org=0, client=Client(manner="drips", after_s=3.0)),
+        ),
+    )
+    assert simulate(plan, tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_a_jump_before_the_first_pass_of_retention_deletes_nothing_either(tmp_path: Path):
+    """A crash in the first minute: no pass has noted when the clock was believed."""
+    plan = Plan(
+        seed=504,
+        shops=(Shop(),),
+        steps=(
+            Crash(at=37.0, down_s=20.0, turns=9),
+            Identify(at=114.6, org=0),
+            Jump(at=114.9, seconds=400 * DAY_S, back_after_s=2000.0),
+            Restart(at=116.1),
         ),
     )
     assert simulate(plan, tmp_path).violations == []

@@ -49,7 +49,7 @@ from svc.store.transactions.erasure import has_events, purge_event, purge_visito
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
-from svc.store.views.organizations import is_removed, organizations
+from svc.store.views.organizations import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
 
 EVENTS_A_STEP = 32
@@ -114,14 +114,16 @@ def confirm_clock(transaction: Transaction, now_ms: int) -> None:
 
 
 def last_believed_ms(snapshot: Snapshot) -> int | None:
-    """When the clock was last believed, Unix ms: passes are made every six hours, and only then. `None` before the
-    first one. A row that cannot be read says nothing (decisions 17.5).
+    """When the clock was last believed, Unix ms: passes are made every six hours, and only then. Before the first one,
+    a minute after a first start, it is when the first organization was made; `None` without any. A row that cannot be
+    read says nothing (decisions 17.5).
     """
-    began_at_ms = 0
+    passes_ms, created_ms = [0], list[int]()
     for number in organizations(snapshot):
         with suppress(CorruptionError):
-            began_at_ms = max(began_at_ms, _noted(snapshot, number).began_at_ms)
-    return began_at_ms or None
+            passes_ms.append(_noted(snapshot, number).began_at_ms)
+            created_ms.append(organization(snapshot, number).created_at_ms)
+    return max(passes_ms) or min(created_ms, default=None)
 
 
 def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:

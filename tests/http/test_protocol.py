@@ -247,6 +247,8 @@ def test_a_connection_is_kept_open_after_a_response():
     ("sent", "is_last"),
     [
         (get("/", b"Connection: close"), False),
+        (get("/", b"Connection: close", b"Connection: keep-alive"), False),
+        (get("/", b"Connection: te, Close"), False),
         (b"GET / HTTP/1.0\r\n\r\n", False),
         (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False),
         (get("/"), True),

@@ -210,13 +210,20 @@ class HttpProtocol:
         It is the last one with `is_last`, when the client wants that, or when its request has not been read to the end.
         """
         lines = b"".join([b"%b: %b\r\n" % field for field in headers])
-        lengths = [value for name, value in headers if name.lower() == b"content-length"]
         is_well_formed = 200 <= status <= 999 and lines.count(CRLF) == len(headers) and _FIELDS.fullmatch(lines)
-        if self._written is not _NOTHING or not is_well_formed or not _is_framed_once(headers, lengths):
+        if self._written is not _NOTHING or not is_well_formed:
             raise self._failed("the response has begun, or its head is none")
+        length: int | None = None
+        for name, value in headers:
+            field = name.lower()
+            is_length = field == b"content-length"
+            if field in _OF_SERVER or (is_length and (length is not None or not _LENGTH.fullmatch(value))):
+                raise self._failed("a length that is none or comes twice, or a field that is the server's to write")
+            if is_length:
+                length = int(value)
         self._is_last = self._is_last or is_last or self.has_unread_body
         self._has_body = self._method != "HEAD" and status not in _WITHOUT_BODY
-        self._to_write = int(lengths[0]) if lengths else None
+        self._to_write = length
         if self._is_chunked:
             lines += b"transfer-encoding: chunked\r\n"
         if self._is_last:
@@ -313,7 +320,8 @@ class HttpProtocol:
         self._method = method.decode("ascii")
         self._part = _AT_CHUNK_LINE if length is None else _AT_DATA
         self._remaining = length or 0
-        self._is_last = self._is_1_0 or (b"connection" in fields and b"close" in _tokens(headers, b"connection"))
+        is_kept = fields.get(b"connection", b"keep-alive").lower() == b"keep-alive" and len(fields) == len(headers)
+        self._is_last = self._is_1_0 or (not is_kept and b"close" in _tokens(headers, b"connection"))
         waits = b"expect" in fields and b"100-continue" in _tokens(headers, b"expect")
         self.is_continue_due = waits and not self._is_1_0 and length != 0 and not self._input
         self._advance(BODY)
@@ -417,9 +425,3 @@ def _tokens(headers: Headers, name: bytes) -> set[bytes]:
     """The members of a list in a field, in lower case."""
     values = b",".join(value for known, value in headers if known == name)
     return {token.strip(b" \t") for token in values.lower().split(b",")}
-
-
-def _is_framed_once(headers: Headers, lengths: list[bytes]) -> bool:
-    """Whether a response says at most once how long it is, and nothing that is the server's to say."""
-    is_number = all(_LENGTH.fullmatch(length) for length in lengths)
-    return len(lengths) <= 1 and is_number and _OF_SERVER.isdisjoint(name.lower() for name, _ in headers)

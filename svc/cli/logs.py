@@ -8,6 +8,7 @@ reader that stops reading, or a slow disk, costs lines, which are counted, and n
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import json
 import logging
 import os
@@ -46,6 +47,10 @@ def with_log_format(config: Config) -> Config:
     return msgspec.structs.replace(config, log_format="console" if sys.stderr.isatty() else "json")
 
 
+STANDARD_ERROR = 2
+"""The descriptor of standard error, whatever stands in for the stream."""
+
+
 def set_up_logging(log_format: LogFormat = "console", worker: int | None = None) -> None:
     """For this process: structlog, what libraries log, and the exception that ends it; all to standard error.
 
@@ -59,6 +64,8 @@ def set_up_logging(log_format: LogFormat = "console", worker: int | None = None)
     )
     logging.lastResort = _Forward(logging.WARNING)
     sys.excepthook = _log_unhandled
+    # A store that is cut while it is read ends the process by SIGBUS: then this says so, and where it happened.
+    faulthandler.enable(STANDARD_ERROR, all_threads=False)
 
 
 @cache

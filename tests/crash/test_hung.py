@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,21 @@ async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(sh
         await until_store_is(server, "lost")
         (said, *_) = server.wait_until_said("the store's file is lost: nothing is stored")
         assert str(shop.file) in said["because"]
+
+
+@pytest.mark.slow(4)
+async def test_a_store_that_is_cut_while_it_is_read_ends_the_process_with_a_word_about_it(shop: Shop):
+    """The kernel ends whoever reads a page of the map that the file no longer has: nothing can be caught then."""
+    with serving(shop) as server:
+        assert (await shop.identify(server)).status_code == 200
+        os.truncate(shop.file, 2 * 4096)
+        with suppress(httpx.HTTPError):
+            await shop.identify(server)
+        with trio.fail_after(30):
+            while server.runs():  # noqa: ASYNC110  it has no event of its own
+                await trio.sleep(0.05)
+    assert "Fatal Python error: Bus error" in "".join(server.log)
+    assert "it is cut short" in run("serve", "--data", str(shop.data), status=1).stderr
 
 
 @pytest.mark.slow(4)

@@ -194,6 +194,8 @@ class Served:
             for pid in {*workers, *self.workers()} & set(self.workers()):
                 os.kill(pid, signal.SIGKILL)
             self.kill()
+        else:
+            self._end()
 
     def _end(self) -> int:
         status = self._process.wait(timeout=30)

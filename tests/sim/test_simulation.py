@@ -21,7 +21,7 @@ from tests.sim.test_mutations import losing
 from tests.support.effort import effort
 
 SEEDS = range(effort(4, 12))
-SEEDS_OF_TWO_WORKERS = range(effort(2, 6))
+SEEDS_OF_TWO_WORKERS = range(effort(1, 6))
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,8 +1,9 @@
 """Clients that leave while nobody reads from them: their handlers are stopped.
 
-A request is handled in the one task of its connection, which therefore reads nothing until the response is written. So one task for all connections asks the kernel, once a second, which clients have closed their sending side
-meanwhile (`POLLRDHUP`, of Linux; elsewhere this is noticed when the response is written). A request that is over within
-a second costs next to nothing here.
+A request is handled in the one task of its connection, which therefore reads nothing until the response is written. So
+one task for all connections asks the kernel, once a second, which clients have closed their sending side meanwhile
+(`POLLRDHUP`, of Linux; elsewhere this is noticed when the response is written). A request that is over within a second
+costs next to nothing here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from svc.cli.records.keys import revoke_key
 from svc.cli.records.organizations import create_organization
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey, digest
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 
 URL = "http://127.0.0.1:8081"
@@ -36,11 +36,11 @@ class Directory:
 
     def issued(self) -> list[ApiKey]:
         with self.found.store.read() as snapshot:
-            return views.keys_of(snapshot, self.number)
+            return lookups.keys_of(snapshot, self.number)
 
     def key(self, secret: str) -> ApiKey:
         with self.found.store.read() as snapshot:
-            known = views.find_key(snapshot, digest(self.found.pepper, secret))
+            known = lookups.find_key(snapshot, digest(self.found.pepper, secret))
         assert known is not None
         return known
 

@@ -15,7 +15,7 @@ from svc.cli.data_directory import opened_directory
 from svc.config import Config
 from svc.store.schema.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
-from svc.store.views.organizations import accounts
+from svc.store.views.lookups import accounts
 from svc.world import World
 from tests.spec.commands import Ran, Run, runner
 from tests.spec.responses import DRIVEN, TOO_LITTLE

@@ -18,7 +18,7 @@ from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.indexing import poll, step
 from svc.store.views.event_index import Scope
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 from svc.world import World
 
 log = structlog.get_logger()

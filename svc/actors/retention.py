@@ -38,7 +38,7 @@ from svc.store.transactions.retention import (
     passes,
     stale_blocks,
 )
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 from svc.world import World
 
 log = structlog.get_logger()

@@ -32,7 +32,7 @@ from svc.store.transactions.settlement import (
     read_usage,
     settle,
 )
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 from svc.world import World
 
 log = structlog.get_logger()

@@ -49,8 +49,8 @@ from svc.store.views.learned import (
     scope_of,
     store_statistics,
 )
-from svc.store.views.organizations import is_removed
-from svc.store.views.organizations import organization as find_organization
+from svc.store.views.lookups import is_removed
+from svc.store.views.lookups import organization as find_organization
 
 log = structlog.get_logger()
 

@@ -16,8 +16,8 @@ from svc.store.directory import Opened, open_directory, refuse_without_data
 from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database
 from svc.store.postgresql.connection.url import StoreUrl, store_url
 from svc.store.store import ReadTransaction
-from svc.store.views import organizations as views
-from svc.store.views.organizations import Account
+from svc.store.views import lookups
+from svc.store.views.lookups import Account
 from svc.world import World
 
 
@@ -107,7 +107,7 @@ def account(
     removed: `after_removal` ends the message.
     """
     with store.read() as snapshot:
-        known = views.find_account(snapshot, organization_id)
+        known = lookups.find_account(snapshot, organization_id)
     if known is None:
         raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
     removed_at_ms = known.organization.removed_at_ms

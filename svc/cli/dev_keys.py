@@ -21,7 +21,7 @@ from svc.store import durable_files
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 
 FILE = "dev-keys.json"
@@ -99,7 +99,7 @@ def _is_usable(found: Opened, world: World, secret: str, kind: str, organization
 def _revoke_lost(found: Opened, world: World, organization: int, name: str) -> None:
     """Keys of this name whose secret is not in the file: nobody can use them, and they must not pile up."""
     with found.store.read() as snapshot:
-        known = views.keys_of(snapshot, organization)
+        known = lookups.keys_of(snapshot, organization)
     for key in known:
         if key.status == "active" and key.name == name:
             revoke_key(found, world, key.id)

@@ -33,7 +33,7 @@ from svc.http.visitor_facts import (
     page_context,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 
 MAX_PLATFORM_LENGTH = 64
 
@@ -198,12 +198,12 @@ def _named(kinds: Sequence[KeyKind]) -> str:
 
 def _look_up(request: AuthRequest, credential: Credential) -> FoundKey | Refusal:
     key_digest = digest(request.policy.pepper, credential.secret)
-    key = views.find_key(request.snapshot, key_digest)
+    key = lookups.find_key(request.snapshot, key_digest)
     if key is None:
         return _unauthorized("unknown key")
     if not key.usable(request.now_ms):
         return _unauthorized("the key is revoked or expired", key)
-    if views.is_removed(request.snapshot, key.organization):
+    if lookups.is_removed(request.snapshot, key.organization):
         return _unauthorized("the organization was removed", key)
     return FoundKey(key, key_digest)
 
@@ -226,7 +226,7 @@ def caller_with(
         digest=found.digest,
         applied=applied.key,
         applied_digest=applied.digest,
-        organization=views.organization(request.snapshot, found.key.organization),
+        organization=lookups.organization(request.snapshot, found.key.organization),
         origin=origin,
         facts=facts or _own_facts(request),
         session=session,

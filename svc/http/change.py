@@ -28,7 +28,7 @@ from svc.store.transactions.audit import audited
 from svc.store.transactions.keys import note_use, touch_is_due
 from svc.store.transactions.sessions import note_session_use
 from svc.store.transactions.webhooks.endpoints import Issued
-from svc.store.views.organizations import is_removed
+from svc.store.views.lookups import is_removed
 
 log = structlog.get_logger()
 

@@ -27,7 +27,7 @@ from svc.http.authentication import (
 from svc.http.visitor_facts import HeaderMap
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session, key_digest
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 
 ConnectionSecurity = Literal["https", "loopback", "insecure"]
 COOKIES: dict[ConnectionSecurity, str] = {"https": "__Host-svc", "loopback": "svc-console"}
@@ -99,7 +99,7 @@ def session_place(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[i
     is no session token, or names no organization.
     """
     organization_id = organization_of("session", token)
-    account = None if organization_id is None else views.find_account(snapshot, organization_id)
+    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
     return None if account is None else (account.organization.number, digest(policy.pepper, token))
 
 

@@ -15,7 +15,7 @@ import trio
 from svc.domain.webhooks.records import EndpointKey, EndpointStatus
 from svc.store.store import Store
 from svc.store.transactions.holdings import holdings
-from svc.store.views.organizations import organization
+from svc.store.views.lookups import organization
 from svc.store.views.webhooks import endpoint_overviews
 
 ENDPOINTS_A_STEP = 64

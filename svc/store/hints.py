@@ -37,7 +37,7 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Snapshot
-from svc.store.views.organizations import weights_key
+from svc.store.views.lookups import weights_key
 
 HISTORIES = 3
 """Visitors, of those that are likely, whose history is fetched too."""

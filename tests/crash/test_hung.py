@@ -182,7 +182,7 @@ async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(sh
 
 @pytest.mark.slow(4)
 async def test_a_store_that_is_cut_while_it_is_read_ends_the_process_with_a_word_about_it(shop: Shop):
-    """The kernel ends whoever reads a page of the map that the file no longer has: nothing can be caught then."""
+    """SIGBUS: a page of the memory map is read that the file no longer has, and no exception can be raised."""
     with serving(shop) as server:
         assert (await shop.identify(server)).status_code == 200
         os.truncate(shop.file, 2 * 4096)

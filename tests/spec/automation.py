@@ -8,7 +8,7 @@ import httpx
 
 from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Organization
-from svc.store.views.organizations import keys_of
+from svc.store.views.lookups import keys_of
 from tests.support.live import Live
 
 MANAGEMENT = "/api/v1/management"

@@ -249,7 +249,7 @@ async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_ke
 
 
 def last_used(live: Live, automation: Automation) -> int | None:
-    from svc.store.views.organizations import find_key_of
+    from svc.store.views.lookups import find_key_of
 
     with live.found.store.read() as snapshot:
         key = find_key_of(snapshot, automation.organization.number, automation.key.id, ("management",))

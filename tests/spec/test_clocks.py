@@ -18,7 +18,7 @@ from svc.store.transactions.erasure import erase_visitor
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.retention import confirm_clock
 from svc.store.transactions.settlement import statement
-from svc.store.views.organizations import balance
+from svc.store.views.lookups import balance
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.support.live import Live

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from svc.store.schema.tables import ORGANIZATIONS
-from svc.store.views.organizations import organization
+from svc.store.views.lookups import organization
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,

@@ -263,9 +263,10 @@ async def test_a_run_of_the_whole_collection_against_svc_dev_passes(tmp_path: Pa
     made = collection(emit(API))
     with development_service(tmp_path / "data") as dev:
         given = {"baseUrl": f"{dev.url}/api/v1", **{f"{kind}Key": key for kind, key in dev.keys.items()}}
-        for _ in range(2):
+        for is_again in (False, True):
+            if is_again:
+                await trio.sleep(1.5)  # until the allowance of management keys is whole again, in a process of its own
             async with httpx.AsyncClient(timeout=30) as client:
                 ran = await run_collection(client, made, given)
             assert len(ran) == len([route for route in API if BASE in route.under])
             assert all(one.checks == 1 for one in ran)
-            await trio.sleep(1.5)  # until the allowance of management keys is whole again

@@ -19,7 +19,7 @@ from svc.store.schema import tables
 from svc.store.schema.tables import DOCUMENTS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.weights import save_weights
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from tests.spec.responses import (
     DRIVEN,
     HEADLESS,
@@ -361,7 +361,7 @@ async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live
 
     def last_used_ms() -> int | None:
         with live.found.store.read() as snapshot:
-            (found,) = [one for one in views.keys_of(snapshot, live.organization.number) if one.id == key.id]
+            (found,) = [one for one in lookups.keys_of(snapshot, live.organization.number) if one.id == key.id]
         return found.last_used_at_ms
 
     start_ms = live.clock.now_ms

@@ -16,7 +16,7 @@ from svc.cli.output import CommandError
 from svc.domain.access.credentials import ApiKey
 from svc.http.management.keys import KEYS_AT_ONCE
 from svc.store.schema.tables import KEYS
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
@@ -559,14 +559,14 @@ async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path:
     names = [f"{number}" for number in range(3 * KEYS_AT_ONCE) if number % 3]
     assert [row["name"] for row in await listed(automation, path)] == names
     read: list[ApiKey] = []
-    scan_keys = views.scan_keys
+    scan_keys = lookups.scan_keys
 
     def heard(*given: Any) -> Iterator[ApiKey]:
         for key in scan_keys(*given):
             read.append(key)
             yield key
 
-    monkeypatch.setattr(views, "scan_keys", heard)
+    monkeypatch.setattr(lookups, "scan_keys", heard)
     for limit in (1, 21, 22, len(names)):
         read.clear()
         page = (await automation("GET", f"{path}?limit={limit}")).json()

@@ -23,7 +23,7 @@ from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
 from svc.store.transactions import accounts
 from svc.store.transactions.erasure import erase_visitor
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.console import Console
@@ -35,9 +35,9 @@ from tests.support.live import Live, live_service, opened, report
 PRICE = 3_000
 
 
-def account(live: Live, number: int) -> views.Account:
+def account(live: Live, number: int) -> lookups.Account:
     with live.found.store.read() as snapshot:
-        return next(each for each in views.accounts(snapshot) if each.organization.number == number)
+        return next(each for each in lookups.accounts(snapshot) if each.organization.number == number)
 
 
 def postpaid(live: Live) -> tuple[Organization, str]:
@@ -112,7 +112,7 @@ def test_an_organization_of_an_earlier_version_keeps_its_status_and_limit(tmp_pa
         directory = unpack(release, tmp_path / release.stem).directory
         upgrade_where_needed(directory, Config(), World.real(), copy=False)
         with opened_directory(directory, Config(), World.real(), create=False) as found, found.store.read() as snapshot:
-            kept = [each.organization for each in views.accounts(snapshot)]
+            kept = [each.organization for each in lookups.accounts(snapshot)]
         assert kept
         assert all(each.credit_limit_micros is not None for each in kept)
 

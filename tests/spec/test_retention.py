@@ -60,7 +60,7 @@ from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
-from svc.store.views.organizations import keys_of
+from svc.store.views.lookups import keys_of
 from svc.store.views.webhooks import endpoints_of
 from tests.spec.responses import assert_error, visit
 from tests.spec.test_erasure import identified, marked, tell_later

@@ -11,7 +11,7 @@ from svc.domain.model import PLATFORMS
 from svc.domain.scoring.signals import CATALOGUE, default_weights
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.tables import WEIGHTS
-from svc.store.views.organizations import weights_key
+from svc.store.views.lookups import weights_key
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import ORIGIN, Live, report

@@ -22,7 +22,7 @@ from svc.store.schema.tables import DEFERRED_REPORTS, HOLDINGS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.erasure import purge_event
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from tests.spec.responses import (
     BROWSER,
     assert_error,
@@ -99,7 +99,7 @@ async def test_a_deferred_report_is_accepted_and_shown_with_its_event(live: Live
     assert_request_id(response.headers["x-request-id"])
     assert (await read(live, request_id))["deferred_signals"] == json.loads(signals)
     with live.found.store.read() as snapshot:
-        kept = views.deferred_report(snapshot, live.organization.number, UUID(request_id))
+        kept = lookups.deferred_report(snapshot, live.organization.number, UUID(request_id))
     assert kept is not None
     assert inflate(kept.signals) == signals
     assert (kept.sdk_platform, kept.sdk_version, kept.received_at_ms) == (None, "9", live.clock.now_ms)

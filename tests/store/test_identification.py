@@ -47,7 +47,7 @@ from svc.store.transactions.attestation import keep_key
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
 from svc.store.transactions.keys import issue_key
 from svc.store.transactions.weights import save_weights
-from svc.store.views.organizations import balance
+from svc.store.views.lookups import balance
 from tests.store.test_identification_bounds import Counted
 from tests.support.live import report
 from tests.support.outbox import OutboxWorld, outbox_world

@@ -43,7 +43,7 @@ from svc.store.transactions.settlement import (
     SettlementStep,
     StatementDay,
 )
-from svc.store.views.organizations import balance, find_account, organization
+from svc.store.views.lookups import balance, find_account, organization
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

@@ -21,7 +21,7 @@ from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.keys import counted_keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 from tests.spec.responses import BROWSER
 from tests.store.release import RELEASED, TOKEN, schema_file, unpack, written
@@ -95,12 +95,12 @@ async def test_a_released_store_is_upgraded_with_all_its_data_and_stays_usable(f
         found.store.read() as snapshot,
     ):
         assert list(violations(snapshot)) == []
-        account = views.find_account(snapshot, known["organization"])
+        account = lookups.find_account(snapshot, known["organization"])
         assert account is not None
         if file.stem.startswith("0.1.0"):
             number = account.organization.number
             assert holding(snapshot, number).active_keys == counted_keys(snapshot, number)
-        assert views.balance(snapshot, account.organization.number) == known["balance"]
+        assert lookups.balance(snapshot, account.organization.number) == known["balance"]
     async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:
         for event in known["events"]:
             shown = await get(live.client, event["request_id"], known["secret_key"])

@@ -27,7 +27,7 @@ from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.table import Table
 from svc.store.schema.tables import KEYS, META, STATISTICS, TABLES
 from svc.store.transactions import accounts, keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
 from tests.support import conformance
@@ -101,7 +101,7 @@ class Live:
 
     def balance(self) -> int:
         with self.found.store.read() as snapshot:
-            return views.balance(snapshot, self.organization.number)
+            return lookups.balance(snapshot, self.organization.number)
 
     def events(self) -> list[tuple[str, Event]]:
         """(request id, event) of the organization, oldest first."""

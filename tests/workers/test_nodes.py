@@ -1,4 +1,4 @@
-"""The bus of a node, over notices of a real database: each message comes to whom it is for."""
+"""The bus of a node, over notices of a real database: each message reaches its recipient."""
 
 from __future__ import annotations
 

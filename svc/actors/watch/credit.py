@@ -18,7 +18,7 @@ from svc.domain.billing.ledger import Credit, CreditState
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store
 from svc.store.views.credit import outlook
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 from svc.world import World
 
 log = structlog.get_logger()

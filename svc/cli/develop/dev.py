@@ -35,7 +35,7 @@ from svc.domain.records import Organization
 from svc.service import Service
 from svc.serving import run_until_signaled, sockets_for
 from svc.store.directory import Opened
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -113,7 +113,7 @@ def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, 
 
 def _organization(found: Opened, world: World) -> Organization:
     with found.store.read() as snapshot:
-        known = [account.organization for account in views.accounts(snapshot) if account.organization.name == NAME]
+        known = [account.organization for account in lookups.accounts(snapshot) if account.organization.name == NAME]
     return known[0] if known else create_organization(found, world, NAME, credit=None)
 
 

@@ -14,7 +14,7 @@ import click
 from svc.cli.dev_keys import FILE, DevelopmentKeys, read_keys
 from svc.cli.output import CommandError, directory_option
 from svc.cli.records.event_source import reading
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 
 NAME = "development"
 """Of the organization of `svc dev`."""
@@ -48,7 +48,7 @@ class DevService:
         with reading(directory) as store, store.read() as snapshot:
             numbers = {
                 account.organization.id: account.organization.number
-                for account in views.accounts(snapshot)
+                for account in lookups.accounts(snapshot)
                 if account.organization.name == NAME and account.organization.removed_at_ms is None
             }
         if not numbers:

@@ -55,7 +55,7 @@ from svc.store.directory import Opened, open_directory
 from svc.store.schema.tables import WEIGHTS
 from svc.store.serve_lock import sole_process
 from svc.store.snapshot import Transaction
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 
 T = TypeVar("T")
@@ -236,7 +236,7 @@ def _single_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
 
 def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:
     for platform, stored in weights.items():
-        transaction.put(WEIGHTS, views.weights_key(number, None, platform), stored)
+        transaction.put(WEIGHTS, lookups.weights_key(number, None, platform), stored)
 
 
 def _refusal(numbers: list[int]) -> str:
@@ -325,8 +325,8 @@ async def _identify(
         assert isinstance(outcome.body, Refusal)
         return Replayed(source | msgspec.to_builtins(error_body(outcome.body, str(call.request_id))), call.request_id)
     with services.store.read() as snapshot:
-        event = views.event(snapshot, organization.number, call.request_id)
-        document = views.document(snapshot, organization.number, call.request_id)
+        event = lookups.event(snapshot, organization.number, call.request_id)
+        document = lookups.document(snapshot, organization.number, call.request_id)
     assert event is not None
     row = msgspec.to_builtins(event_row(event, call.request_id))
     return Replayed(source | msgspec.to_builtins(outcome.body) | {"event": row}, call.request_id, event, document)

@@ -16,7 +16,7 @@ from svc.domain.access.audit import Actor
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.snapshot import Snapshot
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.audit import BEYOND_MS, AuditMatch, Sought, newest
 
 _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change")
@@ -74,7 +74,7 @@ def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
     return {
         "id": str(found.id),
         "at": timestamp(record.at_ms),
-        "organization_id": views.organization(snapshot, record.organization).id,
+        "organization_id": lookups.organization(snapshot, record.organization).id,
         "actor": _actor(record.actor),
         "from": record.actor.place,
         "action": record.action,

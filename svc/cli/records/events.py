@@ -33,7 +33,7 @@ from svc.domain.records import RETENTION_MS, DeferredReport, Document
 from svc.http.api.archived_document import DocumentBody, document_body, event_detail
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.events import EventMatch, EventPosition, read, refuse_hidden
 from svc.store.views.visitors import visitor_id_of
 from svc.world import World, pause
@@ -99,7 +99,7 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with store.read() as snapshot:
-            event = views.event(snapshot, number, request_id)
+            event = lookups.event(snapshot, number, request_id)
             if event is None:
                 refuse_hidden(snapshot, number, request_id, World.real().now_ms())
             if event is None or event.occurred_at_ms < World.real().now_ms() - RETENTION_MS:
@@ -222,9 +222,9 @@ class Archives:
         report, of one snapshot. A corrupt archive counts as none. Raises `CorruptionError` for a deferred report.
         """
         request_id, event = match
-        deferred = views.deferred_report(snapshot, number, request_id)
+        deferred = lookups.deferred_report(snapshot, number, request_id)
         try:
-            document = views.document(snapshot, number, request_id) if event.has_document else None
+            document = lookups.document(snapshot, number, request_id) if event.has_document else None
             weights = {} if document is None else self._weights_of(snapshot, document.weights_digest)
         except CorruptionError:
             return Archived(match, None, {}, deferred, None)
@@ -234,5 +234,5 @@ class Archives:
     def _weights_of(self, snapshot: Snapshot, digest: bytes) -> dict[str, int]:
         found = self._weights.get(digest)
         if found is None:
-            found = self._weights[digest] = views.weights_snapshot(snapshot, digest)
+            found = self._weights[digest] = lookups.weights_snapshot(snapshot, digest)
         return found

@@ -22,7 +22,7 @@ from svc.store.directory import Opened
 from svc.store.region import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World, twenty_characters
 
 
@@ -101,7 +101,7 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
 def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
     """The key with this secret, also a revoked one; `None` where the store has none."""
     with found.store.read() as snapshot:
-        return views.find_key(snapshot, digest(found.pepper, secret))
+        return lookups.find_key(snapshot, digest(found.pepper, secret))
 
 
 def fresh_key(world: World, **fields: Any) -> tuple[ApiKey, str]:
@@ -159,7 +159,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
-            rows = [_shown(known, organization_id) for known in views.keys_of(snapshot, number)]
+            rows = [_shown(known, organization_id) for known in lookups.keys_of(snapshot, number)]
     columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")
     show_table(rows, columns, "keys", as_json=as_json)
 
@@ -173,12 +173,12 @@ def revoke(key_id: str, sure: bool, directory: Path, as_json: bool) -> None:
     """Revoke a key permanently; it is refused from the next request on."""
     with opened(directory) as found:
         with found.store.read() as snapshot:
-            known = views.find_key_by_id(snapshot, key_id)
+            known = lookups.find_key_by_id(snapshot, key_id)
         if known is not None and known.status == "active":
             confirmed(f"This revokes {key_id} ({known.name}) for good: requests with it are refused.", sure=sure)
         revoked = revoke_key(found, World.real(), key_id)
         with found.store.read() as snapshot:
-            organization_id = views.organization(snapshot, revoked.organization).id
+            organization_id = lookups.organization(snapshot, revoked.organization).id
     show(_shown(revoked, organization_id), as_json=as_json)
 
 

@@ -47,7 +47,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.served_limits import ServedLimits, served_limits
 from svc.world import World, twenty_characters
 
@@ -204,7 +204,7 @@ def created_change(created: Organization, *, credit: int | None) -> Change:
 def list_(directory: Path, as_json: bool) -> None:
     """All organizations, oldest first."""
     with opened(directory) as found, found.store.read() as snapshot:
-        rows = [_shown(known.organization, known.balance_micros) for known in views.accounts(snapshot)]
+        rows = [_shown(known.organization, known.balance_micros) for known in lookups.accounts(snapshot)]
     columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
     show_table(rows, columns, "organizations", as_json=as_json)
 
@@ -363,7 +363,7 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
 
     def job(transaction: Transaction, number: int) -> Organization:
-        before = views.organization(transaction, number).billing_status
+        before = lookups.organization(transaction, number).billing_status
         changed = accounts.set_billing_status(transaction, number, wanted, author)
         if changed == "not_allowed":
             legal = ", ".join(TRANSITIONS[before])

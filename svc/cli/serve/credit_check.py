@@ -9,7 +9,7 @@ from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.views.credit import Outlook, outlook
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 
 NAMED = 3
 """Organizations that are named; the others are counted."""

@@ -181,7 +181,7 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
     parent, shared, sockets, network, start = inherited
     with (
         opened_directory(directory, config, world, create=False) as found,
-        files.locked(directory / LEADER_LOCK) as keeping,
+        files.locked(directory / LEADER_LOCK) as lock,
         reach(directory, slot) as bus,
     ):
         service = Service(
@@ -194,7 +194,7 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
             buckets=shared.buckets,
             counts=shared.counts,
             network=network,
-            leadership=Leadership(keeping.acquire),
+            leadership=Leadership(lock.acquire),
             worker_restarts=parent.board.restarts,
             expected_ms=start.expected_ms(world),
             pulse=parent.board,

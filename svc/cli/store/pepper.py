@@ -20,7 +20,7 @@ from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.serve_lock import sole_process
 from svc.store.transactions.keys import revoke_all_keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import World
 
 
@@ -94,7 +94,7 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
 def _revoke_all(found: Opened, world: World) -> int:
     """Organization by organization, each with its record in the audit log; how many keys."""
     with found.store.read() as snapshot:
-        organizations = [account.organization for account in views.accounts(snapshot)]
+        organizations = [account.organization for account in lookups.accounts(snapshot)]
     revoked = 0
     for organization in organizations:
         job = partial(revoke_all_keys, number=organization.number, now_ms=world.now_ms())

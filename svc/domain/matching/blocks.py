@@ -266,8 +266,8 @@ def read_records(index: Index, numbers: Iterable[int]) -> list[tuple[int, Visito
 
 
 def likely_numbers(read: dict[int, Block], most: int) -> list[int]:
-    """Numbers of the visitors that stand in most of these blocks, then in the order in which blocks list them; at most
-    so many.
+    """Numbers of the visitors that stand in most of these blocks, then in the order in which blocks list them: at most
+    `most`.
 
     A block of more devices than it lists says that its values are common; it is counted but not searched. The few
     devices of the report's network go before others, so that no flood of copies from elsewhere crowds out its owner.

@@ -248,13 +248,13 @@ LOG_FAR_NETWORK_MOBILE: Final = -3.3
 GAP_DAYS: Final = 5.5
 """Recency: a visitor weighs GAP_DAYS / (absence + GAP_DAYS / 3), within the bounds below."""
 GAP_BOUNDS: Final = (0.15, 3.0)
-RHYTHM_BOUNDS: Final = (1.0, 8.0)
-RHYTHM_SHRINK: Final = 100.0
+RETURN_INTERVALS_BOUNDS: Final = (1.0, 8.0)
+RETURN_INTERVALS_SHRINK: Final = 100.0
 """Lowest and highest factor by which an organization's own returns correct recency, and how many returns the belief
-above is worth in each row of `CHANGE_DAYS` (`rhythm`). The lowest is 1, so that an unexpected visitor is as likely as
-without rhythm: .1 split visitors that came back late (ADR 62)."""
-RHYTHM_EVERY: Final = 32
-RHYTHM_MEMORY: Final = 20_000.0
+above is worth in each row of `CHANGE_DAYS` (`return_intervals`). The lowest is 1, so that an unexpected visitor is as
+likely as without return intervals: .1 split visitors that came back late (ADR 62)."""
+RETURN_INTERVALS_EVERY: Final = 32
+RETURN_INTERVALS_MEMORY: Final = 20_000.0
 """Proven returns after which the correction is computed again, and how many are remembered."""
 LOG_FAR_UNVISITED: Final = -1.8
 LOG_FAR_SHARED: Final = (1.2, 2.5)

@@ -39,8 +39,7 @@ from svc.http.schema import (
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.identification import supplement
-from svc.store.views import events
-from svc.store.views import organizations as views
+from svc.store.views import events, lookups
 from svc.store.views.visitors import visitor_id_of
 
 log = structlog.get_logger()
@@ -152,7 +151,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
 def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
     """A stored event in the form of interface 2.3, with its archive and its deferred report."""
     document = _document(snapshot, number, request_id, event)
-    report = views.deferred_report(snapshot, number, request_id)
+    report = lookups.deferred_report(snapshot, number, request_id)
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
@@ -234,10 +233,10 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     """The archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
-    document = views.document(snapshot, number, request_id)
+    document = lookups.document(snapshot, number, request_id)
     if document is None:
         raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
-    weights = views.weights_snapshot(snapshot, document.weights_digest)
+    weights = lookups.weights_snapshot(snapshot, document.weights_digest)
     split_from = visitor_id_of(snapshot, number, document.split_from)
     try:
         return document_body(event, document, inflate(document.signals), weights, split_from)

@@ -29,7 +29,7 @@ from svc.http.openapi.parameters import ADMITTED, FORWARDED
 from svc.http.route import Call, Outcome, Route, Services, unavailable
 from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
 from svc.store.transactions.keys import touch_is_due
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import visitor_id
 
 MAX_IDEMPOTENCY_KEY = 255
@@ -200,7 +200,7 @@ def _headers(admission: Admission, balance_micros: int) -> dict[str, str]:
 
 
 async def _balance(services: Services, caller: Caller) -> int:
-    return await services.store.query(partial(views.balance, number=caller.organization.number))
+    return await services.store.query(partial(lookups.balance, number=caller.organization.number))
 
 
 ROUTES: tuple[Route, ...] = (

@@ -32,7 +32,7 @@ from svc.http.rows import page_of
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.holdings import holding
 from svc.store.views import audit as audit_views
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.audit import BEYOND_MS, AuditMatch, Sought
 from svc.store.views.credit import credit_of
 
@@ -51,8 +51,8 @@ async def read_billing(services: Services, call: Call) -> Outcome:
 
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
-    account, today = views.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
-    balance_micros, credit = views.balance(snapshot, number), credit_of(snapshot, number, now_ms)
+    account, today = lookups.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
+    balance_micros, credit = lookups.balance(snapshot, number), credit_of(snapshot, number, now_ms)
     refused = refused_for_money(
         environment="production",
         status=account.billing_status,
@@ -68,10 +68,11 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
         credit_limit_micros=account.credit_limit_micros,
         credit_days=UNSET if credit is None else present(credit.days),
         today=body_of(UsageBody, today, amount_micros=today.charged_micros),
-        days=tuple(settled_row(*settled) for settled in views.newest_settlements(snapshot, number, DAYS_SHOWN)),
-        entries=tuple(body_of(CreditBody, entry) for entry in views.newest_credits(snapshot, number, LINES_SHOWN)),
+        days=tuple(settled_row(*settled) for settled in lookups.newest_settlements(snapshot, number, DAYS_SHOWN)),
+        entries=tuple(body_of(CreditBody, entry) for entry in lookups.newest_credits(snapshot, number, LINES_SHOWN)),
         changes=tuple(
-            body_of(BillingChangeBody, change) for change in views.newest_billing_changes(snapshot, number, LINES_SHOWN)
+            body_of(BillingChangeBody, change)
+            for change in lookups.newest_billing_changes(snapshot, number, LINES_SHOWN)
         ),
     )
 

@@ -22,7 +22,7 @@ from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.events import refuse_hidden
 from svc.store.views.visitors import neighbors
 from svc.store.views.webhooks import attempts_about
@@ -50,14 +50,14 @@ async def read_event(services: Services, call: Call) -> Outcome:
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
 
     def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
-        event = views.event(snapshot, number, request_id)
+        event = lookups.event(snapshot, number, request_id)
         if event is None:
             refuse_hidden(snapshot, number, request_id, call.at_ms)
         if event is None or event.occurred_at_ms < oldest_ms:
             return Refusal("event_not_found", explanation=_NOT_FOUND)
         beside = neighbors(snapshot, number, request_id, event, oldest_ms)
         attempts = attempts_about(snapshot, number, event_ids, ATTEMPTS_SHOWN)
-        key = views.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
+        key = lookups.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
         return ConsoleEventBody(
             event=detailed(snapshot, number, request_id, event),
             key=event_key(event.key_id, key),

@@ -30,8 +30,7 @@ from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.weights import changed_weights
-from svc.store.views import events
-from svc.store.views import organizations as views
+from svc.store.views import events, lookups
 
 log = structlog.get_logger()
 
@@ -136,7 +135,7 @@ def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: in
     if body.environment is not UNSET:
         environment = body.environment
     elif key_id is not None:
-        key = views.find_sdk_key(snapshot, number, key_id)
+        key = lookups.find_sdk_key(snapshot, number, key_id)
         assert key is not None, "a save for an unknown key is refused"
         environment = key.environment or environment
     return _Scope(
@@ -144,8 +143,8 @@ def _scope(snapshot: Snapshot, number: int, body: PreviewWeightsBody, now_ms: in
         environment=environment,
         platform=body.platform,
         key_id=key_id,
-        own=views.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
-        before=views.weights_in_force(snapshot, number, key_id, body.platform),
+        own=lookups.keys_with_weights(snapshot, number, body.platform) if key_id is None else frozenset(),
+        before=lookups.weights_in_force(snapshot, number, key_id, body.platform),
         after=resolve(None, saved, body.platform) if key_id is None else resolve(saved, None, body.platform),
     )
 
@@ -155,7 +154,7 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     if not event.has_document:
         return None
     try:
-        return views.document(snapshot, number, request_id)
+        return lookups.document(snapshot, number, request_id)
     except CorruptionError as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None

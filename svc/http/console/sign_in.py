@@ -31,7 +31,7 @@ from svc.http.sessions import (
 )
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.sessions import begin_session, end_session, find_link, key_digest, usable_key, use_link
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
 KEY_REFUSED = "The key is not a management key of this service, or it was revoked or has expired."
@@ -165,7 +165,7 @@ def _asked(request: AuthRequest, body: SignInBody) -> SignIn | Refusal:
     match body:
         case SignInBody(token=str(token), key=UnsetType()):
             organization_id = organization_of("link", token)
-            account = None if organization_id is None else views.find_account(snapshot, organization_id)
+            account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
             if account is None:
                 return _refused(LINK_REFUSED, "not a link of this service")
             number, link_digest = account.organization.number, digest(policy.pepper, token)

@@ -28,7 +28,7 @@ from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.sessions import find_session
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.events import EventPosition
 
 MEDIA_TYPE = "text/event-stream"
@@ -139,7 +139,7 @@ async def _places_after(services: Services, watched: Watched, last: UUID, now_ms
     """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
-    known = await services.store.query(partial(views.event, number=watched.number, request_id=last))
+    known = await services.store.query(partial(lookups.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - RETENTION_MS)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
@@ -154,8 +154,8 @@ async def _holds(services: Services, caller: Caller) -> bool:
     def read(snapshot: Snapshot) -> bool:
         if caller.session is not None:
             return find_session(snapshot, number, caller.session.digest, now_ms) is not None
-        key = views.find_key(snapshot, caller.digest)
-        return key is not None and key.usable(now_ms) and not views.is_removed(snapshot, number)
+        key = lookups.find_key(snapshot, caller.digest)
+        return key is not None and key.usable(now_ms) and not lookups.is_removed(snapshot, number)
 
     return await services.store.query(read)
 

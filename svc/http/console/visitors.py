@@ -51,8 +51,7 @@ from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.rows import in_parts, page_of
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.store.views import events
-from svc.store.views import organizations as views
+from svc.store.views import events, lookups
 from svc.store.views import visitors as visitor_views
 from svc.store.views.events import EventMatch
 from svc.store.views.visitors import sum_of
@@ -248,7 +247,7 @@ def _change(snapshot: Snapshot, number: int, match: EventMatch) -> tuple[str, ..
     if not match.event.has_document:
         return None
     try:
-        document = views.document(snapshot, number, match.request_id)
+        document = lookups.document(snapshot, number, match.request_id)
     except CorruptionError:
         return None  # who opens the event finds that its document cannot be read
     return None if document is None else document.changes

@@ -43,7 +43,7 @@ from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import encoded
 from svc.store.snapshot import Snapshot
 from svc.store.transactions import keys
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.world import twenty_characters
 
 PAGE = 200
@@ -73,7 +73,7 @@ class _Family(NamedTuple):
 
 
 _PROXY_KEYS = _Family(("proxy",), "proxy_keys", "proxy_credential_id", proxy_key_row, ProxyKeysBody, IssuedProxyKeyBody)
-_SDK_KEYS = _Family(views.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeysBody, IssuedSdkKeyBody)
+_SDK_KEYS = _Family(lookups.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeysBody, IssuedSdkKeyBody)
 
 
 async def list_keys(services: Services, call: Call, family: _Family) -> Outcome:
@@ -165,7 +165,7 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
 
 
 def _some_keys(snapshot: Snapshot, number: int, after: ApiKey | None) -> list[ApiKey]:
-    return list(islice(views.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
+    return list(islice(lookups.scan_keys(snapshot, number, after), KEYS_AT_ONCE))
 
 
 async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct:
@@ -182,7 +182,7 @@ async def _page(services: Services, call: Call, family: _Family) -> msgspec.Stru
     if query.cursor is not UNSET:
         text = read_cursor(cursors_key, family.cursors, number, query.cursor)
         if text is not None:
-            find = partial(views.find_key_of, number=number, key_id=text.decode(), kinds=family.kinds)
+            find = partial(lookups.find_key_of, number=number, key_id=text.decode(), kinds=family.kinds)
             after = await services.store.query(find)
         if after is None:
             return invalid("cursor", "invalid_cursor", "query")

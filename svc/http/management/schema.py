@@ -33,7 +33,7 @@ from svc.domain.scoring.signals import MAX_WEIGHT, Mode, default_weights, signal
 from svc.domain.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.domain.timestamps import timestamp
 from svc.http.schema import Limit
-from svc.store.views.organizations import ScopeWeights
+from svc.store.views.lookups import ScopeWeights
 
 NameText = Annotated[str, about("A name for people.", "checkout")]
 Name = Annotated[NameText, Meta(max_length=200, pattern=r"\S")]

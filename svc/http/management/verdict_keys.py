@@ -18,7 +18,7 @@ from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.transactions import accounts
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 
 CACHED = "public, max-age=3600"
 """The next key is published beside the one in force, so that a list of an hour ago knows the key after a rotation."""
@@ -56,7 +56,7 @@ async def get_verdict_keys(services: Services, call: Call) -> Outcome:
     """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429
     rate_limited` by address.
     """
-    known = await services.store.query(partial(views.find_account, organization_id=call.path["organization_id"]))
+    known = await services.store.query(partial(lookups.find_account, organization_id=call.path["organization_id"]))
     if known is None or known.organization.removed_at_ms is not None:
         return Outcome(Refusal("not_found"))
     return Outcome(_rows(services, known.organization, call.at_ms), headers={"Cache-Control": CACHED})

@@ -26,8 +26,8 @@ from svc.http.management.schema import (
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.weights import restore_weights, save_weights
-from svc.store.views import organizations as views
-from svc.store.views.organizations import ScopeWeights
+from svc.store.views import lookups
+from svc.store.views.lookups import ScopeWeights
 
 _SIGNALS = SignalsBody(
     signals=tuple(
@@ -56,9 +56,9 @@ async def read_weights(services: Services, call: Call) -> Outcome:
     caller = await touch_caller(services, call)
     number, key_id = caller.organization.number, call.path.get("key_id")
 
-    def read(snapshot: Snapshot) -> tuple[views.ScopeWeights, ...] | None:
-        is_known = key_id is None or views.find_sdk_key(snapshot, number, key_id) is not None
-        return views.scope_weights(snapshot, number, key_id) if is_known else None
+    def read(snapshot: Snapshot) -> tuple[lookups.ScopeWeights, ...] | None:
+        is_known = key_id is None or lookups.find_sdk_key(snapshot, number, key_id) is not None
+        return lookups.scope_weights(snapshot, number, key_id) if is_known else None
 
     seen = await services.store.query(read)
     return Outcome(Refusal("not_found") if seen is None else risk_weights(caller.organization.id, key_id, seen))
@@ -108,7 +108,7 @@ def _seen_after(
     transaction: Transaction,
 ) -> tuple[ScopeWeights, ...] | Refusal:
     outcome = job(transaction)
-    return outcome if isinstance(outcome, Refusal) else views.scope_weights(transaction, number, key_id)
+    return outcome if isinstance(outcome, Refusal) else lookups.scope_weights(transaction, number, key_id)
 
 
 _SAVED = (

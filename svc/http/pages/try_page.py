@@ -33,7 +33,7 @@ from svc.store.directory import Opened
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.erasure import events_of, has_events
-from svc.store.views import organizations as views
+from svc.store.views import lookups
 from svc.store.views.visitors import find_visitor
 
 MOST_VISITS = 24
@@ -94,7 +94,7 @@ def checked_key(opened: Opened, secret: str | None, now_ms: int) -> str | None:
     if secret is None:
         return None
     with opened.store.read() as snapshot:
-        key = views.find_key(snapshot, digest(opened.pepper, secret))
+        key = lookups.find_key(snapshot, digest(opened.pepper, secret))
     if key is None or not key.usable(now_ms):
         raise TryKeyError("try_key: the store has no such key that is in force; `svc key issue` makes one")
     if (key.kind, key.environment) != ("public", "development"):

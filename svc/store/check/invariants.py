@@ -67,8 +67,8 @@ from svc.store.steps import QUIET, Steps
 from svc.store.transactions.holdings import counted, holding
 from svc.store.transactions.keys import counted_keys
 from svc.store.views.hours import HourKey, hour_key
-from svc.store.views.organizations import find_sdk_key
-from svc.store.views.organizations import organization as find_organization
+from svc.store.views.lookups import find_sdk_key
+from svc.store.views.lookups import organization as find_organization
 
 Rule = Callable[[Snapshot, int], Iterator[str]]
 

@@ -28,8 +28,8 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions import holdings
 from svc.store.transactions.webhooks.deliveries import enqueue
-from svc.store.views.organizations import balance
-from svc.store.views.organizations import organization as find_organization
+from svc.store.views.lookups import balance
+from svc.store.views.lookups import organization as find_organization
 
 
 def create_organization(

@@ -81,7 +81,7 @@ from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.views.events import put_event
-from svc.store.views.organizations import balance, find_key, is_removed, organization, weights_in_force
+from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
 
 class Recorded(NamedTuple):

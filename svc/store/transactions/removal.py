@@ -31,7 +31,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.erasure import fingerprint_of
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.webhooks.endpoints import remove_endpoint
-from svc.store.views.organizations import is_removed, organization
+from svc.store.views.lookups import is_removed, organization
 from svc.store.views.webhooks import endpoints_of
 
 DOCUMENTS_A_STEP = 32

@@ -49,7 +49,7 @@ from svc.store.transactions.erasure import has_events, purge_event, purge_visito
 from svc.store.transactions.keys import purge_key
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
-from svc.store.views.organizations import is_removed, organization, organizations
+from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
 
 EVENTS_A_STEP = 32

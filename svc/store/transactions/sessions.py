@@ -14,7 +14,7 @@ from svc.domain.access.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, S
 from svc.store.schema.tables import CONSOLE_LINKS, KEY_IDS, SESSIONS, Table
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.keys import revoke_key
-from svc.store.views.organizations import find_key_of, is_removed
+from svc.store.views.lookups import find_key_of, is_removed
 
 SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS)
 """Of `Session` and of `ConsoleLink`, which end alike."""

@@ -10,7 +10,7 @@ from svc.domain.refusals import Refusal
 from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed, faulty
 from svc.store.schema.tables import WEIGHTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.organizations import find_sdk_key, stored_weights, weights_in_force, weights_key
+from svc.store.views.lookups import find_sdk_key, stored_weights, weights_in_force, weights_key
 
 
 def save_weights(

@@ -12,7 +12,7 @@ from svc.domain.access.audit import AuditRecord
 from svc.domain.ids import first_id
 from svc.store.schema.tables import AUDIT
 from svc.store.snapshot import Snapshot
-from svc.store.views.organizations import organizations
+from svc.store.views.lookups import organizations
 
 BEYOND_MS = (1 << 48) - 1
 """Later than any record: what 48 bits of an id can say."""

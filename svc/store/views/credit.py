@@ -15,7 +15,7 @@ from svc.domain.ids import DAY_MS, first_id
 from svc.store.schema.tables import LEDGER
 from svc.store.snapshot import Snapshot
 from svc.store.views.hours import hours
-from svc.store.views.organizations import balance, organization
+from svc.store.views.lookups import balance, organization
 
 MOST_LINES = 1000
 """Of the ledger, among which the first charge of an hour is looked for: behind as many free ones the hour counts."""

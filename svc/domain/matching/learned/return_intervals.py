@@ -7,7 +7,7 @@ A known visitor that has been away for g days is the likelier one to stand behin
 that absence come back on such a day (the hazard of a return, as in survival analysis). The built-in curve falls with
 the absence, as visits to most sites do. A site that is used on workdays, or that sends a letter every week, is another
 case: there, a visitor who was here a week ago is expected. ReturnIntervals only raises the odds of an expected visitor
-(`parameters.RHYTHM_BOUNDS`): one that comes back late, or early, is judged by the built-in curve.
+(`parameters.RETURN_INTERVALS_BOUNDS`): one that comes back late, or early, is judged by the built-in curve.
 
 The factors are observed over expected returns by days of absence (a standardised ratio, shrunk towards one), where the
 expected ones follow the built-in curve and add up to the observed ones. Only returns that a token or the visitor's own
@@ -65,9 +65,9 @@ class ReturnIntervals(msgspec.Struct, gc=False):
         self.since_s = min(self.since_s or first_seen_s, first_seen_s)
         self.returns[ROW_OF_DAY[min(days, CHANGE_DAYS[-1])]] += 1.0
         returned = sum(self.returns)
-        if returned % parameters.RHYTHM_EVERY < 1.0:
+        if returned % parameters.RETURN_INTERVALS_EVERY < 1.0:
             self._refresh((now_s - self.since_s) / _DAY_S, returned)
-        if returned >= parameters.RHYTHM_MEMORY:
+        if returned >= parameters.RETURN_INTERVALS_MEMORY:
             self.visits /= 2.0
             self.returns = [count / 2.0 for count in self.returns]
 
@@ -80,8 +80,8 @@ class ReturnIntervals(msgspec.Struct, gc=False):
             expected[row] = at_risk * _DAYS_IN_ROW[row] * _USUAL[row]
             away -= count
         scale = returned / max(sum(expected), 1e-9)
-        shrink = parameters.RHYTHM_SHRINK
-        low, high = parameters.RHYTHM_BOUNDS
+        shrink = parameters.RETURN_INTERVALS_SHRINK
+        low, high = parameters.RETURN_INTERVALS_BOUNDS
         self.factors = [
             min(max((count + shrink) / (scale * share + shrink), low), high)
             for count, share in zip(self.returns, expected, strict=True)

@@ -125,7 +125,7 @@ class _Shared(msgspec.Struct, gc=False):
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
     calibration: Calibration = msgspec.field(default_factory=Calibration)
-    rhythm: ReturnIntervals = msgspec.field(default_factory=ReturnIntervals)
+    return_intervals: ReturnIntervals = msgspec.field(default_factory=ReturnIntervals, name="rhythm")  # as it is stored
     waited: float = 0.0
     found: float = 0.0
     """Tokens that had joined a visitor beside an older one and came back first; those of them that were another
@@ -283,8 +283,8 @@ class Statistics:
         return LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
-        """How much likelier than others a visitor that has been away for so long is to come now (`rhythm`)."""
-        return self._shared.rhythm.recency(gap_days)
+        """How much likelier than others a visitor that has been away for so long is to come now."""
+        return self._shared.return_intervals.recency(gap_days)
 
     def calibrated(self, kind: int, raw: float, prior: float) -> float:
         """The probability that a link decision of this kind and raw probability is right
@@ -315,9 +315,9 @@ class Statistics:
             learn_handshake(known.handshakes, features.browser_version // 10, update.handshake)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:
-            self._shared.rhythm.learn(update.days, update.before.first_seen_s, update.returned_at_s)
+            self._shared.return_intervals.learn(update.days, update.before.first_seen_s, update.returned_at_s)
         else:
-            self._shared.rhythm.learn(None, 0, 0)
+            self._shared.return_intervals.learn(None, 0, 0)
         if update.returned is not None:
             state = _token_state(features)
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))

@@ -50,7 +50,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.organizations import organization as find_organization
+from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
     MINUTES_PER_DAY,
     Registered,

@@ -40,7 +40,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.transactions.webhooks.deliveries import open_delivery
-from svc.store.views.organizations import organization as find_organization
+from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import Registered, endpoints_of, find_endpoint, health
 
 MAX_OVERLAP_HOURS = 168

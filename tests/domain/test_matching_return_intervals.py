@@ -7,7 +7,7 @@ import pytest
 
 from svc.domain.matching.learned.return_intervals import ReturnIntervals, usual_recency
 from svc.domain.matching.learned.statistics import Statistics, StatisticsRows
-from svc.domain.matching.parameters import CHANGE_DAYS, RHYTHM_BOUNDS, RHYTHM_MEMORY
+from svc.domain.matching.parameters import CHANGE_DAYS, RETURN_INTERVALS_BOUNDS, RETURN_INTERVALS_MEMORY
 from svc.domain.matching.recognition import likeliest_visitor
 from svc.domain.model import Attribute
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of, other_device
@@ -60,7 +60,7 @@ def test_a_daily_habit_says_little_about_absences_longer_than_the_data():
 
 
 def test_recency_is_corrected_within_bounds():
-    low, high = RHYTHM_BOUNDS
+    low, high = RETURN_INTERVALS_BOUNDS
     for days in CHANGE_DAYS:
         rhythm = rhythm_of(days, returns=3000)
         assert min(rhythm.factors) >= low
@@ -70,11 +70,11 @@ def test_recency_is_corrected_within_bounds():
 def test_old_returns_decay():
     rhythm = rhythm_of(7)
     before = rhythm.recency(7.2)
-    for _ in range(3 * int(RHYTHM_MEMORY)):
+    for _ in range(3 * int(RETURN_INTERVALS_MEMORY)):
         rhythm.learn(2, 1, 300 * DAY_S)
     assert rhythm.recency(2.5) > usual_recency(2.5)
     assert rhythm.recency(7.2) < before / 2
-    assert sum(rhythm.returns) < RHYTHM_MEMORY
+    assert sum(rhythm.returns) < RETURN_INTERVALS_MEMORY
 
 
 def without_rhythm(statistics: Statistics) -> Statistics:

@@ -102,7 +102,7 @@ async def test_a_share_is_kept_until_its_attempts_in_flight_are_recorded(url: St
 
 
 async def test_a_share_to_be_released_is_kept_if_the_other_node_leaves_first(url: StoreUrl):
-    one, two = Sender(url, "a"), Sender(url, "b", term_s=0.2)
+    one, two = Sender(url, "a"), Sender(url, "b")
     await beat(one)
     one.busy = set(EVERY)
     await two.beat()

@@ -55,7 +55,9 @@ from svc.http.authentication import AuthPolicy
 from svc.http.exchange import Exchange, application, edge_refusal
 from svc.http.limits import RequestLimits
 from svc.http.pages import try_page
+from svc.http.pages.app import create_app, documentation, respond, site
 from svc.http.route import Services, Webhooks
+from svc.http.routes import API
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener
 from svc.http.server.messages import Application
@@ -272,7 +274,8 @@ class Service:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
-                    app = application(Exchange(self.services, self.traffic, keys))
+                    pages = create_app(site, documentation, has_try=self.services.try_key is not None, api=API)
+                    app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
                     served = self._served(app, listeners, self._edge_limits())
                     edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))
                     self._edge = edge

@@ -37,9 +37,9 @@ LAYERS = {
 
 ONLY_IN = {
     "lmdb": ("svc/store/lmdb/",),
-    "quart": (),
-    "quart_trio": (),
-    "hypercorn": (),
+    "quart": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
+    "quart_trio": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
+    "hypercorn": ("svc/cli/develop/docs.py",),
     "httpcore": ("svc/webhook_transport/", "svc/network_data/fetch.py"),
     "certifi": ("svc/webhook_transport/",),
     "time": ("svc/world.py",),

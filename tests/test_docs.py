@@ -34,7 +34,8 @@ from svc.domain.report import read_report
 from svc.domain.report.native import FLAGS
 from svc.domain.scoring.signals import CATALOGUE
 from svc.domain.webhooks.envelope import Envelope
-from svc.http.routes import ROUTES
+from svc.http.pages.app import create_app, documentation, paths, site
+from svc.http.routes import API, ROUTES
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port
@@ -136,6 +137,8 @@ def test_every_route_is_documented():
     for route in ROUTES:
         for under in route.under:
             assert f"`{route.method} {under}{route.path}`" in page
+    for path in paths(create_app(site, documentation, api=API)):
+        assert f"`GET {path}`" in page
 
 
 # What is written

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from svc.http.pages import site
+from svc.http.pages.app import SITE
 from svc.metrics.registry import METRICS
 from tests.support.live import Live, live_service
 
@@ -115,7 +115,7 @@ def test_an_alert_has_a_severity_a_summary_and_instructions():
         assert (page, section) == ("{{ $externalLabels.svc_url }}" + RUNBOOK_PAGE, rule["alert"].lower())
 
 
-@pytest.mark.skipif("runbook.html" not in site.SITE, reason="the documentation is not built: make docs")
+@pytest.mark.skipif("runbook.html" not in SITE, reason="the documentation is not built: make docs")
 async def test_the_link_of_every_alert_leads_to_its_section_of_the_page_that_the_service_shows(tmp_path: Path):
     async with live_service(tmp_path) as live:
         response = await live.client.get(RUNBOOK_PAGE, headers={"accept": "text/html"})

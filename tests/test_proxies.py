@@ -23,7 +23,7 @@ import pytest
 
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
-from svc.http.pages.web import sdk_version
+from svc.http.pages.app import sdk_version
 from svc.store.directory import open_directory
 from svc.world import World
 from tests.support.certificates import Files

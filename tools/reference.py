@@ -22,6 +22,7 @@ from svc.config_loading import PREFIX
 from svc.domain.fields import bare
 from svc.domain.refusals import CATALOGUE
 from svc.http.openapi.document import TAGS
+from svc.http.pages.app import create_app, documentation, paths, site
 from svc.http.route import EVERY_ROUTE, Route
 from svc.http.routes import API, ROUTES
 from svc.metrics.registry import METRICS
@@ -58,6 +59,7 @@ def api() -> str:
         parts += [f"## {tag}", words]
         parts += [_operation(route) for route in API if route.tag == tag]
     plain = [f"- `{route.method} {path}`" for route in ROUTES if route not in API for path in _paths(route)]
+    plain += [f"- `GET {path}`" for path in paths(create_app(site, documentation, api=API))]
     parts += ["## Documents", "No key.", "\n".join(plain)]
     errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOGUE.items()]
     parts += ["## Errors", _EVERY_ROUTE, _table(["code", "status", "what to do"], errors).rstrip("\n")]

@@ -7,7 +7,7 @@ of arrival are made here, once. Requests and responses are plain values; no fram
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import NamedTuple
 from uuid import UUID
@@ -31,10 +31,10 @@ from svc.http.authentication import (
 )
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.openapi.parameters import ADMITTED, EVERYWHERE
-from svc.http.pages.static import is_for_people, nothing_at
+from svc.http.pages.app import Pages
 from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
-from svc.http.route import BASE, CONSOLE_ROOT, NOT_NOW, Call, File, Outcome, Route, Services, Stream, unavailable
+from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream, unavailable
 from svc.http.schema import error_body
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request
@@ -96,11 +96,12 @@ class _Arrived(NamedTuple):
 class Exchange:
     """Handles every request by the table of routes: authenticates, reads the body, calls the endpoint, encodes."""
 
-    def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys) -> None:
-        """`keys` learns every key that is found valid."""
+    def __init__(self, services: Services, traffic: Traffic, keys: KnownKeys, pages: Pages) -> None:
+        """`keys` learns every key that is found valid. `pages` is asked for every path that no route has."""
         self._services = services
         self._traffic = traffic
         self._keys = keys
+        self._pages = pages
 
     async def respond(self, request: Request) -> Response:
         """The one response to a request, `500 internal_error` after a fault of this program; counted and logged, a
@@ -134,8 +135,7 @@ class Exchange:
         path, headers = request.path.decode("latin-1"), _read_headers(request)
         found = PATHS.find(path)
         if found is None:
-            context.refusal = Refusal("not_found")
-            return render(context.request_id, _for_reader(Outcome(context.refusal), path, headers), None)
+            return await self._page(request, headers, context)
         method, resource = request.method, found.resource
         route = resource.routes.get("GET" if method == "HEAD" else method)
         origin = headers.get("origin") if resource.from_browsers else None
@@ -160,12 +160,32 @@ class Exchange:
         context.body = outcome.body
         if isinstance(outcome.body, Refusal):
             context.refusal = outcome.body
-            outcome = outcome if route.kinds else _for_reader(outcome, path, headers)
         if isinstance(outcome.body, Stream) and method == "HEAD":
             outcome.body.close()
-            outcome = Outcome(File(b"", outcome.body.media_type), headers=outcome.headers)
+            outcome = Outcome(None, headers={**outcome.headers, "Content-Type": outcome.body.media_type})
         may_not_be_kept = "x-api-key" in headers or resource.is_console
         return render(context.request_id, outcome, origin, has_key=may_not_be_kept)
+
+    async def _page(self, request: Request, headers: dict[str, str], context: RequestContext) -> Response:
+        """The response of the pages, which is whole; their routes have no body and no key."""
+        fields = {"X-Request-Id": str(context.request_id), "Cache-Control": NEVER_CACHED}
+        try:
+            page = await self._pages(request, str(context.request_id))
+        except Exception:
+            log.exception("request failed", request_id=str(context.request_id), operation="page")
+            context.refusal = Refusal("internal_error")
+            return render(context.request_id, Outcome(context.refusal), None)
+        if page.operation_id is not None:
+            context.operation_id = page.operation_id
+            refusal = await self._skip_body(request.body, headers)
+            if refusal is not None:
+                context.refusal = refusal
+                return render(context.request_id, Outcome(refusal), None)
+        context.refusal = page.refusal
+        fields |= page.headers
+        if "x-api-key" in headers:
+            fields["Cache-Control"] = NEVER_CACHED
+        return Response(page.status, _encode(fields), page.body)
 
     async def _run(self, arrived: _Arrived) -> Outcome:
         policy, route, context, headers = self._services.policy, arrived.route, arrived.context, arrived.headers
@@ -307,14 +327,6 @@ class Exchange:
         return await _receive_body(body, self._services.request_timeout_s, MAX_BODY_BYTES, lambda _: True)
 
 
-def _for_reader(outcome: Outcome, path: str, headers: Mapping[str, str]) -> Outcome:
-    """`404` without more to say as a page, where a browser shows it; everything else as it is, and everything below the
-    base of the API, whose errors all have one form (interface 7).
-    """
-    is_bare = outcome.body == Refusal("not_found") and not path.startswith(f"{BASE}/")
-    return nothing_at(path) if is_bare and is_for_people(headers) else outcome
-
-
 async def _receive_body(body: Body, timeout_s: float, most_bytes: int, take: Callable[[bytes], bool]) -> Refusal | None:
     """Hand all parts of the body to `take`, within its time and its size on the wire; false is `503`: there is no space
     for it now.
@@ -394,10 +406,7 @@ def render(request_id: UUID, outcome: Outcome, origin: str | None, *, has_key: b
     if isinstance(body, Stream):
         headers["Content-Type"] = body.media_type
         return Response(status, _encode(headers), b"", body)
-    if isinstance(body, File):
-        encoded, headers["Content-Type"] = body
-    else:
-        encoded, headers["Content-Type"] = _encoder.encode(body), "application/json"
+    encoded, headers["Content-Type"] = _encoder.encode(body), "application/json"
     headers["Content-Length"] = str(len(encoded))
     return Response(status, _encode(headers), encoded)
 

@@ -10,9 +10,6 @@ import msgspec
 from svc.http.route import CONSOLE_ROOT, Route
 from svc.http.routes import ROUTES
 
-REST = "...}"
-"""How a path ends whose last variable stands for all that follows, slashes and nothing at all included."""
-
 
 class Resource(msgspec.Struct, frozen=True):
     """The routes of one path."""
@@ -44,12 +41,8 @@ class Paths:
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self._fixed: dict[str, RouteMatch] = {}
         self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
-        self._rest: list[tuple[str, str, Resource]] = []
         for path, resource in _by_path(routes).items():
-            if path.endswith(REST):
-                start, _, name = path.removesuffix(REST).partition("{")
-                self._rest.append((start, name, resource))
-            elif "{" in path:
+            if "{" in path:
                 segments = tuple(path.split("/"))
                 self._variable.setdefault(len(segments), []).append((segments, resource))
             else:
@@ -65,9 +58,6 @@ class Paths:
             variables = _matched(segments, parts)
             if variables is not None:
                 return RouteMatch(resource, variables)
-        for start, name, resource in self._rest:
-            if path.startswith(start):
-                return RouteMatch(resource, {name: unquote(path[len(start) :])})
         return None
 
 

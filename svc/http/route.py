@@ -111,13 +111,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """How the browser reached the service, on the paths of the console; `None` on all others."""
 
 
-class File(NamedTuple):
-    """A response body that is sent as it is."""
-
-    content: bytes
-    media_type: str
-
-
 class Stream(NamedTuple):
     """A response body without an end of its own: it is sent part by part, until it ends or nobody takes it."""
 
@@ -128,9 +121,9 @@ class Stream(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What an endpoint responds with: a body of the schema, a file, a stream, nothing, or a refusal."""
+    """What an endpoint responds with: a body of the schema, a stream, nothing, or a refusal."""
 
-    body: msgspec.Struct | File | Stream | Refusal | None
+    body: msgspec.Struct | Stream | Refusal | None
     status: int = 200
     """Of a body or of nothing; a refusal brings its own."""
     headers: Mapping[str, str] = MappingProxyType({})
@@ -201,7 +194,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body_required: bool = True
     """Whether it may not be left out; one that is left out is `{}`."""
     response: type[msgspec.Struct] | None = None
-    """Of the response of `status`; `None` = it has no body, or is a file."""
+    """Of the response of `status`; `None` = it has no body."""
     media_type: str = ""
     """Of a response that is no JSON; empty where `response` says it, or where there is no body."""
     status: int = 200
@@ -250,8 +243,3 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 console_route = partial(Route, under=(CONSOLE,), tag="Console", kinds=("management",))
 """A row that the pages of the console read."""
-
-
-def page_route(operation_id: str, path: str, handler: Handler, query: type[msgspec.Struct] | None = None) -> Route:
-    """A row at the root of the service that browsers open without a key, and get a file."""
-    return Route(operation_id=operation_id, path=path, under=("",), handler=handler, query=query)

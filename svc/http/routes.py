@@ -13,8 +13,7 @@ from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
-from svc.http.openapi import documents
-from svc.http.pages import site, try_page, web
+from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, Route
 
 
@@ -34,4 +33,4 @@ API: tuple[Route, ...] = tuple(
 )
 """What the reference describes."""
 
-ROUTES: tuple[Route, ...] = (*API, *documents.routes(API), *site.ROUTES, *web.ROUTES, *try_page.ROUTES)
+ROUTES: tuple[Route, ...] = (*API, *try_page.ROUTES)

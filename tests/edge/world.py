@@ -14,10 +14,10 @@ import trio
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from svc.http.server.asgi import asgi
 from svc.http.server.listening import open_sockets
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
+from tests.edge.asgi import asgi
 from tests.edge.quart_connection import TrioConnection
 
 HANG_S = 20

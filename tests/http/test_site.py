@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from svc.http.pages import site
+from svc.http.pages import app as pages
 from tests.spec.responses import assert_error
 from tests.support.live import Live, live_service
 from tests.support.process import ENVIRONMENT, read_until, run, start
@@ -21,7 +21,7 @@ HTML = {"accept": "text/html"}
 
 @pytest.fixture(autouse=True)
 def built():
-    if site.HOME not in site.SITE:
+    if pages.HOME not in pages.SITE:
         pytest.skip("the documentation site is not built: `make docs`")
 
 
@@ -69,7 +69,7 @@ async def test_an_unknown_page_returns_404_with_a_link_home_and_a_json_error_to_
 
 
 async def test_a_site_that_is_not_built_shows_how_to_build_it(live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path):
-    monkeypatch.setattr(site, "SITE", site.Folder(tmp_path))
+    monkeypatch.setattr(pages, "SITE", pages.Folder(tmp_path))
     page = await live.client.get("/docs/", headers=HTML)
     assert page.status_code == 404
     assert "make docs" in page.text

@@ -20,7 +20,6 @@ import trio
 
 from svc.domain.access.credentials import parse
 from svc.http.limits import OPEN_READS_PER_S
-from svc.http.pages.web import PAGES
 from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.snapshot import Transaction
@@ -63,21 +62,8 @@ AN_EVENT = {"event_id": "019b76da-a800-7000-8000-000000000000"}
 ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/healthz"): Access(),
     ("GET", "/readyz"): Access(),
-    ("GET", "/openapi.json"): Access(),
-    ("GET", "/collection.json"): Access(),
-    ("GET", "/console/openapi.json"): Access(),
-    ("GET", "/docs"): Access(),
-    ("GET", "/docs/api"): Access(),
-    ("GET", "/docs/api/reference.json"): Access(),
-    ("GET", "/docs/api/{asset}"): Access(),
-    ("GET", "/docs/{page...}"): Access(),
     ("GET", "/"): Access(),
-    ("GET", "/sdk/{version}/{file}"): Access(status=404),
-    ("GET", "/pages/texts.json"): Access(),
-    ("GET", "/pages/{file}"): Access(status=404),
-    ("GET", "/try"): Access(status=404),
     ("GET", "/try/config.json"): Access(status=404),
-    ("GET", "/console"): Access(status=200 if "console.html" in PAGES else 404),
     ("POST", "/console/session"): Access(status=403, body={"token": "x"}),
     ("GET", "/console/session"): Access(("management",), status=401),
     ("DELETE", "/console/session"): Access(("management",), status=401),

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from svc.http.pages.app import create_app, documentation, paths, site
 from svc.http.route import Route
-from svc.http.routes import ROUTES
+from svc.http.routes import API, ROUTES
 from tests.support.live import ORIGIN, Live
 
 pytestmark = pytest.mark.any_store
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.any_store
 KEYED = [route for route in ROUTES if route.kinds and not route.media_type]
 """But for the stream, which has no end: `test_console_stream.py`."""
 OPEN = [route for route in ROUTES if not route.kinds]
+PAGES = sorted({re.sub(r"\{\w+\}", "x", path) for path in paths(create_app(site, documentation, api=API))})
 
 
 def path_of(route: Route, live: Live) -> str:
@@ -52,6 +54,20 @@ async def test_responses_to_a_request_with_a_key_are_not_cached(live: Live, rout
     for path in (path_of(route, live), "/nowhere"):
         answer = await live.client.request(route.method, path, headers={"x-api-key": secret})
         assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_page_is_the_same_with_any_key_and_not_cached_then(live: Live, path: str):
+    """Decisions 9.3: pages have no key, and whoever sends one is told nothing of it."""
+    without = await live.client.get(path)
+    for kind in ("public", "secret", "management"):
+        _, secret = live.issue(kind, None if kind == "management" else "development")
+        for key in (secret, secret[:-1], "nonsense"):
+            answer = await live.client.get(path, headers={"x-api-key": key})
+            assert answer.headers["cache-control"] == "no-store"
+            assert answer.status_code == without.status_code
+            if answer.status_code == 200:
+                assert answer.content == without.content
 
 
 async def test_responses_refused_before_there_is_a_request_are_not_cached(live: Live):

@@ -16,7 +16,8 @@ from svc.actors.counters import band
 from svc.actors.retention import Progress, sweep
 from svc.domain.refusals import CATALOGUE
 from svc.domain.scoring.signals import CATALOGUE as SIGNAL_NAMES
-from svc.http.routes import ROUTES
+from svc.http.pages.app import create_app, documentation, operation_id, site
+from svc.http.routes import API, ROUTES
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.store.schema.tables import EVENTS, TABLES
 from tests.spec.responses import assert_error, visit
@@ -270,13 +271,16 @@ async def test_no_label_identifies_a_client(tmp_path: Path):
         visitor = (await visit(live, key, report(1))).json()["visitor_id"]
         await live.client.get(f"/api/v1/{key}?key={key}", headers={"x-api-key": key})
         await live.client.get(f"/api/v1/management/organizations/{live.organization.id}/sdk-keys")
+        await live.client.get(f"/sdk/{key}/{key}")
         await live.client.request(key[:20], "/api/v1/identify", headers={key: key})
         found = await scrape(live)
     for said in (key, issued.id, visitor, PUBLIC_ADDRESS, ORIGIN, "127.0.0.1", "/api"):
         assert said not in found.text
     named = [line.partition("{")[0] for line in found.text.splitlines() if live.organization.id in line]
     assert named == ["svc_organization_stored_bytes"], "the ten that hold most are named, there alone"
-    assert found.labels("route") <= {route.operation_id for route in ROUTES} | {UNKNOWN, PREFLIGHT}
+    pages = {operation_id(rule.endpoint) for rule in create_app(site, documentation, api=API).url_map.iter_rules()}
+    assert found.labels("route") <= {route.operation_id for route in ROUTES} | pages | {UNKNOWN, PREFLIGHT}
+    assert "getSdk" in found.labels("route")
     assert found.labels("code") <= set(CATALOGUE) | {""}
     assert found.labels("signal") <= set(SIGNAL_NAMES)
     assert found.labels("table") <= {table.name for table in TABLES}

@@ -13,7 +13,7 @@ import pytest
 from svc.actors.retention import Progress, sweep
 from svc.domain.records import Event
 from svc.domain.scoring.signals import CATALOGUE
-from svc.http.pages import web
+from svc.http.pages import app as pages
 from svc.http.pages.try_page import MOST_VISITS, TryKeyError
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 """What a browser sends when a person opens a page."""
-built = pytest.mark.skipif(web.sdk_version() is None, reason="the web pages are not built (`make web`)")
+built = pytest.mark.skipif(pages.sdk_version() is None, reason="the web pages are not built (`make web`)")
 
 
 TOKEN = {"client_token": "the browser that tries the page"}
@@ -69,7 +69,7 @@ async def test_the_start_page_links_onward_and_uses_no_other_host(live: Live, tr
         assert 'href="docs/"' in page.text
         assert 'href="docs/api"' in page.text
     assert 'href="try"' not in off.text
-    assert ('href="try"' in on.text) == (web.sdk_version() is not None)
+    assert ('href="try"' in on.text) == (pages.sdk_version() is not None)
     style = await live.client.get("/pages/home.css")
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
 
@@ -275,7 +275,7 @@ async def test_the_page_erases_no_visitor_that_may_have_had_events_outside_devel
 async def test_the_sdk_is_served_to_pages_of_every_origin(live: Live):
     for name in ("svc.js", "svc.esm.js", "svc.worker.js"):
         newest = await live.client.get(f"/sdk/v1/{name}", headers={"origin": "https://shop.example"})
-        pinned = await live.client.get(f"/sdk/{web.sdk_version()}/{name}")
+        pinned = await live.client.get(f"/sdk/{pages.sdk_version()}/{name}")
         assert newest.content == pinned.content
         assert newest.headers["content-type"] == "text/javascript; charset=utf-8"
         assert newest.headers["access-control-allow-origin"] == "*"
@@ -350,13 +350,9 @@ async def test_nothing_else_is_served_beside_the_sdk(live: Live, path: str):
 async def test_without_the_web_build_the_service_shows_how_to_build_it(
     trying: Trying, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    empty = web.Folder(tmp_path / "nothing")
-    monkeypatch.setattr(web, "PAGES", empty)
-    monkeypatch.setattr(web, "SDK", empty)
-    web.sdk_version.cache_clear()
-    try:
-        for path in ("/try", "/sdk/v1/svc.js"):
-            assert "make web" in assert_error(await trying.live.client.get(path), 404, "not_found")
-        assert "make web" in (await trying.live.client.get("/try", headers=HTML)).text
-    finally:
-        web.sdk_version.cache_clear()
+    empty = pages.Folder(tmp_path / "nothing")
+    monkeypatch.setattr(pages, "PAGES", empty)
+    monkeypatch.setattr(pages, "SDK", empty)
+    for path in ("/try", "/sdk/v1/svc.js"):
+        assert "make web" in assert_error(await trying.live.client.get(path), 404, "not_found")
+    assert "make web" in (await trying.live.client.get("/try", headers=HTML)).text

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
-from uuid import UUID
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Protocol, cast
 
 import click
+import hypercorn.trio
+import trio
+from hypercorn.config import Config
+from quart import Response, redirect
+from quart_trio import QuartTrio
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as Redirect
 
 from svc.cli.examples import examples
 from svc.cli.output import CommandError
-from svc.domain.refusals import Refusal
-from svc.http.pages import site, web
-from svc.http.route import Call, File, Outcome
+from svc.http.pages import app as pages
+from svc.http.server.listening import open_sockets
 
 ROOT = "/docs/"
 LEFT_OUT = "There is no service here. Start one with `svc dev`: it serves this documentation too."
@@ -28,70 +34,54 @@ def docs(port: int) -> None:
     Prints its address and listens on the loopback interface alone until Ctrl-C. A running service has the same pages at
     /docs/, and beside them the API reference with a panel to send requests.
     """
-    if site.HOME not in site.SITE:
-        raise CommandError(site.NOT_BUILT.replace(", then restart the service", ""))
+    if pages.HOME not in pages.SITE:
+        raise CommandError(pages.SITE_NOT_BUILT.replace(", then restart the service", ""))
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+        (listening,) = open_sockets(f"127.0.0.1:{port}", backlog=100)
     except OSError as error:
         raise CommandError(f"port {port} cannot be used ({error.strerror}): choose another one with --port") from None
-    with server:
-        click.echo(f"The documentation is at http://127.0.0.1:{server.server_port}{ROOT}\nStop with Ctrl-C.")
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            click.echo()
+    click.echo(f"The documentation is at http://127.0.0.1:{listening.getsockname()[1]}{ROOT}\nStop with Ctrl-C.")
+    trio.run(_serve, listening.detach())
+    click.echo()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers as the service does below `/docs/`, and leads there from its root."""
+class _StockServer(Protocol):
+    """What is used of hypercorn, whose own types are of WSGI too."""
 
-    protocol_version = "HTTP/1.1"
+    async def __call__(
+        self, app: QuartTrio, config: Config, *, shutdown_trigger: Callable[..., Awaitable[None]]
+    ) -> None:
+        """Serve until the trigger returns."""
+        ...
 
-    def do_GET(self) -> None:
-        """Send a page or a file of one."""
-        self._send(self._found())
 
-    do_HEAD = do_GET  # noqa: N815  http.server's name for it
+async def _serve(listening: int) -> None:
+    """Serve on this descriptor until Ctrl-C; the server closes it."""
+    config = Config()
+    config.bind = [f"fd://{listening}"]
+    config.errorlog = None
+    config.include_server_header = False
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
 
-    def _found(self) -> Outcome:
-        path, query = urlsplit(self.path)[2:4]
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        if path in ("/", ROOT.rstrip("/")):
-            return Outcome(None, status=307, headers={"Location": ROOT})
-        if path == "/pages/home.css":
-            return web.PAGE.served("home.css", self._call("", "", headers), {})
-        if not path.startswith(ROOT):
-            return Outcome(Refusal("not_found", explanation=LEFT_OUT))
-        return site.served(self._call(unquote(path.removeprefix(ROOT)), query, headers))
+        async def signaled() -> None:
+            async for _ in signals:
+                return
 
-    def _call(self, page: str, query: str, headers: dict[str, str]) -> Call:
-        return Call(
-            request_id=UUID(int=0),
-            operation_id="getDocs",
-            at_ms=0,
-            headers=headers,
-            caller=None,
-            platform=None,
-            path={"page": page},
-            query=site.SiteQuery(v="".join(parse_qs(query).get("v", []))),
-            body=None,
-        )
+        serve = cast("_StockServer", hypercorn.trio.serve)  # pyright: ignore[reportUnknownMemberType]
+        await serve(_app(), config, shutdown_trigger=signaled)
 
-    def _send(self, outcome: Outcome) -> None:
-        content, media_type, status = b"", "text/plain; charset=utf-8", outcome.status
-        if isinstance(outcome.body, File):
-            content, media_type = outcome.body
-        elif isinstance(outcome.body, Refusal):
-            content, status = f"{outcome.body.message}\n".encode(), outcome.body.status
-        self.send_response(status)
-        for name, value in outcome.headers.items():
-            self.send_header(name, value)
-        if status != 304:
-            self.send_header("Content-Type", media_type)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  http.server's name for it
-        """Say nothing of requests."""
+def _app() -> QuartTrio:
+    """The documentation below `/docs/`, and from the root the way to it."""
+    app = pages.create_app(pages.documentation)
+
+    async def to_site() -> Redirect:
+        return redirect(ROOT, 307)
+
+    async def left_out(_: NotFound) -> Response:
+        return Response(f"{LEFT_OUT}\n", 404, content_type="text/plain; charset=utf-8")
+
+    app.add_url_rule("/", "toSite", to_site)
+    app.add_url_rule("/docs", "toSite", to_site)
+    app.register_error_handler(NotFound, left_out)
+    return app

@@ -78,6 +78,11 @@ SignalGroup = Annotated[
 Cursor = Annotated[str, Meta(examples=["AZuNLzxAfFGdDm8bLD1OX1OKp9pTEb2H"])]
 PageCursor = Annotated[Cursor, about("`next_cursor` of the page before; the first page when left out.")]
 Tag = Annotated[str, about("The caller's own reference, shown again on the event and in webhooks.", "order 1234")]
+AccountId = Annotated[
+    str,
+    about("The customer's id of the account that the visitor acts for. Opaque: no e-mail address.", "user-8271"),
+]
+Action = Annotated[str, about("What the visitor does, such as `sign_up`, `log_in` or `checkout`.", "log_in")]
 
 SUSPECT_SCORE = about("Sum of the weights of the signals that fired. Absent or `null` when not scored.", 40)
 """Of a number, or of one that may be `null`."""

@@ -63,6 +63,11 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     sdk_version: str | None
     origin: str | None
     tag: str | None
+    account_id: str | None = None
+    """The customer's id of the account that the visitor acts for."""
+    account_verified: bool = False
+    """Whether a secret key says so."""
+    action: str | None = None
     idempotency: bytes | None
     """Digest of the `Idempotency-Key`, 16 bytes."""
     wants_original: bool = False

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from svc.domain.accounts.signals import AccountThresholds
+from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing.ledger import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
@@ -34,6 +36,9 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     """Of the key that signs verdicts (`signed_verdict`)."""
     previous_verdict_key_expires_at_ms: int | None = None
     """Until when verdicts by the generation before are accepted."""
+    account_thresholds: AccountThresholds = AccountThresholds()
+    decision_in_response: bool = True
+    """Whether responses and verdicts for public keys have the decision of the rules."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -70,6 +75,13 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """`False` where the report was not archived, or is no longer (decisions 4)."""
     mark: bytes | None = None
     """Without a document: the digest of its replay key, which else follows from the archive."""
+    account_id: str | None = None
+    """The customer's id of the account that the visitor acted for."""
+    account_verified: bool = False
+    """Whether a secret key said so."""
+    action: str | None = None
+    velocity: Velocity | None = None
+    """`None` in events stored before 0.3.0."""
 
 
 EVENT_FIELDS = (
@@ -77,7 +89,7 @@ EVENT_FIELDS = (
     "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name", "anonymity_network", "agent",
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
-    "proven",
+    "proven", "account_id", "account_verified", "action", "velocity",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

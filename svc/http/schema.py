@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
@@ -22,6 +23,8 @@ from svc.domain.fields import (
     OBJECT_FORM,
     SUSPECT_SCORE,
     TIME_FORM,
+    AccountId,
+    Action,
     Cursor,
     PageCursor,
     RequestId,
@@ -71,6 +74,8 @@ class IdentifyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         about("The report that an SDK collected. What is in it is not a public contract.", A_REPORT, form=OBJECT_FORM),
     ]
     tag: Annotated[Tag, Meta(max_length=1024)] | UnsetType = UNSET
+    account_id: Annotated[AccountId, Meta(pattern=ACCOUNT_ID_FORM)] | UnsetType = UNSET
+    action: Annotated[Action, Meta(pattern=ACTION_FORM)] | UnsetType = UNSET
     verdict: Annotated[bool, about("Whether to respond with a signed `verdict`, too.", True)] = False
 
 
@@ -147,6 +152,9 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     kind: (
         Annotated[str, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})] | UnsetType
     ) = UNSET
+    account_id: Annotated[str, about("Only events of this account.", "user-8271")] | UnsetType = UNSET
+    action: Annotated[str, about("Only events with this action.", "log_in")] | UnsetType = UNSET
+    asn: Annotated[str, about("Only events from this autonomous system.", "20712")] | UnsetType = UNSET
 
     def asked(self) -> Asked:
         """The filters as they were sent."""
@@ -182,6 +190,21 @@ class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     page: Annotated[PageNumber, about("As asked for; 1 where a `cursor` asked for it.", 1)]
     page_size: Annotated[int, about("The most events that a page has: the `limit` of the request.", 10)]
     next_cursor: Annotated[Cursor, about("For the next page; left out on the last one.")] | UnsetType = UNSET
+
+
+_AccountIdText = Annotated[str, Meta(pattern=ACCOUNT_ID_FORM)]
+_ActionText = Annotated[str, Meta(pattern=ACTION_FORM)]
+_TagText = Annotated[str, Meta(max_length=1024)]
+
+
+class UpdateEventBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of a change of an event (decisions 11.2): what is left out stays, and `null` removes."""
+
+    account_id: Annotated[_AccountIdText | UnsetType | None, about("The account; `null` removes it.", "user-8271")] = (
+        UNSET
+    )
+    action: Annotated[_ActionText | UnsetType | None, about("The action; `null` removes it.", "sign_up")] = UNSET
+    tag: Annotated[_TagText | UnsetType | None, about("The tag; `null` removes it.", "order 1234")] = UNSET
 
 
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

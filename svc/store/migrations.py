@@ -69,6 +69,13 @@ def _fifth_version(_: Transaction) -> None:
     """
 
 
+def _sixth_version(transaction: Transaction) -> None:
+    """Version 6: events have an account, an action and a velocity, and are found by account, action and network too.
+    Those that are there are indexed by their network.
+    """
+    rebuild_indexes(transaction)
+
+
 def _index_ledger(transaction: Transaction, number: int) -> dict[str, int]:
     """Index the credits; the day of the last identification that was charged or free, and how many that day had, as
     fields of `Holding`.
@@ -114,7 +121,14 @@ def _split_statistics(transaction: Transaction) -> None:
             transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_version, _second_version, _third_version, _fourth_version, _fifth_version)
+MIGRATIONS: tuple[Migration, ...] = (
+    _first_version,
+    _second_version,
+    _third_version,
+    _fourth_version,
+    _fifth_version,
+    _sixth_version,
+)
 
 
 class NewerStoreError(OperatorError):

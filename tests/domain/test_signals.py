@@ -73,6 +73,10 @@ DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (
     ("replay", "repeated_report", 15, 15, 15),
     ("replay", "repeated_rare_report", 10, 10, 10),
     ("rarity", "rare_device", 3, 3, 3),
+    ("account", "multi_account", 10, 10, 10),
+    ("account", "account_testing", 30, 30, 30),
+    ("account", "account_sharing", 0, 0, 0),
+    ("account", "account_new_device", 5, 5, 5),
 )
 
 ADDED = {
@@ -86,6 +90,10 @@ ADDED = {
     "network_new_for_visitor": "0.3.0",
     "repeated_report": "0.3.0",
     "repeated_rare_report": "0.3.0",
+    "multi_account": "0.3.0",
+    "account_testing": "0.3.0",
+    "account_sharing": "0.3.0",
+    "account_new_device": "0.3.0",
 }
 """Signal -> the version that introduced it. Profiles that were stored before count it as 0."""
 

@@ -82,6 +82,7 @@ async def test_a_row_has_the_values_of_its_identify_response_and_request(live: L
     assert {name: page[name] for name in ("page", "page_size")} == {"page": 1, "page_size": 10}
     (row,) = page["rows"]
     assert TIMESTAMP.fullmatch(row.pop("occurred_at"))
+    assert set(row.pop("velocity")) == {"visitor", "address"}
     assert row.pop("agent_version").startswith("137")
     for name in ("country_code", "country_name", "asn", "asn_name"):
         assert isinstance(row.pop(name, ""), str)

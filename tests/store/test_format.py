@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
+from svc.domain.accounts.velocity import VelocityRow
 from svc.domain.events.listing import LEVELS
 from svc.domain.matching import Visitor
 from svc.domain.matching.tokens import Token
@@ -29,7 +30,7 @@ from svc.store.inspection.reading import read_only
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.maintenance.upgrade import upgrade
 from svc.store.migrations import MIGRATIONS
-from svc.store.schema.tables import BLOCKS, KEYS, META, TABLES, VISITORS
+from svc.store.schema.tables import BLOCKS, KEYS, META, TABLES, VELOCITY, VISITORS
 from svc.store.serve_lock import sole_process
 from svc.world import World
 from tests.domain.matching_world import START_MS, features_of
@@ -164,7 +165,24 @@ def test_tokens_can_be_read_by_the_documented_format():
     assert visitor_of(visitor.pack()) == msgspec.structs.asdict(visitor)
 
 
-async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):
+def velocity_of(body: bytes) -> dict[str, Any]:
+    """As the page says."""
+    first_s, last_s, count, *sizes = struct.unpack("<IIBBBB", body[:12])
+    at, others = 12 + 4 * count, []
+    for size in sizes:
+        times = struct.unpack(f"<{size}I", body[at : at + 4 * size])
+        others.append((times, struct.unpack(f"<{size}Q", body[at + 4 * size : at + 12 * size])))
+        at += 12 * size
+    assert at == len(body)
+    events = struct.unpack(f"<{count}I", body[12 : 12 + 4 * count])
+    return {"first_s": first_s, "last_s": last_s, "events": events, "others": tuple(others)}
+
+
+def plain_velocity(row: VelocityRow) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(row), "others": tuple(tuple(seen) for seen in row.others)}
+
+
+async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  # noqa: C901  one case for each form
     await populate(tmp_path)
     tables, records = documented_tables(), documented_records()
     by_name = {table.name: table for table in TABLES}
@@ -187,6 +205,8 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):
                 assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
             case "DeliveryKey":
                 assert (body[:16], DELIVERY_KINDS[body[16]]) == known
+            case "VelocityRow":
+                assert velocity_of(body) == plain_velocity(known)
             case "Digests":
                 assert struct.unpack(f"<{len(body) // 8}Q", body) == known.values
             case "HourCounts":
@@ -199,7 +219,8 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):
             case _:
                 assert list(known.__struct_fields__) == records[kind]
                 assert cbor2.loads(body) == plain(known)
-    assert {META.name, KEYS.name, VISITORS.name, BLOCKS.name, "events", "hours", "ledger", "webhook_deliveries"} <= seen
+    of_tables = {META.name, KEYS.name, VISITORS.name, BLOCKS.name, VELOCITY.name}
+    assert of_tables | {"events", "hours", "ledger", "webhook_deliveries"} <= seen
 
 
 async def test_every_name_in_meta_is_documented(tmp_path: Path):

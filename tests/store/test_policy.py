@@ -39,6 +39,7 @@ from svc.store.schema.tables import (
     EVENTS,
     REPORT_FINGERPRINTS,
     TABLES,
+    VELOCITY,
     VISITOR_HISTORY,
 )
 from svc.store.snapshot import Transaction
@@ -162,6 +163,7 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
         VISITOR_HISTORY.name: day - 1,
         ADDRESS_HISTORY.name: day - 1,
         REPORT_FINGERPRINTS.name: day // 30 - 1,
+        VELOCITY.name: day // 30 - 1,
         CHALLENGES.name: NOW_MS // 300_000 - 1,
     }
 
@@ -178,5 +180,5 @@ def test_the_rules_named_by_tables_exist():
 
 def test_every_constant_of_the_module_is_a_table_of_the_store():
     constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
-    assert len(constants) == len(TABLES) == 58
+    assert len(constants) == len(TABLES) == 59
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

@@ -38,6 +38,7 @@ import type {
   SupplementAnswer,
   SupplementBody,
   SupplementEventHeaders,
+  UpdateEventBody,
   UpdateWebhookBody,
   VerdictKeysBody,
   WebhookBody,
@@ -144,6 +145,17 @@ export abstract class Operations {
    */
   getEvent(requestId: string): Promise<EventDetailBody> {
     return this.send<EventDetailBody>({ method: "GET", path: `/events/${segment(requestId)}`, isRepeatable: true });
+  }
+
+  /**
+   * Set the account, the action or the tag of an event.
+   *
+   * For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out stay,
+   * `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and price, and
+   * no webhook is sent; the counts of the account and the visitor follow.
+   */
+  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
+    return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
   }
 
   /**

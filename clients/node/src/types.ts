@@ -6,6 +6,26 @@
 /** The values that there are now. Others may come. */
 export type Open<Values extends string> = Values | (string & {});
 
+export interface AccountVelocity {
+  /** Events of the account. */
+  events: Record<string, number>;
+  /** Identifiable visitors that acted for it. */
+  visitors: Record<string, number>;
+  /** Addresses that they came from. */
+  addresses: Record<string, number>;
+  /** Countries of these addresses. */
+  countries: Record<string, number>;
+}
+
+export interface AddressVelocity {
+  /** Events from the address. */
+  events: Record<string, number>;
+  /** Identifiable visitors that came from it. */
+  visitors: Record<string, number>;
+  /** Accounts that they acted for. */
+  accounts: Record<string, number>;
+}
+
 export interface ChallengeAnswer {
   /** 32 random bytes in base64, for one use. */
   challenge: string;
@@ -107,6 +127,12 @@ export interface EventBody {
   origin?: string;
   /** The caller's own reference, shown again on the event and in webhooks. */
   tag?: string;
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id?: string;
+  /** Whether a secret key named the account; beside `account_id` alone. */
+  account_verified?: boolean;
+  /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
+  action?: string;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -137,6 +163,8 @@ export interface EventBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
+  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  velocity?: VelocityBody;
 }
 
 export interface EventDetailBody {
@@ -172,6 +200,12 @@ export interface EventDetailBody {
   origin?: string;
   /** The caller's own reference, shown again on the event and in webhooks. */
   tag?: string;
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id?: string;
+  /** Whether a secret key named the account; beside `account_id` alone. */
+  account_verified?: boolean;
+  /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
+  action?: string;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -202,6 +236,8 @@ export interface EventDetailBody {
   signals?: Array<TriggerBody>;
   /** Whether the archived submission exists. */
   has_document: boolean;
+  /** How often and with whom the visitor, the account and the address were seen, this event included. */
+  velocity?: VelocityBody;
   /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
   /** The deferred report, when one arrived. Its contents are not a public contract. */
@@ -225,6 +261,7 @@ export interface EventTriggerBody {
     | "velocity"
     | "replay"
     | "rarity"
+    | "account"
   >;
   /** What the group added to the score. */
   weight: number;
@@ -334,6 +371,10 @@ export interface IdentifyBody {
   signals: Record<string, unknown>;
   /** The caller's own reference, shown again on the event and in webhooks. */
   tag?: string;
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id?: string;
+  /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
+  action?: string;
   /** Whether to respond with a signed `verdict`, too. Default: `false`. */
   verdict?: boolean;
 }
@@ -613,6 +654,7 @@ export interface SignalBody {
     | "velocity"
     | "replay"
     | "rarity"
+    | "account"
   >;
   /** What it means. */
   description: string;
@@ -712,6 +754,10 @@ export interface TriggerBody {
     | "repeated_report"
     | "repeated_rare_report"
     | "rare_device"
+    | "multi_account"
+    | "account_testing"
+    | "account_sharing"
+    | "account_new_device"
   >;
   /** The group that the signal belongs to. */
   group: Open<
@@ -729,11 +775,21 @@ export interface TriggerBody {
     | "velocity"
     | "replay"
     | "rarity"
+    | "account"
   >;
   /** What the signal added to the score. */
   weight: number;
   /** How well founded it is; it does not change the weight. */
   confidence: Open<"high" | "low" | "medium">;
+}
+
+export interface UpdateEventBody {
+  /** The account; `null` removes it. */
+  account_id?: string | null;
+  /** The action; `null` removes it. */
+  action?: string | null;
+  /** The tag; `null` removes it. */
+  tag?: string | null;
 }
 
 export interface UpdateWebhookBody {
@@ -759,9 +815,29 @@ export interface UpdateWebhookBody {
   paused?: boolean;
 }
 
+export interface VelocityBody {
+  /** Of the visitor. */
+  visitor: VisitorVelocity;
+  /** Of the address. */
+  address: AddressVelocity;
+  /** Of the account; left out without one. */
+  account?: AccountVelocity;
+}
+
 export interface VerdictKeysBody {
   /** The key in force first, then the next one, then the previous one until it expires. */
   keys: Array<JwkBody>;
+}
+
+export interface VisitorVelocity {
+  /** Events of the visitor. */
+  events: Record<string, number>;
+  /** Accounts that it acted for. */
+  accounts: Record<string, number>;
+  /** Addresses that it came from; of IPv6, the /64. */
+  addresses: Record<string, number>;
+  /** Countries of these addresses. */
+  countries: Record<string, number>;
 }
 
 export interface WebhookBody {
@@ -993,9 +1069,19 @@ export interface ListEventsQuery {
     | "replayed"
     | "repeated_report"
     | "repeated_rare_report"
-    | "rare_device";
+    | "rare_device"
+    | "multi_account"
+    | "account_testing"
+    | "account_sharing"
+    | "account_new_device";
   /** Only events of this kind of visitor. */
   kind?: "human" | "ai_bot" | "automation" | "search_crawler";
+  /** Only events of this account. */
+  account_id?: string;
+  /** Only events with this action. */
+  action?: string;
+  /** Only events from this autonomous system. */
+  asn?: string;
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */

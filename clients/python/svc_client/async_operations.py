@@ -48,6 +48,8 @@ class AsyncOperations:
         sdk: Sdk,
         signals: dict[str, Any],
         tag: str | None = None,
+        account_id: str | None = None,
+        action: str | None = None,
         verdict: bool | None = None,
         idempotency_key: str | None = None,
         replay: str | None = None,
@@ -68,6 +70,8 @@ class AsyncOperations:
             sdk: The SDK that collected the report.
             signals: The report that an SDK collected. What is in it is not a public contract.
             tag: The caller's own reference, shown again on the event and in webhooks.
+            account_id: The customer's id of the account that the visitor acts for. Opaque: no e-mail address.
+            action: What the visitor does, such as `sign_up`, `log_in` or `checkout`.
             verdict: Whether to respond with a signed `verdict`, too. Default: `false`.
             idempotency_key: Makes a retry safe: a request whose key was used in the last 24 hours is a
                 duplicate and costs nothing. Its scope is the organization with all its environments: use random
@@ -101,7 +105,16 @@ class AsyncOperations:
                         "x-svc-public-key": public_key,
                     }
                 ),
-                body=given({"sdk": sdk, "signals": signals, "tag": tag, "verdict": verdict}),
+                body=given(
+                    {
+                        "sdk": sdk,
+                        "signals": signals,
+                        "tag": tag,
+                        "account_id": account_id,
+                        "action": action,
+                        "verdict": verdict,
+                    }
+                ),
                 is_repeatable=True,
             )
         )
@@ -242,9 +255,16 @@ class AsyncOperations:
             "repeated_report",
             "repeated_rare_report",
             "rare_device",
+            "multi_account",
+            "account_testing",
+            "account_sharing",
+            "account_new_device",
         ]
         | None = None,
         kind: Literal["human", "ai_bot", "automation", "search_crawler"] | None = None,
+        account_id: str | None = None,
+        action: str | None = None,
+        asn: str | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -269,6 +289,9 @@ class AsyncOperations:
             country: Only events from this country: two letters.
             signal: Only events in which this signal fired.
             kind: Only events of this kind of visitor.
+            account_id: Only events of this account.
+            action: Only events with this action.
+            asn: Only events from this autonomous system.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -288,6 +311,9 @@ class AsyncOperations:
                         "country": country,
                         "signal": signal,
                         "kind": kind,
+                        "account_id": account_id,
+                        "action": action,
+                        "asn": asn,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -311,6 +337,29 @@ class AsyncOperations:
             request_id: UUIDv7 of the request; it sorts by time.
         """
         return await self._send(Call("GET", path("/events/{}", request_id), is_repeatable=True))
+
+    async def update_event(
+        self, request_id: str, *, account_id: str | None = None, action: str | None = None, tag: str | None = None
+    ) -> EventDetailBody:
+        """Set the account, the action or the tag of an event.
+
+        For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out
+        stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
+        and price, and no webhook is sent; the counts of the account and the visitor follow.
+
+        Args:
+            request_id: UUIDv7 of the request; it sorts by time.
+            account_id: The account; `null` removes it.
+            action: The action; `null` removes it.
+            tag: The tag; `null` removes it.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/events/{}", request_id),
+                body=given({"account_id": account_id, "action": action, "tag": tag}),
+            )
+        )
 
     async def get_verdict_keys(self, organization_id: str) -> VerdictKeysBody:
         """Read the public keys of signed verdicts.

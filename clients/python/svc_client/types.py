@@ -9,6 +9,26 @@ from __future__ import annotations
 from typing import Any, NotRequired, TypedDict
 
 
+class AccountVelocity(TypedDict):
+    events: dict[str, int]
+    """Events of the account."""
+    visitors: dict[str, int]
+    """Identifiable visitors that acted for it."""
+    addresses: dict[str, int]
+    """Addresses that they came from."""
+    countries: dict[str, int]
+    """Countries of these addresses."""
+
+
+class AddressVelocity(TypedDict):
+    events: dict[str, int]
+    """Events from the address."""
+    visitors: dict[str, int]
+    """Identifiable visitors that came from it."""
+    accounts: dict[str, int]
+    """Accounts that they acted for."""
+
+
 class ChallengeAnswer(TypedDict):
     challenge: str
     """32 random bytes in base64, for one use."""
@@ -78,6 +98,12 @@ class EventBody(TypedDict):
     """Site that the request came from; left out for native apps."""
     tag: NotRequired[str]
     """The caller's own reference, shown again on the event and in webhooks."""
+    account_id: NotRequired[str]
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    account_verified: NotRequired[bool]
+    """Whether a secret key named the account; beside `account_id` alone."""
+    action: NotRequired[str]
+    """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -110,6 +136,8 @@ class EventBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    velocity: NotRequired[VelocityBody]
+    """How often and with whom the visitor, the account and the address were seen, this event included."""
 
 
 class EventDetailBody(TypedDict):
@@ -147,6 +175,12 @@ class EventDetailBody(TypedDict):
     """Site that the request came from; left out for native apps."""
     tag: NotRequired[str]
     """The caller's own reference, shown again on the event and in webhooks."""
+    account_id: NotRequired[str]
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    account_verified: NotRequired[bool]
+    """Whether a secret key named the account; beside `account_id` alone."""
+    action: NotRequired[str]
+    """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -179,6 +213,8 @@ class EventDetailBody(TypedDict):
     """Each signal that fired, heaviest first: the parts of `triggers`. Left out of events stored before 0.2.0."""
     has_document: bool
     """Whether the archived submission exists."""
+    velocity: NotRequired[VelocityBody]
+    """How often and with whom the visitor, the account and the address were seen, this event included."""
     document: dict[str, Any] | None
     """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
@@ -190,7 +226,8 @@ class EventDetailBody(TypedDict):
 class EventTriggerBody(TypedDict):
     signal: str
     """The group of signals that fired. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`, `residential_proxy`,
-    `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`, `replay`, `rarity`.
+    `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`, `replay`, `rarity`,
+    `account`.
     """
     weight: int
     """What the group added to the score."""
@@ -473,7 +510,7 @@ class SignalBody(TypedDict):
     group: str
     """The group that the signal belongs to. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`,
     `residential_proxy`, `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`,
-    `replay`, `rarity`.
+    `replay`, `rarity`, `account`.
     """
     description: str
     """What it means."""
@@ -515,12 +552,13 @@ class TriggerBody(TypedDict):
     `hooked`, `debugger`, `developer_options`, `unofficial_store`, `mitm_attack`, `attestation_failed`,
     `attestation_missing`, `factory_reset`, `clock_tampered`, `location_spoofing`, `incognito`,
     `privacy_settings`, `high_activity`, `velocity_ip`, `velocity_country`, `token_conflict`,
-    `network_new_for_visitor`, `replayed`, `repeated_report`, `repeated_rare_report`, `rare_device`.
+    `network_new_for_visitor`, `replayed`, `repeated_report`, `repeated_rare_report`, `rare_device`,
+    `multi_account`, `account_testing`, `account_sharing`, `account_new_device`.
     """
     group: str
     """The group that the signal belongs to. Now one of `bot`, `tampering`, `tor`, `vpn`, `proxy`,
     `residential_proxy`, `ip_reputation`, `environment`, `integrity`, `location`, `privacy`, `velocity`,
-    `replay`, `rarity`.
+    `replay`, `rarity`, `account`.
     """
     weight: int
     """What the signal added to the score."""
@@ -528,9 +566,29 @@ class TriggerBody(TypedDict):
     """How well founded it is; it does not change the weight. Now one of `high`, `low`, `medium`."""
 
 
+class VelocityBody(TypedDict):
+    visitor: VisitorVelocity
+    """Of the visitor."""
+    address: AddressVelocity
+    """Of the address."""
+    account: NotRequired[AccountVelocity]
+    """Of the account; left out without one."""
+
+
 class VerdictKeysBody(TypedDict):
     keys: list[JwkBody]
     """The key in force first, then the next one, then the previous one until it expires."""
+
+
+class VisitorVelocity(TypedDict):
+    events: dict[str, int]
+    """Events of the visitor."""
+    accounts: dict[str, int]
+    """Accounts that it acted for."""
+    addresses: dict[str, int]
+    """Addresses that it came from; of IPv6, the /64."""
+    countries: dict[str, int]
+    """Countries of these addresses."""
 
 
 class WebhookBody(TypedDict):

@@ -17,7 +17,7 @@ import click
 from svc.cli.data_directory import Readable, account, reading_directory
 from svc.cli.output import settings
 from svc.cli.times import TimestampType
-from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
+from svc.domain.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
@@ -149,6 +149,9 @@ _country = _read_by(
     "is no country code of two letters, such as DE",
 )
 _signal = _read_by(lambda text: text if text in CATALOGUE else None, "is no signal; `svc signals` lists them")
+_account = _read_by(FILTERS["account_id"], "is no account id: 1 to 256 characters, none of them a control character")
+_action = _read_by(FILTERS["action"], "is no action: lower-case letters, digits, '_', '.' and '-', a letter first")
+_asn = _read_by(FILTERS["asn"], "is no number of an autonomous system: digits alone")
 
 tag_option = click.option("--tag", metavar="TAG", help="Tag, exactly as sent.")
 address_option = click.option("--ip", "ip_address", metavar="A", callback=_address, help="IP address.")
@@ -160,6 +163,9 @@ _FILTERS = (
     click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
     click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
     click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
+    click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
+    click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
+    click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
 )
 """An option for each field of `Filters`."""
 

@@ -76,6 +76,8 @@ def explained(
         ("sent by", f"{event.sdk_platform} SDK {event.sdk_version}, scored as {event.platform}"),
         ("origin", event.origin),
         ("tag", event.tag),
+        ("account", event.account_id and f"{event.account_id}{', verified' if event.account_verified else ''}"),
+        ("action", event.action),
         ("report", _report(event, document, deferred=deferred)),
     ]
     for name, value in facts:

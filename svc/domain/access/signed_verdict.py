@@ -46,6 +46,8 @@ class VerdictClaims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     ip_address: str
     origin: str | None = None
     tag: str | None = None
+    account_id: str | None = None
+    action: str | None = None
     visitor_is_new: bool
     identifiable: bool
     visitor_confidence: int

@@ -13,9 +13,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from svc.domain.accounts.velocity import WINDOWS, Counts, Velocity
 from svc.domain.bodies import body_of
 from svc.domain.fields import (
     SUSPECT_SCORE,
+    AccountId,
+    Action,
     Confidence,
     RequestId,
     SignalGroup,
@@ -46,6 +49,57 @@ class EventTriggerBody(msgspec.Struct, frozen=True):
     signal: Annotated[SignalGroup, about("The group of signals that fired.")]
     weight: Annotated[int, about("What the group added to the score.", 40)]
     confidence: Confidence
+
+
+IN_WINDOWS = {"1h": 3, "24h": 9, "30d": 40}
+"""An example of a count in the last hour, day and 30 days: exact below 64; 64 or more is 64."""
+
+
+class VisitorVelocity(msgspec.Struct, frozen=True):
+    """Of the visitor."""
+
+    events: Annotated[dict[str, int], about("Events of the visitor.", IN_WINDOWS)]
+    accounts: Annotated[dict[str, int], about("Accounts that it acted for.", IN_WINDOWS)]
+    addresses: Annotated[dict[str, int], about("Addresses that it came from; of IPv6, the /64.", IN_WINDOWS)]
+    countries: Annotated[dict[str, int], about("Countries of these addresses.", IN_WINDOWS)]
+
+
+class AccountVelocity(msgspec.Struct, frozen=True):
+    """Of the account."""
+
+    events: Annotated[dict[str, int], about("Events of the account.", IN_WINDOWS)]
+    visitors: Annotated[dict[str, int], about("Identifiable visitors that acted for it.", IN_WINDOWS)]
+    addresses: Annotated[dict[str, int], about("Addresses that they came from.", IN_WINDOWS)]
+    countries: Annotated[dict[str, int], about("Countries of these addresses.", IN_WINDOWS)]
+
+
+class AddressVelocity(msgspec.Struct, frozen=True):
+    """Of the IPv4 address, or of the /64 of an IPv6 address."""
+
+    events: Annotated[dict[str, int], about("Events from the address.", IN_WINDOWS)]
+    visitors: Annotated[dict[str, int], about("Identifiable visitors that came from it.", IN_WINDOWS)]
+    accounts: Annotated[dict[str, int], about("Accounts that they acted for.", IN_WINDOWS)]
+
+
+class VelocityBody(msgspec.Struct, frozen=True):
+    """Events and distinct others in three windows, of the same kind of environment (decisions 11.4)."""
+
+    visitor: Annotated[VisitorVelocity, about("Of the visitor.")]
+    address: Annotated[AddressVelocity, about("Of the address.")]
+    account: Annotated[AccountVelocity | UnsetType, about("Of the account; left out without one.")] = UNSET
+
+
+def velocity_body(velocity: Velocity) -> VelocityBody:
+    """The counts that an event keeps, by their names."""
+    account = UNSET if velocity.account is None else AccountVelocity(*windows(velocity.account))
+    return VelocityBody(
+        VisitorVelocity(*windows(velocity.visitor)), AddressVelocity(*windows(velocity.address)), account
+    )
+
+
+def windows(counts: Counts) -> list[dict[str, int]]:
+    """Those of the events and then of the others, in the order in which they are stored."""
+    return [dict(zip(WINDOWS, window, strict=True)) for window in (counts.events, *counts.others)]
 
 
 class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +159,11 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
         about("Site that the request came from; left out for native apps.", "https://shop.example"),
     ] = UNSET
     tag: Tag | UnsetType = UNSET
+    account_id: AccountId | UnsetType = UNSET
+    account_verified: Annotated[
+        bool | UnsetType, about("Whether a secret key named the account; beside `account_id` alone.", True)
+    ] = UNSET
+    action: Action | UnsetType = UNSET
     ip_address: Annotated[str, about("The visitor's address.", "81.2.69.160")]
     country_code: Annotated[str | UnsetType, about("ISO 3166-1 alpha-2.", "GB")] = UNSET
     country_name: Annotated[str | UnsetType, about("The country in English.", "United Kingdom")] = UNSET
@@ -136,6 +195,10 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
         ),
     ] = UNSET
     has_document: Annotated[bool, about("Whether the archived submission exists.", True)]
+    velocity: Annotated[
+        VelocityBody | UnsetType,
+        about("How often and with whom the visitor, the account and the address were seen, this event included."),
+    ] = UNSET
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
@@ -150,6 +213,8 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         request_id=str(request_id),
         triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in verdict.triggers),
         signals=UNSET if verdict.signals is None else signal_rows(verdict),
+        account_verified=UNSET if event.account_id is None else event.account_verified,
+        velocity=UNSET if event.velocity is None else velocity_body(event.velocity),
     )
 
 

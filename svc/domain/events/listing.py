@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from svc.domain.accounts.names import ACCOUNT_ID, ACTION
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
@@ -31,11 +32,12 @@ MAX_TAG_LENGTH = 1024
 """Characters (decisions 3.1)."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
-Facet = Literal["tag", "ip_address", "country", "signal", "kind"]
+Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn"]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their places in keys are stored: append, never move."""
 
+_ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 _CURSOR = struct.Struct(">16sqIQ16s")
 """Digest of what it is bound to, start of the window, offset, position."""
@@ -60,6 +62,10 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """One that fired, by its name. Events stored by 0.1.0 name none."""
     kind: str | None = None
     """A `VisitorKind`."""
+    account_id: str | None = None
+    action: str | None = None
+    asn: str | None = None
+    """Digits."""
 
     def matches(self, event: Event) -> bool:
         """Whether the event has every value that is asked for."""
@@ -89,6 +95,8 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
             value = event.country_code
         case "kind":
             value = event.visitor_kind
+        case "account_id" | "action" | "asn":
+            value = getattr(event, facet)
         case "signal":
             return tuple(fired.signal for fired in event.verdict.signals or ())
     return () if value is None else (value,)
@@ -131,6 +139,9 @@ class Asked(NamedTuple):
     country: str | None = None
     signal: str | None = None
     kind: str | None = None
+    account_id: str | None = None
+    action: str | None = None
+    asn: str | None = None
     cursor: str | None = None
 
 
@@ -209,7 +220,7 @@ def read_filters(asked: Asked) -> Filters | Refusal:
     visitor and level, `422 validation_error` for the others, which decisions 7.1 added.
     """
     values: dict[str, Any] = {}
-    for name, read in _FILTERS.items():
+    for name, read in FILTERS.items():
         text = getattr(asked, name)
         values[name] = None if text is None else read(text)
         if values[name] is None and text is not None:
@@ -218,7 +229,7 @@ def read_filters(asked: Asked) -> Filters | Refusal:
     return Filters(visitor_id=values.pop("visitor"), **values)
 
 
-_FILTERS: dict[str, Callable[[str], str | None]] = {
+FILTERS: dict[str, Callable[[str], str | None]] = {
     "visitor": lambda text: text if is_visitor_id(text) else None,
     "level": lambda text: text if text in LEVELS else None,
     "tag": lambda text: text if len(text) <= MAX_TAG_LENGTH else None,
@@ -226,6 +237,9 @@ _FILTERS: dict[str, Callable[[str], str | None]] = {
     "country": lambda text: text.upper() if _COUNTRY.fullmatch(text) else None,
     "signal": lambda text: text if text in CATALOGUE else None,
     "kind": lambda text: text if text in KINDS else None,
+    "account_id": lambda text: text if ACCOUNT_ID.fullmatch(text) else None,
+    "action": lambda text: text if ACTION.fullmatch(text) else None,
+    "asn": lambda text: text if _ASN.fullmatch(text) else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from uuid import UUID
 
+import msgspec
 import structlog
 import trio
 from msgspec import UNSET
@@ -35,9 +36,11 @@ from svc.http.schema import (
     ListEventsQuery,
     SupplementAnswer,
     SupplementBody,
+    UpdateEventBody,
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
+from svc.store.transactions.event_changes import change_event
 from svc.store.transactions.identification import supplement
 from svc.store.views import events, lookups
 from svc.store.views.visitors import visitor_id_of
@@ -153,6 +156,29 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
     document = _document(snapshot, number, request_id, event)
     report = lookups.deferred_report(snapshot, number, request_id)
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
+
+
+async def update_event(services: Services, call: Call) -> Outcome:
+    """`PATCH /events/{request_id}`: set or remove account, action and tag of an event (decisions 11.2). `404
+    event_not_found`, `422 invalid_request_id`.
+    """
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    caller, body = caller_of(call), call.body
+    fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    job = partial(
+        change_event,
+        number=caller.organization.number,
+        environment=_environment(caller),
+        request_id=request_id,
+        fields=fields,
+        now_ms=call.at_ms,
+    )
+    changed = await change(services, call, job) if fields else None
+    if isinstance(changed, Refusal):
+        return Outcome(changed)
+    return Outcome(await read_event(services, caller, request_id, call.at_ms))
 
 
 async def visits(
@@ -301,6 +327,21 @@ ROUTES: tuple[Route, ...] = (
             "contents are not a public contract."
         ),
         handler=get_event,
+        response=EventDetailBody,
+        errors=("event_not_found", "invalid_request_id"),
+    ),
+    _read(
+        operation_id="updateEvent",
+        method="PATCH",
+        path="/events/{request_id}",
+        summary="Set the account, the action or the tag of an event",
+        description=(
+            "For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out "
+            "stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and "
+            "price, and no webhook is sent; the counts of the account and the visitor follow."
+        ),
+        handler=update_event,
+        body=UpdateEventBody,
         response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),

@@ -18,6 +18,7 @@ from svc.actors.messages import Admission, Failed, Identify, PipelineResult, Rat
 from svc.actors.watch.store import STALLED_S
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import signed_verdict
+from svc.domain.bodies import sent
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.refusals import Refusal, invalid, over_rate
@@ -107,7 +108,10 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         sdk_platform=call.platform,
         sdk_version=None if body.sdk.version is UNSET else body.sdk.version,
         origin=caller.origin,
-        tag=None if body.tag is UNSET else body.tag,
+        tag=sent(body.tag),
+        account_id=sent(body.account_id),
+        account_verified=body.account_id is not UNSET and caller.key.kind == "secret",
+        action=sent(body.action),
         idempotency=idempotency,
         wants_original=replay == REPLAY,
         facts=caller.facts,

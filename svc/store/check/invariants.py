@@ -22,6 +22,7 @@ from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.repeated import repeated
 from svc.store.check.tokens import token_faults
+from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
@@ -291,6 +292,10 @@ def _history(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"places are remembered of visitor {visitor_number}, who is not known"
 
 
+def _velocity(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from velocity_faults(snapshot, number)
+
+
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
@@ -360,6 +365,7 @@ RULES: tuple[Rule, ...] = (
     _blocks,
     _tokens,
     _history,
+    _velocity,
     _attested_keys,
     _holding,
     _active_keys,

@@ -32,6 +32,7 @@ from svc.store.schema.tables import (
     EVENTS,
     HOURS,
     REPORT_FINGERPRINTS,
+    VELOCITY,
     VISITOR_IDS,
     VISITOR_KEYS,
     VISITORS,
@@ -47,6 +48,7 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
+from svc.store.transactions.velocity import own_part, party_of, row_keys
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
@@ -111,6 +113,9 @@ class VisitorRows:
             return row._replace(value=NOTHING.plus(event))
         if row.table is EVENT_SEGMENTS and event is not None:
             return row._replace(value=Digests(digests(event).values if row.value.digests else ()))
+        if row.table is VELOCITY and event is not None:
+            who = party_of(self._number, event, self._visitor or None)
+            return row._replace(value=own_part(who, row.table.key.unpack(row.key), row.value))
         if row.table is BLOCKS:
             return row._replace(value=Block(0, (self._visitor,)))
         if row.table is ADDRESS_HISTORY:
@@ -157,6 +162,11 @@ def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event:
     yield ADDRESS_HISTORY, address_key(number, event)
 
 
+def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
+    visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+    yield from ((VELOCITY, key) for key in row_keys(party_of(number, event, visitor)))
+
+
 def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
     for event_type in IDENTIFICATION_EVENTS:
         event_id = identification_event_id(event_type, UUID(bytes=request_id))
@@ -172,6 +182,7 @@ OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {
     "unindex": rows_of,
     "uncount": _counts,
     "purge_report": _memory_of_report,
+    "purge_velocity": _velocity,
     "erase_identification": _webhooks,
 }
 """The same, of those that erase by the event."""

@@ -61,6 +61,7 @@ from svc.store.schema.tables import (
     MANUAL,
     REPORT_FINGERPRINTS,
     TABLES,
+    VELOCITY,
     VISITOR_IDS,
     VISITOR_KEYS,
     VISITORS,
@@ -70,6 +71,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
+from svc.store.transactions.velocity import forget_visitor, party_of
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
@@ -77,6 +79,7 @@ from svc.store.views.hours import uncount
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
     "uncount": (HOURS,),
+    "purge_velocity": (VELOCITY,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
     "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
@@ -133,6 +136,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     found = list(islice(events_of(transaction, number, raw_id), EVENTS_A_STEP + 1))
     for request_id in found[:EVENTS_A_STEP]:
         purge_report(transaction, number, request_id, visitor_number)
+        purge_velocity(transaction, number, request_id, visitor_number)
         purge_event(transaction, number, request_id)
         erase_identification(transaction, number, UUID(bytes=request_id))
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:EVENTS_A_STEP])
@@ -261,6 +265,15 @@ def purge_report(transaction: Transaction, number: int, request_id: bytes, visit
         transaction.delete(ADDRESS_HISTORY, *key)
     elif left is not history:
         transaction.put(ADDRESS_HISTORY, key, left)
+
+
+def purge_velocity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+    """Take an event of a visitor out of what its account and its address count, and delete what the visitor counts. To
+    be called before the event is purged.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
+        forget_visitor(transaction, party_of(number, event, visitor_number or None))
 
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:

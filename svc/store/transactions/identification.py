@@ -4,7 +4,8 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights and 10 beside them; 22 rows are written, and 4 of history. Of a new visitor
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 10 beside them; 22 rows are written, 4 of history and 3
+of velocity. Of a new visitor
 whose very report was sent before, 17 more are read. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
 beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
@@ -20,6 +21,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing.ledger import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
@@ -79,6 +81,7 @@ from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
+from svc.store.transactions.velocity import count_event
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.views.events import put_event
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
@@ -143,10 +146,12 @@ def identify(
     if assessment.attestation is not None:
         redeemed = redeem(transaction, submission, assessment.attestation, visitor.id)
         observations += redeemed.observations
+    velocity, shown = count_event(transaction, assessment, visitor.number)
+    observations += shown
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
-    event = _record_event(transaction, assessment, verdict, archived=archived)
+    event = _record_event(transaction, assessment, verdict, velocity, archived=archived)
     queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
@@ -336,7 +341,9 @@ def _over(quota: Quota, at_ms: int) -> Refusal:
     return over_share()
 
 
-def _record_event(transaction: Transaction, assessment: Assessment, verdict: Verdict, *, archived: bool) -> Event:
+def _record_event(
+    transaction: Transaction, assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool
+) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
     event = Event(
         verdict=verdict,
@@ -362,6 +369,10 @@ def _record_event(transaction: Transaction, assessment: Assessment, verdict: Ver
         price_micros=assessment.price,
         has_document=archived,
         mark=None if archived or assessment.history.replay_key is None else assessment.history.replay_key.digest,
+        account_id=submission.account_id,
+        account_verified=submission.account_verified,
+        action=submission.action,
+        velocity=velocity,
     )
     put_event(transaction, submission.organization, submission.request_id, event)
     return event

@@ -59,7 +59,7 @@ def digest_of(name: str, value: str) -> int:
 
 
 _common_digest = lru_cache(maxsize=1024)(digest_of)
-_PERSONAL = frozenset({"tag", "ip_address"})
+_PERSONAL = frozenset({"tag", "ip_address", "account_id"})
 
 
 def digests(event: Event) -> Digests:

@@ -42,6 +42,13 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
     count(transaction, number, event)
 
 
+def rewrite_event(transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event) -> None:
+    """Write an event that is stored with other values, and index it by them; it was counted."""
+    event_index.unindex(transaction, number, request_id.bytes, before)
+    transaction.put(EVENTS, (number, request_id.bytes), after)
+    event_index.add(transaction, number, request_id.bytes, after)
+
+
 class EventPosition(NamedTuple):
     """Where the index has an event."""
 

@@ -1,0 +1,1 @@
+"""Accounts: how often and with whom visitors, accounts and addresses were seen, and what that shows."""

@@ -1,0 +1,195 @@
+"""Velocity: events and distinct others of a visitor, an account or an address in three windows (decisions 11.4).
+
+What may live here: the row of one subject, how an event changes it, and what it counts to. Pure: rows in, rows out.
+
+A row has the times of the newest 64 events, and of each kind of other the newest 64, each with the time when it was
+seen last. A count up to 64 is therefore exact in every window, to the second; more than 64 are 64 (docs/adr/0111).
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from hashlib import blake2b
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+MOST: Final = 64
+"""Entries of each kind that a row has, and the largest count."""
+WINDOWS: Final[dict[str, int]] = {"1h": 3600, "24h": 24 * 3600, "30d": 30 * 24 * 3600}
+"""Name -> seconds."""
+LONGEST_S: Final = max(WINDOWS.values())
+
+EnvironmentKind = Literal["live", "test"]
+"""Production, or staging and development together: they are counted apart."""
+KINDS: Final[tuple[EnvironmentKind, ...]] = ("live", "test")
+Subject = Literal["visitor", "account", "address"]
+OTHERS: Final[dict[Subject, tuple[str, ...]]] = {
+    "visitor": ("accounts", "addresses", "countries"),
+    "account": ("visitors", "addresses", "countries"),
+    "address": ("visitors", "accounts"),
+}
+"""What is counted of each subject beside its events. The order is stored: append, never move."""
+SUBJECTS: Final[tuple[Subject, ...]] = tuple(OTHERS)
+"""Their positions in keys are stored, too."""
+
+_LISTS: Final = 3
+_HEAD = struct.Struct("<II4B")
+"""First and last time, entries of events and of each list of others."""
+
+Window = tuple[int, int, int]
+"""A count in each of `WINDOWS`."""
+
+
+class Counts(msgspec.Struct, frozen=True, array_like=True):
+    """What a row counts to at one time, as an event keeps it: events, and the others in the order of `OTHERS`."""
+
+    events: Window
+    others: tuple[Window, ...]
+
+
+class Velocity(msgspec.Struct, frozen=True, array_like=True):
+    """The counts of an event's subjects, the event included. `None` = it has no account. Append fields."""
+
+    visitor: Counts
+    account: Counts | None
+    address: Counts
+
+
+class Seen(NamedTuple):
+    """Others of one kind: when each was seen last, in ascending order, and their 64-bit ids in the same order."""
+
+    times: tuple[int, ...] = ()
+    ids: tuple[int, ...] = ()
+
+    def with_one(self, other: int, at_s: int) -> Seen:
+        """With an other that was seen at this time, which may be earlier than others'."""
+        times, ids = list(self.times), list(self.ids)
+        if other in ids:
+            position = ids.index(other)
+            at_s = max(at_s, times.pop(position))
+            ids.pop(position)
+        position = bisect_right(times, at_s)
+        times.insert(position, at_s)
+        ids.insert(position, other)
+        return Seen(tuple(times[-MOST:]), tuple(ids[-MOST:]))
+
+    def without(self, other: int) -> Seen:
+        """Without an other; itself where it is not in it."""
+        if other not in self.ids:
+            return self
+        at = self.ids.index(other)
+        return Seen(self.times[:at] + self.times[at + 1 :], self.ids[:at] + self.ids[at + 1 :])
+
+    def since(self, at_s: int) -> Seen:
+        """Those that were seen after this time."""
+        at = bisect_right(self.times, at_s)
+        return self if not at else Seen(self.times[at:], self.ids[at:])
+
+
+class VelocityRow(msgspec.Struct, frozen=True):
+    """What is known of one subject. Times are seconds since 1970."""
+
+    first_s: int
+    last_s: int
+    """Of its events, those that have left the windows included."""
+    events: tuple[int, ...]
+    """Times, in ascending order."""
+    others: tuple[Seen, Seen, Seen]
+
+    def with_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
+        """With an event at this time and its others in the order of `OTHERS`; `None` = it has none of this kind."""
+        position = bisect_right(self.events, at_s)
+        events = (*self.events[:position], at_s, *self.events[position:])
+        first_s = min(self.first_s, at_s) if self.first_s else at_s
+        row = VelocityRow(first_s, max(self.last_s, at_s), events[-MOST:], self.others)
+        return row.with_others(at_s, others)
+
+    def with_others(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
+        """With others of an event at this time that it has counted already."""
+        seen = list(self.others)
+        for number, other in enumerate(others):
+            if other is not None:
+                seen[number] = seen[number].with_one(other, at_s)
+        return VelocityRow(self.first_s, self.last_s, self.events, (seen[0], seen[1], seen[2]))
+
+    def without_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
+        """Without an event at this time, as far as it is in it, and without these others."""
+        events = list(self.events)
+        if at_s in events:
+            events.remove(at_s)
+        return VelocityRow(self.first_s, self.last_s, tuple(events), self.others).without_others(others)
+
+    def without_others(self, others: tuple[int | None, ...]) -> VelocityRow:
+        """Without these others, in the order of `OTHERS`; `None` = the kind stays as it is."""
+        seen = list(self.others)
+        for number, other in enumerate(others):
+            if other is not None:
+                seen[number] = seen[number].without(other)
+        return VelocityRow(self.first_s, self.last_s, self.events, (seen[0], seen[1], seen[2]))
+
+    def within(self, now_s: int) -> VelocityRow:
+        """Without what has left the longest window."""
+        oldest = now_s - LONGEST_S
+        events = self.events[bisect_right(self.events, oldest) :]
+        one, two, three = self.others
+        others = (one.since(oldest), two.since(oldest), three.since(oldest))
+        return VelocityRow(self.first_s, self.last_s, events, others)
+
+    def counts(self, subject: Subject, now_s: int) -> Counts:
+        """How many events and others each window has now."""
+        others = tuple(_window(seen.times, now_s) for seen, _ in zip(self.others, OTHERS[subject], strict=False))
+        return Counts(_window(self.events, now_s), others)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it counts to nothing, whatever the window."""
+        return not self.events and not any(seen.ids for seen in self.others)
+
+    def pack(self) -> bytes:
+        """12 bytes, 4 an event, 12 an other; little-endian (docs/internals/format.md)."""
+        sizes = [len(self.events), *(len(seen.ids) for seen in self.others)]
+        head = _HEAD.pack(self.first_s, self.last_s, *sizes)
+        values = [value for seen in self.others for part in seen for value in part]
+        return head + _body(*sizes).pack(*self.events, *values)
+
+    @staticmethod
+    def unpack(raw: bytes) -> VelocityRow:
+        """Raises `struct.error` for bytes that are no row."""
+        first_s, last_s, events, *sizes = _HEAD.unpack_from(raw)
+        values = _body(events, *sizes).unpack(raw[_HEAD.size :])
+        seen: list[Seen] = []
+        at = events
+        for size in sizes:
+            seen.append(Seen(values[at : at + size], values[at + size : at + 2 * size]))
+            at += 2 * size
+        return VelocityRow(first_s, last_s, values[:events], (seen[0], seen[1], seen[2]))
+
+
+EMPTY: Final = VelocityRow(0, 0, (), (Seen(), Seen(), Seen()))
+
+
+def _body(events: int, *others: int) -> struct.Struct:
+    return struct.Struct(f"<{events}I" + "".join(f"{size}I{size}Q" for size in others))
+
+
+def _window(times: tuple[int, ...], now_s: int) -> Window:
+    total = len(times)
+    hour, day, month = (total - bisect_right(times, now_s - length) for length in WINDOWS.values())
+    return hour, day, month
+
+
+def account_digest(organization: int, account_id: str) -> int:
+    """64 bits by which rows know an account. Not secret: the events of the same store name the account."""
+    return int.from_bytes(blake2b(account_id.encode(), digest_size=8, salt=organization.to_bytes(8)).digest())
+
+
+def country_digest(code: str) -> int:
+    """The two letters of a country as a number."""
+    return int.from_bytes(code.encode())
+
+
+def kind_of(environment: str) -> EnvironmentKind:
+    """With which environments an event is counted."""
+    return "live" if environment == "production" else "test"

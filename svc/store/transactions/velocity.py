@@ -1,0 +1,246 @@
+"""Velocity rows: what an event adds to those of its visitor, account and address, and what takes it out again.
+
+Bounds: two rows are read and written, three with an account; in the first event of a subject in a period of 30 days one
+more is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from svc.domain.accounts.signals import account_signals
+from svc.domain.accounts.velocity import (
+    EMPTY,
+    KINDS,
+    LONGEST_S,
+    OTHERS,
+    SUBJECTS,
+    Subject,
+    Velocity,
+    VelocityRow,
+    account_digest,
+    country_digest,
+    kind_of,
+)
+from svc.domain.history.evidence import address_id
+from svc.domain.identification import Assessment
+from svc.domain.model import ENVIRONMENTS, Environment, Observation
+from svc.domain.records import Event
+from svc.store.schema.tables import EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.event_index import Scope, Search, digest_of
+from svc.store.views.lookups import organization
+
+
+class Party(NamedTuple):
+    """Who and what takes part in an event, by the ids that rows know them by."""
+
+    organization: int
+    environment: Environment
+    at_s: int
+    visitor: int | None
+    """Its number; `None` = not identifiable."""
+    account: int | None
+    address: int
+    country: int | None
+
+    def id_of(self, subject: Subject) -> int | None:
+        """The id of the row of a subject; `None` = it has none."""
+        return getattr(self, subject)
+
+    def others_of(self, subject: Subject) -> tuple[int | None, ...]:
+        """The others of a subject, in the order of `OTHERS`."""
+        ids = {
+            "visitors": self.visitor,
+            "accounts": self.account,
+            "addresses": self.address,
+            "countries": self.country,
+        }
+        return tuple(ids[kind] for kind in OTHERS[subject])
+
+
+def party_of(number: int, event: Event, visitor: int | None) -> Party:
+    """The party of an event of the organization with this number."""
+    return _party(
+        number, event.environment, event.occurred_at_ms, visitor, event.account_id, event.ip_address, event.country_code
+    )
+
+
+def _party(
+    number: int,
+    environment: Environment,
+    at_ms: int,
+    visitor: int | None,
+    account_id: str | None,
+    ip_address: str,
+    country_code: str | None,
+) -> Party:
+    return Party(
+        number,
+        environment,
+        at_ms // 1000,
+        visitor,
+        None if account_id is None else account_digest(number, account_id),
+        address_id(ip_address),
+        None if country_code is None else country_digest(country_code),
+    )
+
+
+def count_event(
+    transaction: Transaction, assessment: Assessment, visitor: int | None
+) -> tuple[Velocity, tuple[Observation, ...]]:
+    """Add an identification to the rows of its subjects. Returns what they count to, it included, and the signals that
+    this shows. `visitor` is its number, `None` = not identifiable.
+    """
+    submission = assessment.submission
+    who = _party(
+        submission.organization,
+        submission.environment,
+        submission.at_ms,
+        visitor,
+        submission.account_id,
+        submission.facts.ip,
+        assessment.network.country_code,
+    )
+    rows: dict[Subject, VelocityRow] = {}
+    account_before = EMPTY
+    for subject in SUBJECTS:
+        if subject == "account":
+            if who.account is None:
+                continue
+            account_before = read_row(transaction, who, "account", who.at_s)
+        rows[subject] = _added(transaction, who, subject, account_before if subject == "account" else None)
+    velocity = Velocity(
+        rows["visitor"].counts("visitor", who.at_s),
+        rows["account"].counts("account", who.at_s) if "account" in rows else None,
+        rows["address"].counts("address", who.at_s),
+    )
+    if who.account is None:
+        return velocity, ()
+    thresholds = organization(transaction, who.organization).account_thresholds
+    return velocity, account_signals(velocity, thresholds, account_before, visitor, who.at_s)
+
+
+def _added(transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None) -> VelocityRow:
+    """The row of a subject with the event, written where the subject has one."""
+    others = who.others_of(subject)
+    if who.id_of(subject) is None:
+        return EMPTY.with_event(who.at_s, others)
+    row = (read_row(transaction, who, subject, who.at_s) if before is None else before).with_event(who.at_s, others)
+    transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
+    return row
+
+
+def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
+    """The row of a subject that has one, without what has left the longest window by now; an empty one where it has
+    none.
+    """
+    period = now_s // LONGEST_S
+    row = snapshot.get(VELOCITY, *row_key(who, subject, period))
+    if row is None:
+        row = snapshot.get(VELOCITY, *row_key(who, subject, max(period - 1, 0)))
+    return EMPTY if row is None else row.within(now_s)
+
+
+def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
+    """The key of the row of a subject that has one, in a period of 30 days since 1970."""
+    subject_id = who.id_of(subject)
+    assert subject_id is not None
+    kind = KINDS.index(kind_of(who.environment))
+    return who.organization, period, kind, SUBJECTS.index(subject), subject_id
+
+
+MOST_COMPARED = 1000
+"""Other events of an account that are looked through for its visitors, addresses and countries."""
+
+
+def move_event(transaction: Transaction, event: Event, before: Party, after: Party, now_ms: int) -> None:
+    """Count an event that is stored, written already, with another account, or with none (decisions 11.2).
+
+    The account that it had loses the event, and of its visitor, address and country those that none of its other events
+    has; the visitor and the address lose the account in the same way.
+    """
+    now_s = now_ms // 1000
+    if before.account is not None and event.account_id is not None:
+        others = list(_others_of_account(transaction, before, event.account_id))
+        row = read_row(transaction, before, "account", now_s)
+        gone = tuple(
+            None if other is None or any(party.others_of("account")[at] == other for party in others) else other
+            for at, other in enumerate(before.others_of("account"))
+        )
+        _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
+        for subject in ("visitor", "address"):
+            own = before.id_of(subject)
+            if own is not None and all(party.id_of(subject) != own for party in others):
+                row = read_row(transaction, before, subject, now_s)
+                _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
+    if after.account is not None:
+        row = read_row(transaction, after, "account", now_s).with_event(after.at_s, after.others_of("account"))
+        _write(transaction, after, "account", now_s, row)
+        for subject in ("visitor", "address"):
+            if after.id_of(subject) is not None:
+                row = read_row(transaction, after, subject, now_s)
+                row = row.with_others(after.at_s, _account_alone(after, subject))
+                _write(transaction, after, subject, now_s, row)
+
+
+def _others_of_account(snapshot: Snapshot, who: Party, account_id: str) -> Iterator[Party]:
+    """The parties of the newest events of an account; the event that was its own is written with another one."""
+    environments = [name for name in ENVIRONMENTS if kind_of(name) == kind_of(who.environment)]
+    for environment in environments:
+        scope = Scope(who.organization, ENVIRONMENTS.index(environment))
+        search = Search(snapshot, scope, (digest_of("account_id", account_id),))
+        for _, request_id in islice(search, MOST_COMPARED):
+            event = snapshot.get(EVENTS, who.organization, request_id)
+            if event is not None and event.account_id == account_id:
+                visitor = snapshot.get(VISITOR_IDS, who.organization, event.verdict.visitor_id.encode())
+                yield party_of(who.organization, event, visitor)
+
+
+def _account_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+    return tuple(who.account if kind == "accounts" else None for kind in OTHERS[subject])
+
+
+def _write(transaction: Transaction, who: Party, subject: Subject, now_s: int, row: VelocityRow) -> None:
+    """Write a row under the present period, also an empty one: that of the period before counts no more then."""
+    transaction.put(VELOCITY, row_key(who, subject, now_s // LONGEST_S), row)
+
+
+def forget_visitor(transaction: Transaction, who: Party) -> None:
+    """Take an event of a visitor that is erased, and the visitor, out of the rows of its account and address; delete
+    the visitor's own.
+
+    An account or a country that only this visitor had stays counted until it leaves the windows: what is counted is a
+    digest, and says nothing of the visitor.
+    """
+    for key in row_keys(who):
+        row = transaction.get(VELOCITY, *key)
+        if row is None:
+            continue
+        subject = SUBJECTS[key[3]]
+        left = EMPTY if subject == "visitor" else row.without_event(who.at_s, _visitor_alone(who, subject))
+        if left.is_empty:
+            transaction.delete(VELOCITY, *key)
+        elif left != row:
+            transaction.put(VELOCITY, key, left)
+
+
+def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
+    """Keys of all rows that may count an event of this party: of its period of 30 days, and of the one that follows."""
+    period = who.at_s // LONGEST_S
+    for subject in SUBJECTS:
+        if who.id_of(subject) is not None:
+            yield row_key(who, subject, period)
+            yield row_key(who, subject, period + 1)
+
+
+def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
+    """What a row says of the visitor of an event: all where it is the visitor's own, else the event alone."""
+    subject = SUBJECTS[key[3]]
+    return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
+
+
+def _visitor_alone(who: Party, subject: Subject) -> tuple[int | None, ...]:
+    return tuple(who.visitor if kind == "visitors" else None for kind in OTHERS[subject])

@@ -1,0 +1,345 @@
+"""Decisions 11: accounts, actions, velocity, the signals of the group `account`, and changes of events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svc.store.schema.tables import VELOCITY
+from tests.spec.responses import IDENTIFY, assert_error, visit
+from tests.support.live import ORIGIN, Live, report
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+HOUR = 3600
+
+
+async def act(live: Live, key: str, account: str | None = None, device: int = 1, **fields: Any) -> dict[str, Any]:
+    """One identification of a browser with a token of its own, for an account."""
+    named = {} if account is None else {"account_id": account}
+    signals = report(device) | {"client_token": f"the browser {device}"}
+    response = await visit(live, key, signals, **named, **fields)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def event_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[str, Any]:
+    response = await live.client.get(f"/api/v1/events/{answer['request_id']}", headers={"x-api-key": secret})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def patch(live: Live, secret: str, answer: dict[str, Any], **fields: Any) -> Any:
+    path = f"/api/v1/events/{answer['request_id']}"
+    return await live.client.patch(path, json=fields, headers={"x-api-key": secret})
+
+
+def fired(event: dict[str, Any]) -> set[str]:
+    return {signal["signal"] for signal in event["signals"] if signal["group"] == "account"}
+
+
+@pytest.fixture
+async def keys(live: Live) -> tuple[str, str]:
+    """A public key and a secret key of production."""
+    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
+
+
+# 11.1: what is sent
+
+
+async def test_an_account_and_an_action_are_kept_as_sent_and_not_echoed(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = await act(live, public, "Ünser Kunde #1 ", action="log_in")
+    assert {"account_id", "action", "account_verified"} & set(answer) == set()
+    event = await event_of(live, secret, answer)
+    assert (event["account_id"], event["action"], event["account_verified"]) == ("Ünser Kunde #1 ", "log_in", False)
+    plain = await event_of(live, secret, await act(live, public))
+    assert {"account_id", "action", "account_verified"} & set(plain) == set()
+
+
+async def test_the_account_of_a_secret_key_is_verified_and_that_of_a_proxy_is_not(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    _, proxy = live.issue("proxy", "production")
+    for sent, verified in (({"x-api-key": secret}, True), ({"x-api-key": proxy, "x-svc-public-key": public}, False)):
+        headers = {"x-svc-visitor-ip": "81.2.69.160", "x-svc-visitor-origin": ORIGIN, **sent}
+        body = {"sdk": {}, "signals": report(), "account_id": "a"}
+        response = await live.client.post(IDENTIFY, json=body, headers=headers)
+        assert response.status_code == 200, response.text
+        assert (await event_of(live, secret, response.json()))["account_verified"] is verified
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "issue"),
+    [
+        ("account_id", "", "invalid_value"), ("account_id", "x" * 257, "invalid_value"),
+        ("account_id", "a\nb", "invalid_value"), ("account_id", "a\n", "invalid_value"),
+        ("account_id", "\x85", "invalid_value"), ("account_id", None, "wrong_type"), ("account_id", 7, "wrong_type"),
+        ("action", "", "invalid_value"), ("action", "Log_in", "invalid_value"), ("action", "1st", "invalid_value"),
+        ("action", "log_in\n", "invalid_value"), ("action", "a" * 65, "invalid_value"), ("action", None, "wrong_type"),
+    ],
+)  # fmt: skip
+async def test_an_account_or_action_of_another_form_is_refused(
+    live: Live, keys: tuple[str, str], field: str, value: Any, issue: str
+):
+    before = live.contents()
+    assert_error(
+        await visit(live, keys[0], report(), **{field: value}), 422, "validation_error", (field, issue, "body")
+    )
+    assert live.contents() == before
+
+
+async def test_the_longest_account_and_action_are_accepted(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    event = await event_of(live, secret, await act(live, public, "ü" * 256, action="a" + "-." * 31 + "z"))
+    assert event["account_id"] == "ü" * 256
+
+
+async def test_events_are_listed_by_account_action_and_network(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    first = await act(live, public, "a", action="sign_up")
+    second = await act(live, public, "b", device=2, action="log_in")
+    for query, expected in (
+        ({"account_id": "a"}, [first]), ({"action": "log_in"}, [second]), ({"account_id": "c"}, []),
+        ({"account_id": "b", "action": "sign_up"}, []), ({"asn": "1"}, []),
+    ):  # fmt: skip
+        found = await live.client.get("/api/v1/events", params=query, headers={"x-api-key": secret})
+        assert [row["request_id"] for row in found.json()["rows"]] == [one["request_id"] for one in expected], query
+    for name, value in (("account_id", ""), ("action", "X"), ("asn", "AS1")):
+        wrong = await live.client.get("/api/v1/events", params={name: value}, headers={"x-api-key": secret})
+        assert_error(wrong, 422, "validation_error", (name, "invalid_value", "query"))
+
+
+# 11.4: velocity
+
+
+async def test_velocity_counts_events_and_distinct_others_this_event_included(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=2)
+    await act(live, public, "b")
+    answer = await act(live, public, "a")
+    assert "velocity" not in answer
+    velocity = (await event_of(live, secret, answer))["velocity"]
+    assert velocity["visitor"]["events"] == {"1h": 2, "24h": 3, "30d": 3}
+    assert velocity["visitor"]["accounts"] == {"1h": 2, "24h": 2, "30d": 2}
+    assert velocity["visitor"]["addresses"] == {"1h": 1, "24h": 1, "30d": 1}
+    assert velocity["account"] == {
+        "events": {"1h": 1, "24h": 2, "30d": 2},
+        "visitors": {"1h": 1, "24h": 1, "30d": 1},
+        "addresses": {"1h": 1, "24h": 1, "30d": 1},
+        "countries": velocity["account"]["countries"],
+    }
+    assert velocity["address"] == {
+        "events": {"1h": 2, "24h": 3, "30d": 3},
+        "visitors": {"1h": 1, "24h": 1, "30d": 1},
+        "accounts": {"1h": 2, "24h": 2, "30d": 2},
+    }
+    listed = await live.client.get("/api/v1/events", headers={"x-api-key": secret})
+    assert listed.json()["rows"][0]["velocity"] == velocity
+
+
+async def test_without_an_account_there_is_no_velocity_of_one(live: Live, keys: tuple[str, str]):
+    event = await event_of(live, keys[1], await act(live, keys[0]))
+    assert set(event["velocity"]) == {"visitor", "address"}
+    assert event["velocity"]["visitor"]["accounts"] == {"1h": 0, "24h": 0, "30d": 0}
+
+
+async def test_64_or_more_are_64(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for number in range(70):
+        answer = await act(live, public, f"account {number}")
+    velocity = (await event_of(live, secret, answer))["velocity"]
+    for counts in (velocity["visitor"]["accounts"], velocity["visitor"]["events"], velocity["address"]["accounts"]):
+        assert counts == {"1h": 64, "24h": 64, "30d": 64}
+
+
+async def test_development_and_staging_are_counted_together_and_production_apart(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for environment in ("development", "staging"):
+        _, key = live.issue(environment=environment)
+        _, read = live.issue("secret", environment)
+        answer = await act(live, key, "a")
+        last = (await event_of(live, read, answer))["velocity"]["account"]["events"]["1h"]
+    assert last == 2
+    event = await event_of(live, secret, await act(live, public, "a"))
+    assert event["velocity"]["account"]["events"]["1h"] == 1
+
+
+async def test_a_visitor_that_is_not_identifiable_is_not_counted_as_one(live: Live, keys: tuple[str, str]):
+    _, secret = keys
+    for _ in range(3):
+        headers = {"x-svc-visitor-ip": "81.2.69.160", "x-api-key": secret}
+        body = {"sdk": {}, "signals": {"q": [1]}, "account_id": "a"}
+        response = await live.client.post(IDENTIFY, json=body, headers=headers)
+        assert response.json()["identifiable"] is False
+    velocity = (await event_of(live, secret, response.json()))["velocity"]
+    assert velocity["account"]["events"]["1h"] == 3
+    assert velocity["account"]["visitors"]["1h"] == 0
+    assert velocity["address"]["visitors"]["1h"] == 0
+
+
+async def test_what_is_over_30_days_old_counts_no_more(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=29 * 24)
+    event = await event_of(live, secret, await act(live, public, "b"))
+    assert event["velocity"]["visitor"]["accounts"]["30d"] == 2
+    live.clock.advance(hours=2 * 24)
+    event = await event_of(live, secret, await act(live, public, "b"))
+    assert event["velocity"]["visitor"]["accounts"] == {"1h": 1, "24h": 1, "30d": 1}
+
+
+# 11.5: signals
+
+
+async def test_a_visitor_of_three_accounts_fires_multi_account(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    seen = [fired(await event_of(live, secret, await act(live, public, name))) for name in ("a", "b", "b", "c")]
+    assert seen == [set(), set(), set(), {"multi_account"}]
+    event = await event_of(live, secret, await act(live, public))
+    assert fired(event) == set(), "they fire only where an account is given"
+
+
+async def test_five_accounts_of_a_visitor_within_an_hour_fire_account_testing(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for number in range(4):
+        assert "account_testing" not in fired(await event_of(live, secret, await act(live, public, f"a{number}")))
+    event = await event_of(live, secret, await act(live, public, "a4"))
+    assert "account_testing" in fired(event)
+    assert event["document"]["evidence"]["account_testing"] == ["many_accounts_of_visitor_in_an_hour"]
+    weights = {signal["signal"]: signal["weight"] for signal in event["signals"]}
+    assert (weights["multi_account"], weights["account_testing"]) == (10, 30)
+
+
+async def test_twenty_accounts_of_an_address_within_an_hour_fire_account_testing(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for device in range(1, 21):
+        answer = await act(live, public, f"a{device}", device=device)
+    event = await event_of(live, secret, answer)
+    assert "account_testing" in fired(event)
+    assert event["document"]["evidence"]["account_testing"] == ["many_accounts_of_address_in_an_hour"]
+
+
+async def test_an_account_of_six_visitors_is_shared_and_weighs_nothing_by_default(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for device in range(1, 7):
+        answer = await act(live, public, "a", device=device)
+    assert fired(await event_of(live, secret, answer)) == set()
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/risk-weights/web"
+    saved = await live.client.put(path, json={"weights": {"account_sharing": 15}}, headers={"x-api-key": management})
+    assert saved.status_code == 200, saved.text
+    event = await event_of(live, secret, await act(live, public, "a"))
+    assert "account_sharing" in fired(event)
+    assert event["document"]["evidence"]["account_sharing"] == ["many_visitors_of_account"]
+
+
+async def test_a_new_visitor_of_an_account_that_is_known_for_a_day_fires(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    await act(live, public, "a")
+    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+    live.clock.advance(hours=24)
+    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+    assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=3)))
+    assert "account_new_device" not in fired(await event_of(live, secret, await act(live, public, "a", device=3)))
+
+
+# 11.2: changes of an event
+
+
+async def test_a_backend_sets_and_removes_what_it_knows_afterwards(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = await act(live, public, tag="nonce", action="sign_up")
+    before = await event_of(live, secret, answer)
+    changed = (await patch(live, secret, answer, account_id="user-1", tag=None)).json()
+    assert (changed["account_id"], changed["account_verified"], changed["action"]) == ("user-1", True, "sign_up")
+    assert "tag" not in changed
+    assert changed == await event_of(live, secret, answer)
+    kept = {"visitor_id", "velocity", "signals", "suspect_score", "occurred_at"}
+    assert {name: changed[name] for name in kept} == {name: before[name] for name in kept}
+    assert (await patch(live, secret, answer)).json() == changed, "{} changes nothing"
+    removed = (await patch(live, secret, answer, account_id=None)).json()
+    assert {"account_id", "account_verified"} & set(removed) == set()
+
+
+async def test_an_account_that_is_set_afterwards_is_found_and_counted(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answers = [await act(live, public, device=1) for _ in range(3)]
+    for number, answer in enumerate(answers):
+        assert (await patch(live, secret, answer, account_id=f"a{number}")).status_code == 200
+    event = await event_of(live, secret, await act(live, public, "a0"))
+    assert event["velocity"]["visitor"]["accounts"]["1h"] == 3
+    assert event["velocity"]["account"]["events"]["1h"] == 2
+    found = await live.client.get("/api/v1/events", params={"account_id": "a1"}, headers={"x-api-key": secret})
+    assert [row["request_id"] for row in found.json()["rows"]] == [answers[1]["request_id"]]
+
+
+async def test_the_former_account_loses_what_no_other_event_has(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    first, second = await act(live, public, "a"), await act(live, public, "a")
+    await act(live, public, "a", device=2)
+    await patch(live, secret, first, account_id="b")
+    velocity = (await event_of(live, secret, await act(live, public, "a", device=2)))["velocity"]
+    assert velocity["account"]["visitors"]["1h"] == 2, "the other event of the first visitor has the pair"
+    await patch(live, secret, second, account_id="b")
+    velocity = (await event_of(live, secret, await act(live, public, "a", device=2)))["velocity"]
+    assert velocity["account"]["visitors"]["1h"] == 1
+    assert velocity["account"]["events"]["1h"] == 3
+    velocity = (await event_of(live, secret, await act(live, public, "b")))["velocity"]
+    assert velocity["visitor"]["accounts"]["1h"] == 1, "the visitor has lost the account, too"
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"account_id": ""}, ("account_id", "invalid_value", "body")),
+        ({"action": "Log in"}, ("action", "invalid_value", "body")),
+        ({"tag": "x" * 1025}, ("tag", "too_long", "body")),
+        ({"score": 1}, ("score", "unknown_field", "body")),
+        ({"account_id": 1}, ("account_id", "wrong_type", "body")),
+    ],
+)
+async def test_a_change_of_another_form_is_refused_and_changes_nothing(
+    live: Live, keys: tuple[str, str], fields: dict[str, Any], detail: tuple[str, str, str]
+):
+    public, secret = keys
+    answer = await act(live, public, "a")
+    before = live.contents()
+    assert_error(await patch(live, secret, answer, **fields), 422, "validation_error", detail)
+    assert live.contents() == before
+
+
+async def test_only_events_of_the_keys_environment_within_retention_are_changed(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = await act(live, public, "a")
+    _, other = live.issue("secret", "development")
+    _, neighbor = live.issue("secret", "production", organization=live.new_organization().number)
+    for key in (other, neighbor):
+        assert_error(await patch(live, key, answer, action="x"), 404, "event_not_found")
+    assert_error(await patch(live, public, answer, action="x"), 401, "unauthorized")
+    wrong = await live.client.patch("/api/v1/events/1", json={}, headers={"x-api-key": secret})
+    assert_error(wrong, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))
+    live.clock.advance(hours=31 * 24)
+    assert_error(await patch(live, secret, answer, action="x"), 404, "event_not_found")
+
+
+# Erasure (11.4, 7.6)
+
+
+async def test_erasure_removes_the_part_of_a_visitor(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = await act(live, public, "a")
+    await act(live, public, "a", device=2)
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answer['visitor_id']}"
+    assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
+    velocity = (await event_of(live, secret, await act(live, public, "a", device=2)))["velocity"]
+    assert velocity["account"]["visitors"]["1h"] == 1
+    assert velocity["account"]["events"]["1h"] == 2
+    assert velocity["address"]["visitors"]["1h"] == 1
+
+
+async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: tuple[str, str]):
+    await act(live, keys[0], "a")
+    assert len(live.contents()[VELOCITY.name]) == 3

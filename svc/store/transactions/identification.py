@@ -80,7 +80,7 @@ from svc.store.transactions.history import address_today, replay_of, update_hist
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
-from svc.store.views.events import put_event
+from svc.store.views.events import put_event, refuse_hidden
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
 
@@ -413,7 +413,7 @@ def supplement(
     """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
 
     It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
-    organization's share of the store `503`.
+    organization's share of the store `503`. Raises `CorruptionError` where a corrupt table hides the event.
     """
     key = (number, request_id.bytes)
     kept = transaction.get(DEFERRED_REPORTS, *key)
@@ -421,6 +421,7 @@ def supplement(
         return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
     event = transaction.get(EVENTS, *key)
     if event is None:
+        refuse_hidden(transaction, number, request_id, report.received_at_ms)
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):

@@ -1,7 +1,7 @@
 """Decisions 17.5: a row that a corrupt table hides is an error as long as another row says that it is there.
 
-Rows of the outbox and of deferred reports are removed, as a leaf page of an older commit does it, one table at a time.
-Who asks for what they held gets 500 and never "there is none"; nobody else notices.
+Rows of the outbox, of deferred reports and of visitors are removed, as a leaf page of an older commit does it, a table
+at a time. Who asks for what they held gets 500 and never "there is none"; nobody else notices.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from svc.store.schema.tables import (
     ENDPOINT_HEALTH,
     ENDPOINTS,
     EVENTS,
+    VISITORS,
     WEBHOOK_EVENTS,
 )
 from svc.store.store import Store
@@ -128,6 +129,16 @@ async def test_a_deferred_report_of_an_event_that_a_corrupt_table_hides_is_an_er
     with hidden(live.found.store, EVENTS):
         assert_error(await send(*one), 500, "internal_error")
     assert (await send(*one)).status_code == 202
+
+
+async def test_a_visitor_that_a_corrupt_table_hides_does_not_get_another_id(shop: Shop):
+    live = shop.hooks.live
+    _, theirs = live.issue(environment="production", organization=shop.other.organization.number)
+    with hidden(live.found.store, VISITORS):
+        assert_error(await live.identify(shop.hooks.production, headers=BROWSER), 500, "internal_error")
+        assert (await live.identify(theirs, headers=BROWSER)).status_code == 200
+    again = await live.identify(shop.hooks.production, headers=BROWSER)
+    assert again.json()["visitor_id"] == shop.identified["visitor_id"]
 
 
 @pytest.mark.only_on("lmdb", "a database looks rows up by the bits that they have")

@@ -61,10 +61,12 @@ from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring.score import Weights, score
 from svc.domain.scoring.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     BALANCES,
     BLOCKS,
     DEFERRED_REPORTS,
+    DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
@@ -251,9 +253,13 @@ class VisitorIndex:
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """The visitor's record as it was before this identification; `None` for a number without one."""
+        """The visitor's record as it was before this identification; `None` for one that was deleted. Raises
+        `CorruptionError` where a corrupt table hides it: who visits would get another id.
+        """
         if number not in self._visitors:
-            self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+            found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+            if found is None and not self._transaction.has(DELETED_VISITORS, self._organization, number):
+                raise CorruptionError(f"visitor {number} is missing, and a block has it")
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:

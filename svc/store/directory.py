@@ -37,6 +37,11 @@ PEPPER_BYTES = 32
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
 EMPTY = "{} is empty: restore a backup, or delete the file if nothing was ever stored there"
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
+STORE_LOST = "{} has the pepper of a store, and the store is gone or in a database"
+AFTER_LOSS = (
+    "restore a backup (docs/backup.md), name the database with the setting `store`, or delete the pepper if nothing "
+    "was ever stored here"
+)
 _WRITABLE = "{0} can be written by everybody, who could put other data or another pepper in its place: chmod o-w {0}"
 _PEPPER_MISSING = "the pepper {} is missing, so no key could be checked: put it back, or name it with SVC_PEPPER_FILE"
 
@@ -52,8 +57,11 @@ class NotInitializedError(DirectoryError):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(
-            f"{directory} holds no data of this service: create the first organization with `svc serve --init` or "
-            "`svc org create`, or name another --data"
+            _without_store(
+                directory,
+                f"{directory} holds no data of this service: create the first organization with `svc serve --init` or "
+                "`svc org create`, or name another --data",
+            )
         )
 
 
@@ -91,7 +99,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)
     if not exists and not create:
-        raise DirectoryError(_NO_DATA.format(directory) if database is None else NO_STORE.format(database))
+        says = NO_STORE.format(database) if database else _without_store(directory, _NO_DATA.format(directory))
+        raise DirectoryError(says)
     if exists and not create and database is None and not (directory / "store" / "data.mdb").stat().st_size:
         raise DirectoryError(EMPTY.format(directory / "store" / "data.mdb"))
     pepper_path = pepper_file or directory / "pepper"
@@ -141,6 +150,13 @@ def has_store(directory: Path) -> bool:
     return (directory / "store" / "data.mdb").exists()
 
 
+def has_lost_store(directory: Path) -> bool:
+    """Whether a data directory without a store has a pepper of its own, which is made together with its store: that was
+    lost, or is in a database. A pepper that a setting names may be there before any store.
+    """
+    return (directory / "pepper").exists() and not has_store(directory)
+
+
 def is_initialized(database: StoreUrl) -> bool:
     """Whether a database holds a store, of whatever version. Raises `EngineError`."""
     with closing(engine_at(database)) as engine:
@@ -150,7 +166,12 @@ def is_initialized(database: StoreUrl) -> bool:
 def refuse_without_data(directory: Path) -> None:
     """Raises `DirectoryError`, which says what to do, where the directory has no store."""
     if not has_store(directory):
-        raise DirectoryError(_NO_DATA.format(directory))
+        raise DirectoryError(_without_store(directory, _NO_DATA.format(directory)))
+
+
+def _without_store(directory: Path, if_new: str) -> str:
+    """What to say of a directory without a store; `if_new` where there never was one."""
+    return f"{STORE_LOST.format(directory)}: {AFTER_LOSS}" if has_lost_store(directory) else if_new
 
 
 def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool = True) -> Path:

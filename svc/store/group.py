@@ -18,7 +18,11 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from svc.domain.operations import Changes
 from svc.store.engine import EngineError, Reader, StoreFullError, UnavailableError, Writer
 from svc.store.overlay import Overlay, Recording
+from svc.store.schema.codec import CorruptPageError
 from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
+
+OF_THE_COMMIT = (EngineError, StoreFullError, CorruptPageError)
+"""Exceptions that are not of one job: nothing more can be read or written."""
 
 
 class LeaseEpoch(NamedTuple):
@@ -85,7 +89,7 @@ class Group(Generic[T]):
         """Of jobs, in the first phase."""
 
     def run(self, reader: Reader) -> Settled[T]:
-        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError`.
+        """The first phase. Nothing may be read from `reader` afterwards. Raises `EngineError` and `CorruptPageError`.
 
         It may be called again, with a reader that gives other answers: jobs that would read the same do not run again.
         """
@@ -107,7 +111,9 @@ class Group(Generic[T]):
         return self._settled
 
     def settle(self, writer: Writer) -> Settled[T]:
-        """The second phase; the first, too, where that was left out. Nothing is written yet. Raises `EngineError`."""
+        """The second phase; the first, too, where that was left out. Nothing is written yet. Raises `EngineError` and
+        `CorruptPageError`.
+        """
         if self._commit == writer.commit:
             return self._settled
         state = Overlay(writer)
@@ -139,8 +145,8 @@ def write_changes(writer: Writer, changes: Changes) -> None:
 def _outcome(call: Callable[[], V]) -> V | Exception:
     try:
         return call()
-    except (EngineError, StoreFullError):
-        raise  # of the commit, and so of every job
+    except OF_THE_COMMIT:
+        raise  # and so of every job
     except Exception as error:  # noqa: BLE001  a job's failure is its outcome, and undoes only itself
         return error
 
@@ -161,7 +167,7 @@ def _changes_now(recording: Recording, state: Reader) -> Changes | None:
     """The changes of a job that would have read the same in this state; `None` where it has to run again."""
     try:
         return recording.changes_over(state) if recording.holds_over(state) else None
-    except (EngineError, StoreFullError):
+    except OF_THE_COMMIT:
         raise
     except Exception:  # noqa: BLE001  a row that cannot be read: the job meets it again, and says so
         return None

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import trio
 
-from svc.store.engine import Engine
-from svc.store.group import Group, Write
+from svc.store.engine import Engine, StoreFullError, UnavailableError
+from svc.store.group import Group, Job, Write
+from svc.store.schema.codec import CorruptPageError
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
@@ -77,17 +78,31 @@ class LocalStore(Store):
             began_at, self.commit_since_s = trio.current_time(), self.elapsed_s()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(writes))
-            group = Group([each.job for each in writes])
+            jobs = [each.job for each in writes]
             try:
-                if not may_use_reserve:
-                    with closing(self.engine.read()) as reader:
-                        group.run(reader)
-                pause = Undisturbed()
-                write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
-                return await self._run_sync(write, undisturbed=pause)
+                return await self._write_group(jobs, may_use_reserve=may_use_reserve)
+            except CorruptPageError:  # it ended the transaction of all
+                return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
                 self.commit_since_s = None
                 self._commits_s.observe(trio.current_time() - began_at)
+
+    async def _write_group(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool) -> list[T | Exception]:
+        group = Group(jobs)
+        if not may_use_reserve:
+            with closing(self.engine.read()) as reader:
+                group.run(reader)
+        pause = Undisturbed()
+        write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
+        return await self._run_sync(write, undisturbed=pause)
+
+    async def _write_alone(self, job: Job[T], *, may_use_reserve: bool) -> T | Exception:
+        """The outcome of a job in a commit of its own, such that a corrupt page fails those alone that need it."""
+        try:
+            (outcome,) = await self._write_group([job], may_use_reserve=may_use_reserve)
+        except (CorruptPageError, StoreFullError, UnavailableError) as error:
+            return error
+        return outcome
 
     async def probe(self) -> None:
         """See `Store.probe`."""

@@ -126,6 +126,19 @@ def test_the_store_its_pepper_and_its_free_space_are_checked(data: Path, tmp_pat
     assert "restore a backup" in health_checks.store(examined(data)).says
 
 
+def test_a_pepper_without_its_store_is_a_problem(data: Path, tmp_path: Path):
+    shutil.rmtree(data / "store")
+    finding = health_checks.store(examined(data))
+    assert (finding.status, "the store is gone" in finding.says, "restore a backup" in finding.do) == (
+        "problem",
+        True,
+        True,
+    )
+    (data / "pepper").rename(tmp_path / "mounted")
+    named = health_checks.store(examined(data, pepper_file=str(tmp_path / "mounted")))
+    assert named.status == "warning", "a pepper that a setting names may be there before any store"
+
+
 def test_an_older_store_is_a_warning_since_the_next_start_upgrades_it(tmp_path: Path):
     old = unpack(RELEASED / "0.1.0.tar.xz", tmp_path)
     finding = health_checks.store(examined(old.directory))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,21 @@ def test_serving_an_empty_directory_fails_with_a_status_that_is_not_retried(run:
     assert "--init" in ran.err
     assert "svc org create" in ran.err
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.only_on("lmdb", "it looks at a data directory")
+@pytest.mark.parametrize("command", [("serve",), ("org", "list"), ("check",), ("backup", "copy")])
+def test_a_directory_that_lost_its_store_is_not_taken_for_a_new_one(run: Run, tmp_path: Path, command: tuple[str, ...]):
+    assert run("org", "create", "Shop").status == 0
+    shutil.rmtree(tmp_path / "data" / "store")
+    pepper = (tmp_path / "data" / "pepper").read_bytes()
+    ran = run(*command, "--data", tmp_path / "data")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2 if command == ("serve",) else 1, "", 1)
+    assert "restore a backup" in ran.err
+    assert "svc org create" not in ran.err
+    assert "--init" not in ran.err
+    assert (tmp_path / "data" / "pepper").read_bytes() == pepper
+    assert not (tmp_path / "data" / "store").exists()
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Decisions 17.5: a corrupt row of one organization fails its own request with 500, and nothing else.
 
 The rows of an organization that has something in nearly every table are made unreadable one by one. Another
-organization must notice nothing, the first gets what it got before or 500, and the periodic work goes on.
+organization must notice nothing: it gets every body as before, byte by byte. The first gets what it got before or 500,
+and the periodic work goes on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from svc.store.engine import KeyRange
 from svc.store.schema.table import Table
 from svc.store.schema.tables import DOCUMENTS, EVENTS, META, STATISTICS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.store import Store
+from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
+from tests.spec.subscriber import COMPLETED, URL
+from tests.spec.test_supplement import send
 from tests.store.release import populate
 from tests.support.effort import effort
 from tests.support.live import Live, live_service
@@ -76,12 +80,14 @@ def unreadable(store: Store, row: Row) -> Iterator[None]:
 
 
 class Scene(NamedTuple):
-    """Two organizations: that of the rows, and the one that `live` has made."""
+    """Three organizations: that of the rows, the one that `live` has made, which is identified for, and a quiet one."""
 
     live: Live
     rows: list[Row]
     paths: list[tuple[str, str]]
     """Path and key of each route of the first that reads."""
+    quiet: list[tuple[str, str]]
+    """Those of the third, for which nothing happens any more: what they give stays as it is."""
     public: str
     secret: str
 
@@ -99,26 +105,54 @@ async def two_organizations(directory: Path) -> AsyncGenerator[Scene]:
             "request_id": known["events"][0]["request_id"],
             "visitor_id": known["events"][0]["visitor_id"],
             "webhook_id": known["endpoint"],
-            "platform": "web",
         }
-        keys = {"secret": known["secret_key"], "management": management}
-        paths = [
-            (f"{route.under[0]}{route.path.format_map(names)}", keys[kind])
-            for route in API
-            for kind in route.kinds
-            if route.method == "GET"
-            and kind in keys
-            and route.operation_id != "streamEvents"
-            and all(part.strip("{}") in names for part in route.path.split("/") if part.startswith("{"))
-        ]
-        yield Scene(live, rows, paths, public, secret)
+        quiet = await quiet_organization(live)
+        yield Scene(live, rows, reads(names, known["secret_key"], management), quiet, public, secret)
 
 
-async def responses(scene: Scene) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    for path, key in scene.paths:
-        response = await scene.live.client.get(path, headers={"x-api-key": key})
-        found.append((response.status_code, path))
+async def quiet_organization(live: Live) -> list[tuple[str, str]]:
+    """One with an event, its report, a visitor and an endpoint; what there is to read of it."""
+    organization = live.new_organization()
+    admin = Automation(live, organization=organization)
+    number = organization.number
+    _, public = live.issue(environment="production", organization=number)
+    _, secret = live.issue("secret", environment="production", organization=number)
+    identified = (await visit(live, public)).json()
+    supplemented = await send(live, public, identified["request_id"], identified["deferred_token"])
+    assert supplemented.status_code == 202, supplemented.text
+    endpoint = {"url": URL, "environment": "live", "events": [COMPLETED], "description": "paused"}
+    made = await admin("POST", "/webhooks", endpoint)
+    assert made.status_code == 201, made.text
+    names = {
+        "organization_id": organization.id,
+        "request_id": identified["request_id"],
+        "visitor_id": identified["visitor_id"],
+        "webhook_id": made.json()["endpoint"]["id"],
+    }
+    return reads(names, secret, admin.secret)
+
+
+def reads(names: dict[str, str], secret: str, management: str) -> list[tuple[str, str]]:
+    """Path and key of each route that reads something of these names."""
+    keys = {"secret": secret, "management": management}
+    names = {**names, "platform": "web"}
+    return [
+        (f"{route.under[0]}{route.path.format_map(names)}", keys[kind])
+        for route in API
+        for kind in route.kinds
+        if route.method == "GET"
+        and kind in keys
+        and route.operation_id != "streamEvents"
+        and all(part.strip("{}") in names for part in route.path.split("/") if part.startswith("{"))
+    ]
+
+
+async def responses(live: Live, paths: list[tuple[str, str]]) -> list[tuple[str, int, bytes]]:
+    """(path, status, body) of each."""
+    found: list[tuple[str, int, bytes]] = []
+    for path, key in paths:
+        response = await live.client.get(path, headers={"x-api-key": key})
+        found.append((path, response.status_code, response.content))
     return found
 
 
@@ -126,18 +160,21 @@ async def responses(scene: Scene) -> list[tuple[int, str]]:
 async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Path):
     async with two_organizations(tmp_path) as scene:
         live, store = scene.live, scene.live.found.store
-        before = await responses(scene)
-        assert [status for status, _ in before].count(200) > 15, before
+        before, quiet = await responses(live, scene.paths), await responses(live, scene.quiet)
+        for found in (before, quiet):
+            assert [status for _, status, _ in found].count(200) > 15, found
+        visitor_id = (await visit(live, scene.public)).json()["visitor_id"]
         failed: set[str] = set()
         for row in scene.rows:
             with unreadable(store, row):
-                after = await responses(scene)
-                for (was, path), (status, _) in zip(before, after, strict=True):
+                after = await responses(live, scene.paths)
+                for (path, was, _), (_, status, _) in zip(before, after, strict=True):
                     assert status in (was, 500), (row, path)
                     if status == 500:
                         failed.add(row.table.name)
                 identified = await visit(live, scene.public)
                 assert identified.status_code == 200, (row, identified.text)
+                assert identified.json()["visitor_id"] == visitor_id, row
                 shown = await live.client.get("/api/v1/events", headers={"x-api-key": scene.secret})
                 assert shown.status_code == 200, row
                 corrupt = CorruptRows()
@@ -146,6 +183,9 @@ async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Pa
                 await index(store, live.clock.now_ms, corrupt)
                 live.service.outbox.poll()
                 clock_at_start(store, None, 0.0)  # as the next start of the service
+                for was, now in zip(quiet, await responses(live, scene.quiet), strict=True):
+                    assert now[:2] == was[:2], row
+                    assert now == was or was[1] != 200, row  # the body of an error names its request
         assert len(failed) > 10 / (ONE_IN_A_DATABASE if store.is_shared else 1), failed
 
 

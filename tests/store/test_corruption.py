@@ -20,13 +20,14 @@ import pytest
 
 from bench.rot import PAGE, structure
 from svc.store.directory import DirectoryError
-from svc.store.engine import CheckDepth
+from svc.store.engine import CheckDepth, EngineError
+from svc.store.group import Write
 from svc.store.inspection.reading import read_only
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
 from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.schema.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError, CorruptPageError
 from svc.store.schema.tables import BALANCES, META, STATISTICS, TABLES, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
@@ -36,6 +37,7 @@ from tests.support.worlds import inline
 MAP_BYTES = 64 << 20
 COMMIT_AT = 144
 """Where a meta page has the number of its commit."""
+ROOT_OF_FREE_PAGES_AT = 80
 SIZES = (5, 300, 1_500, 9_000)
 """Of values; LMDB gives the largest pages of their own."""
 
@@ -336,3 +338,60 @@ def test_a_corrupt_store_is_neither_served_nor_copied_and_the_check_gives_the_re
         done = run(*command, "--data", str(data), status=1)
         assert "is used twice, or is free" in done.stdout + done.stderr, command
         assert "Traceback" not in done.stderr
+
+
+def zero_pages_with(file: Path, content: bytes) -> None:
+    """Every page that has these bytes becomes zeros, under the eyes of who has the file open."""
+    image = file.read_bytes()
+    places = {at // PAGE for at in range(len(image)) if image.startswith(content, at)}
+    assert places
+    with file.open("r+b", buffering=0) as opened_file:
+        for page in places:
+            os.pwrite(opened_file.fileno(), bytes(PAGE), page * PAGE)
+
+
+def value(number: int) -> bytes:
+    return b"value of %06d " % number * 10
+
+
+@pytest.mark.parametrize("job", ["reads", "writes"])
+async def test_a_corrupt_page_fails_the_jobs_that_need_it_and_no_other(tmp_path: Path, job: str):
+    """One organization's page that leads nowhere ended the process at each of its requests."""
+    store = opened(tmp_path)
+    store.write_now(
+        [lambda transaction: [transaction.put(STATISTICS, (n, 0, 0), value(n)) for n in range(400)] and None]
+    )
+    zero_pages_with(tmp_path / "data.mdb", value(7))
+    jobs: dict[str, Callable[[Transaction], Any]] = {
+        "reads": lambda transaction: transaction.get(STATISTICS, 7, 0, 0),
+        "writes": lambda transaction: transaction.put(STATISTICS, (7, 0, 0), b"new"),
+    }
+    for _ in range(2):
+        before, corrupt, after = await store.write(
+            [
+                Write(lambda transaction: transaction.put(STATISTICS, (390, 0, 0), b"before") and None),
+                Write(jobs[job]),
+                Write(lambda transaction: transaction.get(STATISTICS, 390, 0, 0)),
+            ]
+        )
+        assert (before, after) == (None, b"before")
+        assert isinstance(corrupt, CorruptPageError)
+    with store.read() as snapshot:
+        assert snapshot.get(STATISTICS, 390, 0, 0) == b"before"
+        with pytest.raises(CorruptPageError):
+            snapshot.get(STATISTICS, 7, 0, 0)
+    store.close()
+
+
+async def test_a_corrupt_list_of_free_pages_is_of_the_whole_store(tmp_path: Path):
+    """Every commit needs it, so the process ends, and its next start refuses the store."""
+    file = made(tmp_path)
+    store = opened(tmp_path)
+    image = file.read_bytes()
+    newest = max((0, PAGE), key=lambda page: struct.unpack_from("<Q", image, page + COMMIT_AT))
+    (root,) = struct.unpack_from("<Q", image, newest + ROOT_OF_FREE_PAGES_AT)
+    with file.open("r+b", buffering=0) as opened_file:
+        os.pwrite(opened_file.fileno(), bytes(PAGE), root * PAGE)
+    with pytest.raises(EngineError):
+        await store.write([Write(put(1, 9_000, random.Random(1))), Write(put(2, 9_000, random.Random(1)))])
+    store.close()

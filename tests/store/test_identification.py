@@ -28,6 +28,7 @@ from svc.store.check.invariants import violations
 from svc.store.schema.tables import (
     ATTESTED_KEYS,
     BLOCKS,
+    DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
@@ -271,6 +272,7 @@ def test_a_row_of_the_index_is_read_once(shop: Shop):
     def look(transaction: Transaction) -> None:
         index = VisitorIndex(Noting(transaction.writer), shop.number)
         (key, block), *_ = [(key[1], value) for key, value in transaction.scan(BLOCKS, shop.number)]
+        transaction.put(DELETED_VISITORS, (shop.number, 9), 1)
         for _ in range(2):
             assert index.block(key) == block
             assert index.visitor(1) == transaction.get(VISITORS, shop.number, 1)

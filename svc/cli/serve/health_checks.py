@@ -40,8 +40,11 @@ from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen, read_tls
 from svc.store.directory import (
+    AFTER_LOSS,
+    STORE_LOST,
     Opened,
     find_pepper,
+    has_lost_store,
     has_store,
     last_write_ms,
     open_directory,
@@ -140,11 +143,13 @@ def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
 
 
 def store(examined: Examined) -> Finding:
-    """Whether the store can be read, has this pepper, and has room where that is this machine's."""
+    """Whether the store can be read, has this pepper, and has room where that is this machine's. A problem where the
+    pepper is there and the store is not.
+    """
     directory, config, began_at = examined.directory, examined.config, elapsed_s()
     in_database = config.store is not None
     if not in_database and not has_store(directory):
-        return _warning(f"{directory} has no store yet", BEGIN)
+        return _without_store(directory)
     try:
         pepper = find_pepper(directory, config.pepper_path(), with_store=not in_database)
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
@@ -162,6 +167,12 @@ def store(examined: Examined) -> Finding:
     if share > FULL_SHARE:
         return _warning(says, "raise map_gib, or delete archives with `svc org drop-documents`")
     return _ok(says)
+
+
+def _without_store(directory: Path) -> Finding:
+    if has_lost_store(directory):
+        return _problem(STORE_LOST.format(directory), AFTER_LOSS)
+    return _warning(f"{directory} has no store yet", BEGIN)
 
 
 def _unread(error: Exception, *, in_database: bool) -> Finding:

@@ -38,6 +38,7 @@ from svc.http.management.webhook_schema import (
 )
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import encoded, page_of
+from svc.store.snapshot import Snapshot
 from svc.store.transactions.webhooks import endpoints
 from svc.store.transactions.webhooks.endpoints import EndpointChange, Issued, NewEndpoint, Queued
 from svc.store.views.webhooks import (
@@ -48,6 +49,7 @@ from svc.store.views.webhooks import (
     endpoints_of,
     find_endpoint,
     health,
+    refuse_hidden_endpoints,
 )
 from svc.world import twenty_characters
 
@@ -62,7 +64,13 @@ ATTEMPTS_A_PAGE = 10_000
 async def list_webhooks(services: Services, call: Call) -> Outcome:
     """`GET .../webhooks`: all endpoints, newest first (interface 4.4)."""
     caller = await touch_caller(services, call)
-    found = await services.store.query(partial(endpoints_of, number=caller.organization.number))
+    number = caller.organization.number
+
+    def read(snapshot: Snapshot) -> list[Registered]:
+        refuse_hidden_endpoints(snapshot, number)
+        return endpoints_of(snapshot, number)
+
+    found = await services.store.query(read)
     rows: list[WebhookBody] = []
     for registered in reversed(found):
         rows.append(await _row(services, call, registered))

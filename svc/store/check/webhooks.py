@@ -51,12 +51,12 @@ def _deliveries(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"{name} is {delivery.state} after {delivery.attempts} attempts"
         if not snapshot.has(ENDPOINTS, number, place) and not snapshot.has(REMOVED_ENDPOINTS, number, place):
             yield f"{name} leads to no endpoint"
+        if not snapshot.has(WEBHOOK_EVENTS, number, event_id):
+            yield f"{name} has no event to send"
         if not delivery.is_open:
             continue
         if not snapshot.has(DUE, number, place, delivery.due_ms, event_id, kind):
             yield f"{name} is open and not scheduled"
-        if not snapshot.has(WEBHOOK_EVENTS, number, event_id):
-            yield f"{name} is open and has no event to send"
         if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, place)) is None:
             yield f"{name} was asked for and its endpoint is not busy"
 

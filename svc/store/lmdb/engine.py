@@ -30,7 +30,7 @@ from svc.store.lmdb.holders import why_stalled
 from svc.store.lmdb.meta_pages import check_meta_pages
 from svc.store.lmdb.pages import check_pages
 from svc.store.lmdb.transaction import LmdbReader, LmdbWriter
-from svc.store.schema.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError, CorruptPageError
 from svc.store.steps import QUIET, Steps
 
 T = TypeVar("T")
@@ -155,7 +155,8 @@ class LmdbEngine:
         inside: AbstractContextManager[object] = OUTSIDE,
     ) -> T:
         """See `Engine.write`. py-lmdb ties a write transaction to its thread, so begin to commit happen inside this one
-        call.
+        call. A corrupt page is the fault of who needs it (`CorruptPageError`), but for one of the list of free pages,
+        which every commit needs.
         """
         try:
             with self.environment.begin(write=True) as handle:
@@ -166,6 +167,12 @@ class LmdbEngine:
                 return result
         except lmdb.Error as error:
             raise write_failure(self.environment, error) from error
+        except CorruptPageError as error:
+            try:
+                self.check(CheckDepth.COMMIT)
+            except CorruptionError as found:
+                raise EngineError(str(found)) from error
+            raise
 
     def space(self) -> Space:
         """See `Engine.space`. Free pages inside the file count as used, since LMDB gives none back to the disk."""

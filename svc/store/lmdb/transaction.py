@@ -15,7 +15,10 @@ import lmdb
 
 from svc.store.engine import CheckRow, EngineError, KeyRange
 from svc.store.lmdb.environment import write_failure
-from svc.store.schema.codec import CorruptionError
+from svc.store.schema.codec import CorruptionError, CorruptPageError
+
+_CORRUPT_PAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError)
+"""The last: LMDB refuses all else in a transaction that has met such a page."""
 
 
 class _Ended:
@@ -51,7 +54,7 @@ class LmdbReader:
         try:
             return self._handle.get(key, None, self._tables[table])  # names of arguments cost half as much again
         except lmdb.Error as error:
-            raise EngineError(str(error)) from error
+            raise _read_failure(error) from error
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
         """See `Reader.get_many`: one search for each key."""
@@ -59,7 +62,7 @@ class LmdbReader:
         try:
             return [get(key, None, database) for key in keys]
         except lmdb.Error as error:
-            raise EngineError(str(error)) from error
+            raise _read_failure(error) from error
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`. The cursor is open until the iterator is used up or closed."""
@@ -82,7 +85,7 @@ class LmdbReader:
                     yield key, b"" if keys_only else cursor.value()
                     found, before = cursor.next(), key
         except lmdb.Error as error:
-            raise EngineError(str(error)) from error
+            raise _read_failure(error) from error
 
     def _down(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:
         table, first, beyond, _, keys_only, checked = asked
@@ -104,7 +107,7 @@ class LmdbReader:
                     yield key, b"" if keys_only else cursor.value()
                     after = key
         except lmdb.Error as error:
-            raise EngineError(str(error)) from error
+            raise _read_failure(error) from error
 
     def _check_bound(self, asked: KeyRange, key: bytes, value: bytes) -> None:
         """A row that bounds a range. Raises `CorruptionError` where it lies in the range, or would if one bit of its
@@ -163,7 +166,7 @@ class LmdbReader:
         try:
             return self._handle.stat(self._tables[table])
         except lmdb.Error as error:
-            raise EngineError(str(error)) from error
+            raise _read_failure(error) from error
 
     def close(self) -> None:
         """End the transaction; its pages may be used again. Values that were read stay valid, they are copies.
@@ -173,6 +176,10 @@ class LmdbReader:
         """
         self._handle.abort()
         self._handle = _ENDED
+
+
+def _read_failure(error: lmdb.Error) -> EngineError | CorruptPageError:
+    return CorruptPageError(str(error)) if isinstance(error, _CORRUPT_PAGE) else EngineError(str(error))
 
 
 def _is_in(asked: KeyRange, key: bytes) -> bool:
@@ -201,12 +208,17 @@ class LmdbWriter(LmdbReader):
         """See `Reader.commit`. LMDB numbers a write transaction by the commit that it will be."""
         return self._handle.id() - 1
 
+    def _failure(self, error: lmdb.Error) -> Exception:
+        return _read_failure(error) if isinstance(error, _CORRUPT_PAGE) else write_failure(self._environment, error)
+
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
-        """See `Writer.put`. Raises `StoreFullError` when the map or the disk is full, `EngineError` for all else."""
+        """See `Writer.put`. Raises `StoreFullError` when the map or the disk is full, `CorruptPageError` for a corrupt
+        page, `EngineError` for all else.
+        """
         try:
             self._handle.put(key, value, db=self._tables[table])
         except lmdb.Error as error:
-            raise write_failure(self._environment, error) from error
+            raise self._failure(error) from error
 
     def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]], /) -> None:
         """See `Writer.put_many`: one call of LMDB's, with one cursor.
@@ -221,21 +233,21 @@ class LmdbWriter(LmdbReader):
                 is_behind = not cursor.last() or cursor.key() < rows[0][0]
                 cursor.putmulti(rows, append=is_behind and all(a[0] < b[0] for a, b in pairwise(rows)))
         except lmdb.Error as error:
-            raise write_failure(self._environment, error) from error
+            raise self._failure(error) from error
 
     def delete(self, table: str, key: bytes, /) -> bool:
         """See `Writer.delete`. LMDB copies a page before it changes it, so this may raise `StoreFullError`."""
         try:
             return self._handle.delete(key, db=self._tables[table])
         except lmdb.Error as error:
-            raise write_failure(self._environment, error) from error
+            raise self._failure(error) from error
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`. The table stays open; its pages are freed without reading its rows."""
         try:
             self._handle.drop(self._tables[table], delete=False)
         except lmdb.Error as error:
-            raise write_failure(self._environment, error) from error
+            raise self._failure(error) from error
 
 
 def _out_of_order(table: str, key: bytes) -> CorruptionError:

@@ -40,6 +40,12 @@ class CorruptionError(OperatorError):
         return f"corrupt: {self}; keep it to find the cause, and restore a sound backup (svc restore --help)"
 
 
+class CorruptPageError(CorruptionError):
+    """A page is not what leads to it says. Nothing more can be read or written in the transaction, of which nothing is
+    stored.
+    """
+
+
 class UnknownValueError(CorruptionError):
     """A record is whole, and has a value that this program does not know: another version wrote it."""
 

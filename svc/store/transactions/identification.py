@@ -63,10 +63,12 @@ from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring.score import Weights, score
 from svc.domain.scoring.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     BALANCES,
     BLOCKS,
     DEFERRED_REPORTS,
+    DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
@@ -83,7 +85,7 @@ from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.velocity import count_event
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
-from svc.store.views.events import put_event
+from svc.store.views.events import put_event, refuse_hidden
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
 
@@ -256,9 +258,13 @@ class VisitorIndex:
         return block
 
     def visitor(self, number: int) -> Visitor | None:
-        """The visitor's record as it was before this identification; `None` for a number without one."""
+        """The visitor's record as it was before this identification; `None` for one that was deleted. Raises
+        `CorruptionError` where a corrupt table hides it: who visits would get another id.
+        """
         if number not in self._visitors:
-            self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+            found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
+            if found is None and not self._transaction.has(DELETED_VISITORS, self._organization, number):
+                raise CorruptionError(f"visitor {number} is missing, and a block has it")
         return self._visitors[number]
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
@@ -424,7 +430,7 @@ def supplement(
     """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
 
     It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
-    organization's share of the store `503`.
+    organization's share of the store `503`. Raises `CorruptionError` where a corrupt table hides the event.
     """
     key = (number, request_id.bytes)
     kept = transaction.get(DEFERRED_REPORTS, *key)
@@ -432,6 +438,7 @@ def supplement(
         return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
     event = transaction.get(EVENTS, *key)
     if event is None:
+        refuse_hidden(transaction, number, request_id, report.received_at_ms)
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):

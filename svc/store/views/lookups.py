@@ -143,8 +143,10 @@ def document(snapshot: Snapshot, number: int, request_id: UUID) -> Document | No
 
 
 def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> DeferredReport | None:
-    """The deferred report that was accepted for an event; `None` where none came."""
-    return snapshot.get(DEFERRED_REPORTS, number, request_id.bytes)
+    """The deferred report that was accepted for an event; `None` where none came. No other row says that one came: so
+    the rows beside its place are checked, of which one may be it with a corrupt key, and raise `CorruptionError`.
+    """
+    return next((report for _, report in snapshot.scan(DEFERRED_REPORTS, number, request_id.bytes)), None)
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:

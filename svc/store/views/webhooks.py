@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from svc.domain.webhooks.queues import BACKLOG_OVER, is_failing
 from svc.domain.webhooks.records import (
@@ -44,6 +45,8 @@ from svc.store.snapshot import Snapshot
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
 """Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
+ATTEMPTS_LOOKED_AT = 1000
+"""Of those about one event: nine to each of ten endpoints, and redeliveries."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 
@@ -128,8 +131,36 @@ def endpoint_anywhere(snapshot: Snapshot, endpoint_id: str) -> Registered | None
 
 
 def find_endpoint(snapshot: Snapshot, number: int, endpoint_id: str) -> Registered | None:
-    """An endpoint of the organization by its id; `None` for any other text."""
-    return next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
+    """An endpoint of the organization by its id; `None` for any other text. Where there is none, raises as
+    `refuse_hidden_endpoints` does.
+    """
+    found = next((found for found in endpoints_of(snapshot, number) if found.endpoint.id == endpoint_id), None)
+    if found is None:
+        refuse_hidden_endpoints(snapshot, number)
+    return found
+
+
+def refuse_hidden_endpoints(snapshot: Snapshot, number: int) -> None:
+    """Raises `CorruptionError` where a row that goes with an endpoint is there and the endpoint is not: a corrupt table
+    hides it (decisions 17.5). For requests that show that there is none, or give the next number.
+    """
+    given = snapshot.get(ENDPOINT_COUNTS, number) or 0
+    present = set(_numbers_in(snapshot, ENDPOINTS, number))
+    if max(present, default=0) > given:
+        raise CorruptionError(f"an endpoint of organization {number} is there, and its count says {given}")
+    removed = set(_numbers_in(snapshot, REMOVED_ENDPOINTS, number))
+    for table, gone in ((ENDPOINT_HEALTH, set[int]()), (DELIVERIES, removed)):
+        for endpoint in _numbers_in(snapshot, table, number):
+            if endpoint not in present and endpoint not in gone:
+                raise CorruptionError(f"endpoint {endpoint} of organization {number} is missing and in {table.name}")
+
+
+def _numbers_in(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[int]:
+    """The endpoints of which a table has a row: one look for each, however many rows it has."""
+    endpoint = -1
+    while (key := next(snapshot.scan_keys(table, (number, endpoint + 1), (number + 1,)), None)) is not None:
+        _, endpoint, *_ = key
+        yield endpoint
 
 
 def subscribers(
@@ -294,8 +325,14 @@ def attempts_page(
 
 
 def _attempts(snapshot: Snapshot, number: int, ids: Iterable[bytes]) -> list[tuple[bytes, Attempt]]:
-    rows = ((attempt_id, snapshot.get(ATTEMPTS, number, attempt_id)) for attempt_id in ids)
-    return [(attempt_id, attempt) for attempt_id, attempt in rows if attempt is not None]
+    """Those that an index has. Raises `CorruptionError` where one is not in the log: its rows go together."""
+    found: list[tuple[bytes, Attempt]] = []
+    for attempt_id in ids:
+        attempt = snapshot.get(ATTEMPTS, number, attempt_id)
+        if attempt is None:
+            raise CorruptionError(f"attempt {UUID(bytes=attempt_id)} is missing, and an index has it")
+        found.append((attempt_id, attempt))
+    return found
 
 
 def attempt_index_keys(
@@ -320,6 +357,12 @@ def attempts_about(
     )
     newest = sorted((attempt_id for found in keys for *_, attempt_id in islice(found, limit)), reverse=True)
     return _attempts(snapshot, number, newest[:limit])
+
+
+def was_attempted(snapshot: Snapshot, queue: EndpointKey, event_id: bytes) -> bool:
+    """Whether the log has an attempt to deliver this event (16-byte id) to the endpoint."""
+    attempts = attempts_about(snapshot, queue.organization, [event_id], ATTEMPTS_LOOKED_AT)
+    return any(attempt.endpoint == queue.endpoint for _, attempt in attempts)
 
 
 def failed_in(snapshot: Snapshot, queue: EndpointKey, window: range, start: bytes, limit: int) -> FailedDeliveries:

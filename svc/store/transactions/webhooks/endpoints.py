@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.domain.ids import made_at_ms
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.envelope import seal
 from svc.domain.webhooks.payloads import EndpointTest
@@ -29,6 +30,7 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.signature import signing_secret
 from svc.domain.webhooks.states import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     DELIVERIES,
     ENDPOINT_COUNTS,
@@ -41,7 +43,14 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions.webhooks.deliveries import open_delivery
 from svc.store.views.lookups import organization as find_organization
-from svc.store.views.webhooks import Registered, endpoints_of, find_endpoint, health
+from svc.store.views.webhooks import (
+    Registered,
+    endpoints_of,
+    find_endpoint,
+    health,
+    refuse_hidden_endpoints,
+    was_attempted,
+)
 
 MAX_OVERLAP_HOURS = 168
 
@@ -89,6 +98,7 @@ def create_endpoint(
     refusal = faulty_events(new.events, new.environment)
     if refusal is not None:
         return refusal
+    refuse_hidden_endpoints(transaction, number)  # or the new one would take the place of one that is there
     if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
         return Refusal("webhook_limit")
     place = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
@@ -219,13 +229,22 @@ def queue_redelivery(
 ) -> Queued | Refusal:
     """Queue one more delivery, with the same id, of an event that was queued for this endpoint in the last 30 days
     (decisions 8.5). `404 not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
+    Raises `CorruptionError` where the event or its delivery is missing, and a row that goes with it is there: a corrupt
+    table hides it (decisions 17.5).
     """
     found = find_endpoint(transaction, number, endpoint_id)
-    event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
-    if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
+    if found is None or made_at_ms(event_id.bytes) < now_ms - HISTORY_MS:
         return Refusal("not_found")
-    received = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in received):
+    event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
+    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
+    was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in keys)
+    if event is None and was_queued:
+        raise CorruptionError(f"the webhook event {event_id} is missing, and its delivery is there")
+    if event is None or event.created_at_ms < now_ms - HISTORY_MS:
+        return Refusal("not_found")
+    if not was_queued:
+        if was_attempted(transaction, found.queue, event_id.bytes):
+            raise CorruptionError(f"the delivery of webhook event {event_id} is missing, and its attempts are there")
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)

@@ -1,0 +1,161 @@
+"""Decisions 17.5: a row that a corrupt table hides is an error as long as another row says that it is there.
+
+Rows of the outbox, of deferred reports and of visitors are removed, as a leaf page of an older commit does it, a table
+at a time. Who asks for what they held gets 500 and never "there is none"; nobody else notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from svc.store.engine import KeyRange
+from svc.store.schema.table import Table
+from svc.store.schema.tables import (
+    ATTEMPTS,
+    DEFERRED_REPORTS,
+    DELIVERIES,
+    ENDPOINT_COUNTS,
+    ENDPOINT_HEALTH,
+    ENDPOINTS,
+    EVENTS,
+    VISITORS,
+    WEBHOOK_EVENTS,
+)
+from svc.store.store import Store
+from tests.spec.automation import Automation
+from tests.spec.responses import BROWSER, assert_error
+from tests.spec.subscriber import HOOKS, URL, Subscriber, subscribing
+from tests.spec.test_supplement import send
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+UNKNOWN = "whk_00000000000000000000"
+NEW = {"url": URL, "environment": "live", "events": ["identification.completed"], "description": ""}
+
+
+class Shop(NamedTuple):
+    """An organization that has sent a webhook, another one, and what they ask for."""
+
+    hooks: Subscriber
+    other: Automation
+    endpoint: str
+    event_id: str
+    identified: dict[str, Any]
+
+    def requests(self) -> dict[str, tuple[str, str, Any]]:
+        one = f"{HOOKS}/{self.endpoint}"
+        return {
+            "list": ("GET", HOOKS, None),
+            "create": ("POST", HOOKS, NEW),
+            "change": ("PATCH", one, {"description": "orders"}),
+            "remove": ("DELETE", one, None),
+            "rotate": ("POST", f"{one}/rotate-secret", {}),
+            "test": ("POST", f"{one}/test", None),
+            "redeliver": ("POST", f"{one}/redeliver", {"event_id": self.event_id}),
+            "log": ("GET", "/webhook-deliveries?environment=live", None),
+        }
+
+    async def ask(self, what: str, *, stranger: bool = False) -> httpx.Response:
+        return await (self.other if stranger else self.hooks)(*self.requests()[what])
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncGenerator[Shop]:
+    async with subscribing(tmp_path) as hooks:
+        endpoint, _ = await hooks.create()
+        identified = await hooks.live.identify(hooks.production, headers=BROWSER)
+        (post,) = await hooks.happen(0)
+        other = Automation(hooks.live, organization=hooks.live.new_organization())
+        assert (await other("POST", HOOKS, NEW)).status_code == 201
+        yield Shop(hooks, other, endpoint, post.event["id"], identified.json())
+
+
+@contextmanager
+def hidden(store: Store, *tables: Table[Any]) -> Iterator[None]:
+    """The first organization's rows of these tables are not there in the block; nothing is written meanwhile."""
+    rows: list[tuple[str, bytes, bytes]] = []
+    with closing(store.engine.read()) as reader:
+        for table in tables:
+            of_one = KeyRange(table.name, (1).to_bytes(4), (2).to_bytes(4))
+            rows += [(table.name, key, value) for key, value in reader.range(of_one)]
+    assert {name for name, _, _ in rows} == {table.name for table in tables}
+    for name, key, _ in rows:
+        store.engine.write(lambda writer, name=name, key=key: writer.delete(name, key))
+    yield
+    for name, key, value in rows:
+        store.engine.write(lambda writer, name=name, key=key, value=value: writer.put(name, key, value))
+
+
+ON_ONE = ("change", "remove", "rotate", "test", "redeliver")
+
+
+@pytest.mark.parametrize(
+    ("tables", "asked"),
+    [
+        ((ENDPOINTS,), ("list", "create", *ON_ONE)),
+        ((ENDPOINTS, ENDPOINT_HEALTH), ("list", "create", *ON_ONE)),
+        ((ENDPOINTS, DELIVERIES), ("list", "create", *ON_ONE)),
+        ((ENDPOINT_COUNTS,), ("list", "create", *ON_ONE)),
+        ((WEBHOOK_EVENTS,), ("redeliver",)),
+        ((DELIVERIES,), ("redeliver",)),
+        ((ATTEMPTS,), ("log",)),
+    ],
+    ids=lambda value: "+".join(getattr(part, "name", part) for part in value),
+)
+async def test_what_a_corrupt_table_hides_of_the_outbox_is_an_error(
+    shop: Shop, tables: tuple[Table[Any], ...], asked: tuple[str, ...]
+):
+    with hidden(shop.hooks.live.found.store, *tables):
+        for what in asked:
+            assert_error(await shop.ask(what), 500, "internal_error")
+            theirs = await shop.ask(what, stranger=True)
+            assert theirs.status_code in (200, 201, 404), (what, theirs.text)
+    for what in ("list", "log", "change", "redeliver"):
+        response = await shop.ask(what)
+        assert response.is_success, (what, response.text)
+    assert_error(await shop.hooks("DELETE", f"{HOOKS}/{UNKNOWN}"), 404, "not_found")
+
+
+async def test_a_deferred_report_of_an_event_that_a_corrupt_table_hides_is_an_error(shop: Shop):
+    """It is not refused as one whose event was erased: an SDK would throw it away."""
+    live = shop.hooks.live
+    one = (live, shop.hooks.production, shop.identified["request_id"], shop.identified["deferred_token"])
+    with hidden(live.found.store, EVENTS):
+        assert_error(await send(*one), 500, "internal_error")
+    assert (await send(*one)).status_code == 202
+
+
+async def test_a_visitor_that_a_corrupt_table_hides_does_not_get_another_id(shop: Shop):
+    live = shop.hooks.live
+    _, theirs = live.issue(environment="production", organization=shop.other.organization.number)
+    with hidden(live.found.store, VISITORS):
+        assert_error(await live.identify(shop.hooks.production, headers=BROWSER), 500, "internal_error")
+        assert (await live.identify(theirs, headers=BROWSER)).status_code == 200
+    again = await live.identify(shop.hooks.production, headers=BROWSER)
+    assert again.json()["visitor_id"] == shop.identified["visitor_id"]
+
+
+@pytest.mark.only_on("lmdb", "a database looks rows up by the bits that they have")
+async def test_a_deferred_report_whose_key_has_a_bit_flip_is_an_error(shop: Shop):
+    """No other row says that it came, so the rows beside its place are looked at."""
+    live, request_id = shop.hooks.live, shop.identified["request_id"]
+    _, secret = live.issue("secret", environment="production")
+    assert (await send(live, shop.hooks.production, request_id, shop.identified["deferred_token"])).status_code == 202
+    engine = live.found.store.engine
+    with closing(engine.read()) as reader:
+        ((key, value),) = reader.range(KeyRange(DEFERRED_REPORTS.name))
+    flipped = key[:-1] + bytes([key[-1] ^ 1])
+    engine.write(lambda writer: writer.delete(DEFERRED_REPORTS.name, key))
+    engine.write(lambda writer: writer.put(DEFERRED_REPORTS.name, flipped, value))
+    path, headers = f"/api/v1/events/{request_id}", {"x-api-key": secret}
+    found = await live.client.get(path, headers=headers)
+    engine.write(lambda writer: writer.delete(DEFERRED_REPORTS.name, flipped))
+    assert_error(found, 500, "internal_error")
+    assert (await live.client.get(path, headers=headers)).status_code == 200, "one that never came is none"
+    engine.write(lambda writer: writer.put(DEFERRED_REPORTS.name, key, value))

@@ -21,6 +21,7 @@ from svc.actors.live import LiveHub
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
 from svc.actors.supervisor import supervise
+from svc.actors.watch.clock import ClockWatch
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
 from svc.actors.watch.event_loop_lag import EventLoopLag
@@ -40,14 +41,13 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.clock_watch import ClockWatch
+from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.limits.body_budget import BodyBudget
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.cursor import cursors_key
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport

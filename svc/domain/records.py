@@ -9,10 +9,9 @@ from __future__ import annotations
 import msgspec
 
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.billing.ledger import BillingStatus, BlockedReason
+from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.model import Environment, Platform
-from svc.domain.scoring.verdict import Verdict
+from svc.domain.model import Environment, Platform, Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):

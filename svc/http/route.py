@@ -44,7 +44,7 @@ class Webhooks(NamedTuple):
     secrets_key: bytes
     """As in `svc.domain.webhooks.signature`."""
     cursors_key: bytes
-    """As in `svc.domain.webhooks.cursor`."""
+    """As in `svc.domain.cursor`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]
     """What is the matter with a URL as a target, in a few seconds at most."""
 

@@ -31,10 +31,9 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import Level
+from svc.domain.model import Level, Verdict
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 from svc.domain.scoring.signals import CATALOGUE as SIGNALS
-from svc.domain.scoring.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]

@@ -10,9 +10,9 @@ import structlog
 import trio
 
 from svc.actors import maintenance
-from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.opening import open_store
+from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import BALANCES
 from svc.store.store import Store
 from tests.support.backup import put

@@ -21,7 +21,7 @@ from svc.domain.network.origins import is_loopback, normalize_origin
 from svc.domain.records import Organization
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
-from svc.store.region import claim_region
+from svc.store.installation import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions.sessions import put_link
 from svc.world import World

@@ -19,7 +19,7 @@ from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.network.origins import MAX_ORIGINS, normalize_pattern
 from svc.domain.refusals import Refusal
 from svc.store.directory import Opened
-from svc.store.region import claim_region
+from svc.store.installation import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
 from svc.store.views import lookups

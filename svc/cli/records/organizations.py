@@ -31,7 +31,7 @@ from svc.cli.records.removal import drop_documents, remove
 from svc.cli.records.statement import statement, usd
 from svc.config import GIB
 from svc.domain.access.signed_verdict import published_keys, verdict_key
-from svc.domain.billing.ledger import (
+from svc.domain.billing import (
     BILLING_STATUSES,
     IDENTIFIABLE_MICROS,
     MICROS_PER_USD,

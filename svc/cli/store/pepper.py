@@ -15,7 +15,7 @@ from svc.cli.records.changes import Change, commit
 from svc.config import Config
 from svc.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
 from svc.store.engine import EngineError
-from svc.store.maintenance.new_pepper import put_new_pepper
+from svc.store.installation import put_new_pepper
 from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.serve_lock import sole_process

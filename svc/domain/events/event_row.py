@@ -14,21 +14,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import body_of
-from svc.domain.fields import (
-    SUSPECT_SCORE,
-    Confidence,
-    RequestId,
-    SignalGroup,
-    Tag,
-    Timestamp,
-    VisitorId,
-    about,
-    open_to,
-)
-from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, VisitorKind
+from svc.domain.fields import SUSPECT_SCORE, Confidence, RequestId, Tag, Timestamp, VisitorId, about, open_to
+from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, Verdict, VisitorKind
 from svc.domain.records import Event
-from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.scoring.verdict import Verdict
+from svc.domain.scoring.signals import CATALOGUE, SignalGroup
 
 
 class TriggerBody(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
@@ -21,7 +22,6 @@ from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
 from svc.domain.scoring.signals import CATALOGUE
 from svc.domain.timestamps import unix_ms
-from svc.domain.webhooks.cursor import read_cursor, write_cursor
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
 MAX_WINDOW_MS = RETENTION_MS

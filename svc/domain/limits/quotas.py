@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from svc.domain.billing.ledger import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, Usage
+from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, Usage
 from svc.domain.ids import DAY_MS
 from svc.domain.limits.key_quota import ActiveKeys
 

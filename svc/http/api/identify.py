@@ -20,8 +20,8 @@ from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import signed_verdict
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
+from svc.domain.model import Verdict
 from svc.domain.refusals import Refusal, invalid, over_rate
-from svc.domain.scoring.verdict import Verdict
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
 from svc.http.limits import visitor_address

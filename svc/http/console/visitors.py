@@ -15,6 +15,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import present, sent
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.events.event_row import event_row
 from svc.domain.events.listing import (
     MAX_TAG_LENGTH,
@@ -32,7 +33,6 @@ from svc.domain.model import Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.cursor import read_cursor, write_cursor
 from svc.http.api.events import read_places
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.activity import activity_of

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
-from svc.domain.billing.ledger import FIRST_STATUSES, BillingStatus, Usage, counters
+from svc.domain.billing import FIRST_STATUSES, BillingStatus, Usage, counters
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
-from svc.domain.operations import unpack_batch
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
@@ -26,6 +25,7 @@ from svc.store.check.webhooks import WEBHOOK_RULES
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.key_parts import moment
+from svc.store.schema.operation_log import unpack_batch
 from svc.store.schema.tables import (
     ATTESTED_KEYS,
     AUDIT,

@@ -15,8 +15,8 @@ from svc.domain.access.credentials import ApiKey
 from svc.domain.access.sessions import ConsoleLink, Session
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
-from svc.domain.billing.counting import HOUR_MS, HourCounts
-from svc.domain.billing.ledger import BillingChange, LedgerEntry, Settlement
+from svc.domain.billing import BillingChange, LedgerEntry, Settlement
+from svc.domain.events.hour_counts import HOUR_MS, HourCounts
 from svc.domain.history.evidence import (
     REPLAY_MEMORY_S,
     AddressHistory,
@@ -27,7 +27,6 @@ from svc.domain.history.evidence import (
 from svc.domain.limits.quotas import Holding
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
-from svc.domain.operations import Following
 from svc.domain.records import (
     EVENT_FIELDS,
     RETENTION_MS,
@@ -57,6 +56,7 @@ from svc.store.schema.key_parts import (
     period,
     place,
 )
+from svc.store.schema.operation_log import Following
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
     FOR_EVER,
@@ -82,8 +82,8 @@ _ENVIRONMENT = place(ENVIRONMENTS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
-"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`views/served_limits.py`);
-in the target of a move `moving_...` (`backup/move.py`), and no `version` before its end."""
+"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`installation.py`), `served_...`
+(`views/served_limits.py`); in the target of a move `moving_...` (`backup/move.py`), and no `version` before its end."""
 
 ORGANIZATIONS = Table(
     "organizations",

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from svc.domain.billing.counting import HOUR_MS
-from svc.domain.billing.ledger import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Organization, RetentionPass
 from svc.domain.webhooks.payloads import BillingStatusChanged

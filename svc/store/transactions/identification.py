@@ -21,7 +21,7 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.billing.ledger import LedgerEntry, refused_for_money
+from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.history.evidence import is_flooding
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
@@ -47,7 +47,7 @@ from svc.domain.matching import (
     changes,
     match_visitor,
 )
-from svc.domain.model import Observation
+from svc.domain.model import Observation, Verdict
 from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
     IDEMPOTENCY_MS,
@@ -59,7 +59,6 @@ from svc.domain.records import (
 )
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring.score import Weights, score
-from svc.domain.scoring.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.tables import (
     BALANCES,

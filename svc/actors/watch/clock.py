@@ -5,8 +5,11 @@ What may live here: the comparison of two clocks. Who reads them, and what waits
 
 from __future__ import annotations
 
-from svc.domain.billing.counting import HOUR_MS
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS
+from svc.store.store import Store
+from svc.store.transactions.retention import clock_confirmation
+from svc.world import World
 
 AHEAD_MS = DAY_MS
 """A wall clock that is further ahead of the monotonic one has jumped."""
@@ -57,3 +60,9 @@ def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
     if last_write_ms is None or now_ms >= last_write_ms - BEHIND_MS:
         return 0.0
     return (last_write_ms - now_ms) / 1000
+
+
+async def is_ahead(store: Store, world: World, watch: ClockWatch) -> bool:
+    """Whether the clock has jumped ahead, and no operator has confirmed it since."""
+    confirmation = await store.query(clock_confirmation)
+    return watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)

@@ -1,14 +1,22 @@
-"""The region of a store, kept at its first use: a server of another region refuses every key in it (decisions 2.11).
+"""What binds a store to an installation: the region of its keys, and the pepper that they are hashed with.
 
-`META` holds numbers alone, so the region is part of a key there: `region/us`.
+Both stand in `META`. It holds numbers alone, so the region is part of a key there: `region/us`; of the pepper it has
+32 bits of a digest. A server of another region, or with another pepper, would refuse every key (decisions 2.11).
 """
 
 from __future__ import annotations
 
+import hmac
+from collections.abc import Callable
+from pathlib import Path
+
 from svc.domain.errors import OperatorError
+from svc.store import durable_files
 from svc.store.schema.tables import KEYS, META
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.store import Store
 
+PEPPER_BYTES = 32
 _PREFIX = "region/"
 
 
@@ -53,3 +61,32 @@ def derive_region(transaction: Transaction) -> None:
 
 def _active_regions(snapshot: Snapshot) -> set[str]:
     return {key.region for _, key in snapshot.scan(KEYS) if key.status == "active"}
+
+
+def pepper_mark(pepper: bytes) -> int:
+    """32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so opening it
+    fails.
+    """
+    return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
+
+
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+    """Make a pepper for a store whose own is lost or known to others, have the store take no other, and write it to
+    `path`, mode 0600.
+
+    Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
+    cursors. The caller has revoked every key before, so that a store never names keys as active that can never verify.
+
+    After an interruption it must be run again: until its end the store refuses to be opened with the pepper that is
+    there.
+    """
+    pepper = entropy(PEPPER_BYTES)
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    durable_files.write(beside, pepper)
+
+    def mark(transaction: Transaction) -> None:
+        transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
+
+    store.write_one_now(mark)
+    durable_files.rename(beside, path)

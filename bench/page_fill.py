@@ -28,9 +28,9 @@ from svc.domain.matching.blocks import TOKEN, token_key
 from svc.domain.matching.parameters import BLOCK_LENGTH
 from svc.domain.matching.tokens import CAME_BACK
 from svc.domain.matching.visitor import first_record
-from svc.domain.network.countries import COUNTRY_NAMES
 from svc.domain.network.facts import Country, Known
 from svc.domain.records import Event, Idempotency
+from svc.network_data.mmdb import COUNTRY_NAMES
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BALANCES,

@@ -66,18 +66,16 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics.nodes import NodeSources
 from svc.metrics.registry import Metrics, Sources
 from svc.metrics.scrape import Scrape, expected_hosts
-from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.lookup import BuiltInRanges
 from svc.store.directory import Opened
 from svc.store.store import Store
 from svc.webhook_transport.connections import tls_context, usual_tls_context
-from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
-from svc.webhook_transport.transport import WebhookTransport
+from svc.webhook_transport.transport import WebhookTransport, check_target
 from svc.workers.bus import Alone, Bus
-from svc.workers.counts import Counts
+from svc.workers.counts import Counts, WorkerSlot
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
-from svc.workers.slot import WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")

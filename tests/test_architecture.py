@@ -49,7 +49,7 @@ ONLY_IN = {
     "random": ("svc/world.py",),
     "uuid": ("svc/world.py",),
     "psycopg": ("svc/store/postgresql/",),
-    "iporigin": ("svc/network_data/builtin.py",),
+    "iporigin": ("svc/network_data/lookup.py",),
     "maxminddb": ("svc/network_data/mmdb.py",),
     "prometheus_client": ("svc/metrics/registry.py",),
     "ua_parser": ("svc/domain/useragent",),

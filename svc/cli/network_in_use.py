@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from svc.cli.output import CommandError
 from svc.config import Config
-from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, FilesInUse, read_folder
-from svc.network_data.lookup import NetworkData
+from svc.network_data.lookup import BuiltInRanges, NetworkData
 
 
 class NetworkInUse(NamedTuple):

@@ -1,7 +1,9 @@
-"""What binds a store to an installation: the region of its keys, and the pepper that they are hashed with.
+"""What a store notes of its installation: the region of its keys, the pepper that they are hashed with, and the limits
+that the service last ran with.
 
-Both stand in `META`. It holds numbers alone, so the region is part of a key there: `region/us`; of the pepper it has
-32 bits of a digest. A server of another region, or with another pepper, would refuse every key (decisions 2.11).
+All stand in `META`. It holds whole numbers alone: the region is part of a key there, `region/us`; of the pepper it has
+32 bits of a digest, and the share of one organization is in millionths. A server of another region, or with another
+pepper, would refuse every key (decisions 2.11).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from svc.domain.errors import OperatorError
 from svc.store import durable_files
@@ -90,3 +93,30 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
 
     store.write_one_now(mark)
     durable_files.rename(beside, path)
+
+
+_CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
+
+
+class ServedLimits(NamedTuple):
+    """The limits from which one organization's share of the store follows, for commands that run beside the service and
+    without its settings.
+    """
+
+    capacity_bytes: int
+    """How large the store could become when the service started: `Store.capacity_bytes`."""
+    store_share: float
+    """The setting."""
+
+
+def served_limits(snapshot: Snapshot) -> ServedLimits | None:
+    """The limits of the last start; `None` before the first one."""
+    capacity_bytes, share = snapshot.get(META, _CAPACITY), snapshot.get(META, _SHARE)
+    return None if capacity_bytes is None or share is None else ServedLimits(capacity_bytes, share / 1e6)
+
+
+def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
+    """Store the limits of a service that starts; writes nothing where they are stored already."""
+    if served_limits(transaction) != limits:
+        transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
+        transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))

@@ -20,8 +20,7 @@ from svc.domain.matching.blocks import token_key
 from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
 from svc.domain.scoring.score import default_profile
 from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed
-from svc.store.check.invariants import violations
-from svc.store.check.repeated import repeated
+from svc.store.check.invariants import repeated, violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import (  # fmt: skip
     ATTESTED_KEYS,

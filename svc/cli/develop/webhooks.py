@@ -37,7 +37,7 @@ from svc.cli.times import TimestampType
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
-from svc.store.transactions.webhooks.recovery import recover_deliveries
+from svc.store.transactions.webhooks.deliveries import recover_deliveries
 from svc.store.views.webhooks import Registered, endpoint_anywhere, failed_in
 from svc.world import World
 

@@ -43,12 +43,12 @@ from svc.domain.bodies import named
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.store.directory import Opened
+from svc.store.installation import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
-from svc.store.views.served_limits import ServedLimits, served_limits
 from svc.world import World, twenty_characters
 
 _RATE_LIMIT = click.IntRange(0, 1_000_000)

@@ -82,8 +82,8 @@ _ENVIRONMENT = place(ENVIRONMENTS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
-"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`installation.py`), `served_...`
-(`views/served_limits.py`); in the target of a move `moving_...` (`backup/move.py`), and no `version` before its end."""
+"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`installation.py`), `served_...`;
+in the target of a move `moving_...` (`backup/move.py`), and no `version` before its end."""
 
 ORGANIZATIONS = Table(
     "organizations",

@@ -43,7 +43,6 @@ from svc.domain.attestation.trust import (
 )
 from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
-from svc.domain.limits.body_budget import BodyBudget
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
@@ -52,6 +51,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.signature import secrets_key
 from svc.domain.webhooks.transport_types import Transport
 from svc.http.authentication import AuthPolicy
+from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
 from svc.http.limits import RequestLimits
 from svc.http.pages import try_page

@@ -26,7 +26,7 @@ import structlog
 from svc.cli.colors import has_colors
 from svc.cli.request_lines import RequestLines
 from svc.config import Config, LogFormat
-from svc.domain.events.redaction import redact
+from svc.domain.access.credentials import redact
 
 log = structlog.get_logger()
 

@@ -13,10 +13,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.access.credentials import redact
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
-from svc.domain.events.redaction import redact
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,

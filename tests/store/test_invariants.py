@@ -14,7 +14,7 @@ import pytest
 from bench.retention import Months
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.history.evidence import VisitorHistory
-from svc.domain.limits.key_quota import ActiveKeys
+from svc.domain.limits.quotas import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
 from svc.domain.matching.blocks import token_key
 from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token

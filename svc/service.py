@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.actors import indexer, leader, maintenance, retention, settler
+from svc.actors import indexer, leader, retention, settler
 from svc.actors.live import LiveHub
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
@@ -26,7 +26,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
 from svc.actors.watch.event_loop_lag import EventLoopLag
 from svc.actors.watch.network import NetworkWatch
-from svc.actors.watch.store import Pulse, StoreWatch
+from svc.actors.watch.store import Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.config import Config, ConfigError
@@ -302,7 +302,7 @@ class Service:
             "store watch": self.watch.run,
             "relay": self.relay.run,
             "counts": self.metrics.run,
-            "full flag": partial(maintenance.clear_full_flag, self._store),
+            "full flag": partial(clear_full_flag, self._store),
             "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
         }
 
@@ -310,7 +310,7 @@ class Service:
         """Those of the leader alone."""
         config, store, world = self._config, self._kept_store, self._world
         return {
-            "maintenance": partial(maintenance.run, store),
+            "maintenance": partial(maintain, store),
             "retention": partial(
                 retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
             ),

@@ -23,8 +23,8 @@ from svc.domain.timestamps import timestamp
 from svc.domain.useragent import read_agent, read_hints
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.domain.webhooks.addresses import Target as WebhookTarget
-from svc.http.paths import PATHS, RouteMatch
 from svc.http.query import read_query
+from svc.http.routes import PATHS, RouteMatch
 from svc.http.schema import ListEventsQuery
 from tests.fuzz.target import AWKWARD_TEXT, Target, mutated, mutated_text
 

@@ -1,7 +1,8 @@
 """The documents that the service publishes of itself, and the page that shows them (decisions 9.2).
 
 What may live here: endpoint functions that respond with files. The page is Swagger UI (docs/adr/0010), whose files are
-laid beside the page's own when the package is built; nothing comes from another host.
+laid beside the page's own when the package is built; nothing comes from another host. It shows the OpenAPI document
+with the webhooks beside it, which the published document does not have (interface 4.4).
 """
 
 from __future__ import annotations
@@ -9,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Annotated, Any
 
+import msgspec
+
+from svc.domain.fields import AN_EVENT_ID, about
 from svc.domain.refusals import Refusal
-from svc.http.openapi import collection, reference
+from svc.domain.webhooks.envelope import Envelope
+from svc.domain.webhooks.payloads import DATA
+from svc.http.openapi import collection, json_schema
 from svc.http.openapi import document as openapi
-from svc.http.openapi.json_schema import Json
+from svc.http.openapi.json_schema import Json, reference
 from svc.http.pages.static import MEDIA_TYPES, SECURITY_HEADERS, Folder, filled, unless_known
 from svc.http.route import CONSOLE_ROOT, Call, File, Handler, Outcome, Route, Services, page_route
 
@@ -31,7 +38,7 @@ def routes(described: Sequence[Route]) -> tuple[Route, ...]:
     def document() -> Json:
         return openapi.emit(described)
 
-    of_reference = _fixed(lambda: File(openapi.encode(reference.document(described)), openapi.JSON))
+    of_reference = _fixed(lambda: File(openapi.encode(reference_document(described)), openapi.JSON))
     of_openapi = _fixed(lambda: File(openapi.encode(document()), openapi.JSON))
     of_console = _fixed(lambda: File(openapi.encode(openapi.emit(described, openapi.OF_CONSOLE)), openapi.JSON))
     of_collection = _fixed(lambda: File(openapi.encode(collection.collection(document())), openapi.JSON))
@@ -75,3 +82,57 @@ def _fixed(make: Callable[[], File]) -> Handler:
         return unless_known(made(), call, {})
 
     return respond
+
+
+TAG = "Webhooks"
+HEADERS: dict[str, Any] = {
+    "X-Svc-Event-ID": Annotated[str, about("The `id` of the body.", AN_EVENT_ID)],
+    "X-Svc-Event-Type": Annotated[str, about("The `type` of the body.", "webhook.test")],
+    "X-Svc-Timestamp": Annotated[str, about("When it was sent, in Unix seconds.", "1767607200")],
+    "X-Svc-Signature": Annotated[
+        str,
+        about(
+            "`sha256=` and the HMAC-SHA256 of timestamp, a full stop and the raw body. The key is the endpoint's "
+            "secret.",
+            "sha256=5f2b...",
+        ),
+    ],
+}
+
+
+def reference_document(routes: Sequence[Route]) -> Json:
+    """The OpenAPI 3.1 document of these routes, with `webhooks`."""
+    made = openapi.emit(routes)
+    schemas = json_schema.components([], [Envelope, *(kind for kind, _ in DATA.values())])
+    known = {**made["components"]["schemas"], **schemas}
+    examples = {route.operation_id: msgspec.json.decode(route.example) for route in routes if route.example}
+    for operations in made["paths"].values():
+        for operation in operations.values():
+            content = operation.get("requestBody", {}).get("content", {}).get(openapi.JSON)
+            if content is not None:
+                whole = json_schema.example(known, content["schema"])
+                content["example"] = examples.get(operation["operationId"], whole)
+    return {
+        **made,
+        "components": {**made["components"], "schemas": known},
+        "webhooks": {
+            name: {"post": _webhook(name, reference(kind), when, known)} for name, (kind, when) in DATA.items()
+        },
+    }
+
+
+def _webhook(name: str, data: Json, when: str, schemas: dict[str, Json]) -> Json:
+    envelope = json_schema.example(schemas, reference(Envelope))
+    body = {**envelope, "type": name, "data": json_schema.example(schemas, data)}
+    parameters = [
+        {"name": header, "in": "header", "required": True, **openapi.parameter(of)} for header, of in HEADERS.items()
+    ]
+    schema = {"allOf": [reference(Envelope), {"type": "object", "properties": {"data": data}}]}
+    return {
+        "operationId": name,
+        "tags": [TAG],
+        "summary": when,
+        "parameters": parameters,
+        "requestBody": {"required": True, "content": {openapi.JSON: {"schema": schema, "example": body}}},
+        "responses": {"2XX": {"description": "Accepted. Anything else, or nothing in 10 seconds, is tried again."}},
+    }

@@ -17,9 +17,8 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.watch.believed_clock import is_ahead
+from svc.actors.watch.clock import ClockWatch, is_ahead
 from svc.actors.watch.corruption import CorruptRows
-from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
 from svc.store.engine import UnavailableError
 from svc.store.group import Write

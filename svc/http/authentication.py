@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse
+from svc.domain.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse, redact
 from svc.domain.access.sessions import Session
-from svc.domain.events.redaction import redact
 from svc.domain.model import HeaderContext, RequestFacts, scoring_platform
 from svc.domain.network.addresses import client_address
 from svc.domain.network.origins import MAX_LENGTH, normalize_origin, origin_allowed

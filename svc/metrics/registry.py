@@ -62,11 +62,16 @@ from svc.metrics.store import (
     space_samples,
     watch_samples,
 )
-from svc.metrics.usage import UsageCounts, count_usage, largest_holdings
-from svc.metrics.webhooks import WEBHOOK_METRICS, attempt_samples, webhook_samples
+from svc.metrics.usage import (
+    WEBHOOK_METRICS,
+    UsageCounts,
+    attempt_samples,
+    count_usage,
+    largest_holdings,
+    webhook_samples,
+)
 from svc.store.store import Store, StoreSpace
-from svc.workers.counts import Counts
-from svc.workers.slot import WorkerSlot
+from svc.workers.counts import Counts, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from svc.domain.operations import Changes
 from svc.store.engine import EngineError, Reader, StoreFullError, UnavailableError, Writer
 from svc.store.overlay import Overlay, Recording
 from svc.store.schema.codec import CorruptPageError
+from svc.store.schema.operation_log import Changes
 from svc.store.snapshot import DecodedSums, Late, RecordedTransaction, Snapshot, Transaction
 
 OF_THE_COMMIT = (EngineError, StoreFullError, CorruptPageError)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch
+from svc.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch
 from svc.store.schema.tables import FOLLOWING, OPERATIONS
 from svc.store.snapshot import Snapshot, Transaction
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from svc.domain.operations import Changes
 from svc.store.engine import KeyRange, Reader
+from svc.store.schema.operation_log import Changes
 
 Raw = bytes | None
 """The bytes under a key; `None` = no row."""

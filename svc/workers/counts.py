@@ -9,10 +9,18 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from svc.workers.buckets import SharedBuckets
+
+
+class WorkerSlot(NamedTuple):
+    """Which worker this process is, of how many that serve one data directory."""
+
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a slot in a slot
+    workers: int = 1
+
 
 HALF_BYTES: Final = 1 << 18
 """Of one set of counts, its head included. Memory that is not written takes none."""

@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation.chain import MAX_CERTIFICATES
 from svc.domain.attestation.challenge import (
     LIFETIME_MS,
     Challenge,
@@ -26,8 +25,9 @@ from svc.domain.attestation.challenge import (
     refusal,
 )
 from svc.domain.attestation.claim import Attestation, observe, read_attestation, verify_claims
-from svc.domain.attestation.key_description import (
+from svc.domain.attestation.key_attestation import (
     ATTESTATION_EXTENSION,
+    MAX_CERTIFICATES,
     ApplicationId,
     BootState,
     KeyDescription,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.access.credentials import KEY_KINDS, issue_secret, prefix
-from svc.domain.events.redaction import redact
+from svc.domain.access.credentials import KEY_KINDS, issue_secret, prefix, redact
 from svc.domain.model import ENVIRONMENTS
 from svc.domain.webhooks.signature import signing_secret
 

@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from svc.domain.events.event_row import event_row
+from svc.domain.model import EventSignal, EventTrigger, Verdict
 from svc.domain.records import Event
-from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
 from svc.domain.webhooks.payloads import suspect

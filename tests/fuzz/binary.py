@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from svc.domain.attestation.app_attest import NewKey, failures_of
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.attestation.claim import Attestation, read_attestation
-from svc.domain.attestation.key_description import KeyDescription, read_key_description
+from svc.domain.attestation.key_attestation import KeyDescription, read_key_description
 from svc.domain.attestation.trust import Trust, read_apple_roots, read_revoked, read_roots
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy

@@ -40,9 +40,8 @@ from svc.store.transactions.retention import confirm_clock
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.workers.bus import reach
-from svc.workers.counts import SharedMemory
+from svc.workers.counts import SharedMemory, WorkerSlot
 from svc.workers.parent import failures_after, pause_s
-from svc.workers.slot import WorkerSlot
 from svc.world import World
 from tests.sim.internet import Internet
 from tests.sim.listener import SharedSocket, WorkerListener

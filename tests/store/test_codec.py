@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.billing import LedgerEntry
 from svc.domain.history.evidence import AddressHistory, ReportFingerprint, VisitorHistory
 from svc.domain.matching import Block
 from svc.domain.model import ENVIRONMENTS

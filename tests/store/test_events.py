@@ -13,9 +13,8 @@ from uuid import UUID
 import pytest
 
 from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
-from svc.domain.model import ENVIRONMENTS
+from svc.domain.model import ENVIRONMENTS, EventSignal, Verdict
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.domain.scoring.verdict import EventSignal, Verdict
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS

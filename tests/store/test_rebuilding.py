@@ -10,12 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing.counting import HOUR_MS
-from svc.domain.operations import Following
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store

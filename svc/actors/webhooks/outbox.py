@@ -26,11 +26,11 @@ import structlog
 import trio
 
 from svc.actors.mailbox import Mailbox
+from svc.actors.watch.clock import SteadyClock
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics
 from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.actors.webhooks.shares import EVERY_SHARE, Shares
-from svc.actors.webhooks.steady_clock import SteadyClock
 from svc.domain.histogram import REQUEST_S, Histogram
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey

@@ -17,12 +17,12 @@ import structlog
 import trio
 
 from svc.actors.leader import Leadership
+from svc.actors.watch.clock import BEHIND_MS
 from svc.cli.data_directory import opened_directory
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings
 from svc.config import Config, ConfigError
-from svc.domain.clock_watch import BEHIND_MS
 from svc.domain.errors import OperatorError
 from svc.domain.limits.ratelimit import DividedBuckets, MemoryBuckets
 from svc.domain.useragent import load_patterns
@@ -36,9 +36,8 @@ from svc.store.migrations import NewerStoreError
 from svc.store.opening import open_store
 from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_now_s
 from svc.store.postgresql.cluster.leases import Lease
-from svc.store.postgresql.cluster.nodes import Node
+from svc.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
 from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.cluster.pepper import PepperMark, PepperReplacedError
 from svc.store.postgresql.cluster.shares import ShareLeases
 from svc.store.postgresql.connection.errors import ConnectionLostError
 from svc.store.postgresql.connection.url import StoreUrl

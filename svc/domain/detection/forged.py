@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import svc
 from svc.domain.detection.claimed import Claimed
 from svc.domain.ids import time_of_uuid
-from svc.domain.network.fetch_metadata import is_of_a_script
+from svc.domain.network.request_headers import is_of_a_script
 
 if TYPE_CHECKING:
     from svc.domain.detection.findings import Findings

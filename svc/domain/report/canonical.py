@@ -12,7 +12,6 @@ from typing import Any
 
 from svc.domain.data import read_tables
 from svc.domain.model import Attribute, ClientHints
-from svc.domain.report.brands import read_brands
 from svc.domain.report.table import Reading
 from svc.domain.report.values import (
     Converter,
@@ -24,6 +23,7 @@ from svc.domain.report.values import (
     number,
     number_text,
     pattern,
+    read_brands,
     scalar_text,
     short_text,
     shown,

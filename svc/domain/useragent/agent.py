@@ -17,11 +17,11 @@ from ua_parser.regex import Resolver
 from svc.domain.model import Agent, Claims, ClientHints, DeviceKind, Report, RequestFacts
 from svc.domain.useragent.browsers import BRANDS, MOBILE_NAMES, browser_class, browser_matchers, own_name, product_class
 from svc.domain.useragent.crawlers import find_program
-from svc.domain.useragent.devices import device_mark
 from svc.domain.useragent.hints import joined
 from svc.domain.useragent.systems import (
     HINTED_SYSTEMS,
     VERSION_NUMBERS,
+    device_mark,
     hinted_windows,
     read_system,
     release_number,

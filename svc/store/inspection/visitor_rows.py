@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from svc.domain.billing.counting import NOTHING
+from svc.domain.events.hour_counts import NOTHING
 from svc.domain.history.evidence import AddressHistory
 from svc.domain.matching.blocks import Block
 from svc.domain.records import Event

@@ -25,8 +25,8 @@ from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
+from svc.store.lmdb.holders import sole_user
 from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.sole_user import sole_user
 from svc.store.schema.codec import CorruptionError
 from svc.store.steps import Steps, counted
 

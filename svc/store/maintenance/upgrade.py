@@ -20,7 +20,7 @@ from svc.store.backup.snapshots import Manifest, copied, keep
 from svc.store.directory import DirectoryError, has_store
 from svc.store.engine import EngineError, InUseError
 from svc.store.lmdb.engine import LmdbEngine
-from svc.store.lmdb.sole_user import sole_user
+from svc.store.lmdb.holders import sole_user
 from svc.store.migrations import MIGRATIONS, Migration, refuse_newer
 from svc.store.opening import open_store, version_of
 from svc.store.schema.tables import META

@@ -23,7 +23,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import trio
 
-from svc.domain.operations import Changes
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.store.overlay import Raw
@@ -37,6 +36,7 @@ from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
+from svc.store.schema.operation_log import Changes
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Snapshot
 

@@ -4,15 +4,18 @@ A function of a snapshot runs over them as over any state. Where it asked for so
 is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
 first such row, it asks in one run for all that does not depend on the rows that are missing.
 
-What may live here: the rows, what is missing of them, and the statements that fetch it. No connection.
+What may live here: the rows, what is missing of them, the statements that fetch it, and how long rows are kept for
+queries that may be answered with them. No connection.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+
+import trio
 
 from svc.store.engine import KeyRange
 from svc.store.overlay import Raw
@@ -284,3 +287,37 @@ def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: 
     firsts = key_columns(table, [place.first for place in places])
     beyonds = key_columns(table, [place.beyond or b"" for place in places])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
+
+
+class RecentRows:
+    """Rows that were fetched lately, for `for_s` seconds at most. That there is no row is not remembered."""
+
+    def __init__(self, for_s: float) -> None:
+        self._half_s = for_s / 2
+        self._new: dict[RowKey, bytes] = {}
+        self._old: dict[RowKey, bytes] = {}
+        self._since_s = 0.0
+
+    def get(self, place: RowKey) -> Raw:
+        """The row; `None` where it was not fetched lately."""
+        self._turn_over()
+        raw = self._new.get(place)
+        return self._old.get(place) if raw is None else raw
+
+    def add(self, rows: Rows) -> None:
+        """Keep what was fetched."""
+        self._turn_over()
+        self._new.update(rows.found_everywhere())
+
+    def invalidate(self, places: Iterable[RowKey]) -> None:
+        """These were written: what was fetched of them is old."""
+        for place in places:
+            self._new.pop(place, None)
+            self._old.pop(place, None)
+
+    def _turn_over(self) -> None:
+        """What was added in one half is kept to the end of the next one."""
+        now_s = trio.current_time()
+        if now_s - self._since_s >= self._half_s:
+            self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}
+            self._new, self._since_s = {}, now_s

@@ -27,10 +27,9 @@ from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, ConnectionLostError, DatabaseError, SqlError
-from svc.store.postgresql.connection.pool import Pool
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import integer
-from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
+from svc.store.postgresql.connection.wire import Pool, Result, Statement, Timeouts, Wire
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.groups import (
     MOST_FETCHES,
@@ -41,8 +40,7 @@ from svc.store.postgresql.groups import (
     UnfencedError,
     Written,
 )
-from svc.store.postgresql.recent import RecentRows
-from svc.store.postgresql.rows import RowKey, Rows, TooMuchMissingError
+from svc.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other

@@ -16,8 +16,8 @@ from svc.domain.access.sessions import ConsoleLink, Session
 from svc.domain.accounts.velocity import KINDS, LONGEST_S, SUBJECTS, VelocityRow
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.attestation.challenge import LIFETIME_MS, Challenge
-from svc.domain.billing.counting import HOUR_MS, HourCounts
-from svc.domain.billing.ledger import BillingChange, LedgerEntry, Settlement
+from svc.domain.billing import BillingChange, LedgerEntry, Settlement
+from svc.domain.events.hour_counts import HOUR_MS, HourCounts
 from svc.domain.history.evidence import (
     REPLAY_MEMORY_S,
     AddressHistory,
@@ -28,7 +28,6 @@ from svc.domain.history.evidence import (
 from svc.domain.limits.quotas import Holding
 from svc.domain.matching import Block, Visitor
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
-from svc.domain.operations import Following
 from svc.domain.records import (
     EVENT_FIELDS,
     RETENTION_MS,
@@ -58,6 +57,7 @@ from svc.store.schema.key_parts import (
     period,
     place,
 )
+from svc.store.schema.operation_log import Following
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
     FOR_EVER,
@@ -83,7 +83,7 @@ _ENVIRONMENT = place(ENVIRONMENTS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
-"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`region.py`), `served_...` (`views/served_limits.py`);
+"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`installation.py`), `served_...`;
 in the target of a move `moving_...` (`backup/move.py`), and no `version` before its end."""
 
 ORGANIZATIONS = Table(

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import msgspec
 
-from svc.domain.billing.counting import NOTHING, HourCounts
+from svc.domain.events.hour_counts import NOTHING, HourCounts
 from svc.store import operations
 from svc.store.schema.segments import Digests, joined, of_one
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS

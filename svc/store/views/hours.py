@@ -5,7 +5,7 @@ What may live here: how one event changes the counters, in the transaction that 
 
 from __future__ import annotations
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts, hour_of
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts, hour_of
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
 from svc.store.schema.tables import HOURS

@@ -13,15 +13,18 @@ from contextlib import closing
 import structlog
 import trio
 
+from svc.domain.errors import OperatorError
 from svc.store.engine import EngineError
+from svc.store.installation import pepper_mark
+from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.clock import ClockOffset
 from svc.store.postgresql.cluster.leases import RENEWALS, TERM_S, Lease
-from svc.store.postgresql.cluster.pepper import PepperMark
 from svc.store.postgresql.cluster.shares import NodeRank, ShareLeases
 from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.values import float8, integer
-from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
+from svc.store.postgresql.connection.values import byteas, float8, int4, integer
+from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
 from svc.store.postgresql.statistics import NodeStatistics
+from svc.store.schema.tables import META
 
 log = structlog.get_logger()
 
@@ -68,6 +71,36 @@ def living_nodes(url: StoreUrl) -> list[str]:
     with closing(Wire.connect_now(url)) as wire:
         (found,) = wire.exchange_now([Statement(_NAMES, (float8(TERM_S),))])
     return [name.decode() for (name,) in found.rows]
+
+
+_PEPPER_MARK = META.key.pack("pepper_mark")
+
+
+class PepperReplacedError(OperatorError):
+    """The pepper of a node is not that of its database any more."""
+
+
+class PepperMark:
+    """Whether a node still has the pepper of its database. It is compared with every heartbeat: `svc pepper replace`
+    may run on another node, and a node that was suspended meanwhile would go on with the old one.
+    """
+
+    def __init__(self, pepper: bytes) -> None:
+        self._mark = pepper_mark(pepper)
+
+    def ask(self) -> Statement:
+        """The statement that reads the mark that is there now."""
+        return Statement(statements.fetch(META.name), (int4(0), byteas([_PEPPER_MARK])))
+
+    def learn(self, answer: Result) -> None:
+        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` where it is another; a store
+        without a mark passes.
+        """
+        for key, value in answer.rows:
+            if META.decode(key, value) != self._mark:
+                raise PepperReplacedError(
+                    "the pepper of the database was replaced while this node ran: copy the new one here, and start it"
+                )
 
 
 class Node:

@@ -6,7 +6,7 @@ could lose it. Nothing is written when an attempt begins; one that a crash inter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,7 @@ from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
+    HISTORY_MS,
     Attempt,
     AttemptCount,
     AttemptStatus,
@@ -61,8 +62,9 @@ from svc.store.views.webhooks import (
     subscribes,
 )
 
-if TYPE_CHECKING:  # it reads reports, which takes long to import; `svc org` needs none of that
+if TYPE_CHECKING:
     from svc.domain.identification import Submission
+
 
 IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
 _OLD_COUNTS_PER_ATTEMPT = 2
@@ -353,3 +355,37 @@ def _delivery_rows(
         yield DUE, (*queue, delivery.due_ms, key.event_id, key.place)
         if key.kind != "auto":
             yield MANUAL, tuple(queue)
+
+
+def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: Iterable[bytes], now_ms: int) -> int:
+    """Queue failed deliveries of these events (16-byte ids) for the endpoint again; returns how many were queued. The
+    caller does it in steps, since an outage may have failed any number (decisions 8.2, 8.4).
+
+    The automatic delivery itself is opened again, due at once, with all its nine attempts counted from 1: same id, same
+    bytes. The log keeps what was tried before. What is in progress, was delivered, erased or is older than 30 days is
+    left alone, so that doing it twice queues nothing twice. Where the endpoint is paused they wait with the others.
+
+    A test or redelivery is not queued again: it was asked for and can be asked for again. But an event that a
+    redelivery has brought counts as delivered.
+    """
+    if not transaction.has(ENDPOINTS, *queue):
+        return 0
+    recovered = 0
+    for event_id in event_ids:
+        if _never_arrived(transaction, queue, event_id) and _is_kept(transaction, queue, event_id, now_ms):
+            open_delivery(transaction, queue, DeliveryKey(event_id, "auto"), now_ms)
+            recovered += 1
+    return recovered
+
+
+def _never_arrived(transaction: Transaction, queue: EndpointKey, event_id: bytes) -> bool:
+    keys = (DeliveryKey(event_id, "auto"), DeliveryKey(event_id, "redelivery"))
+    automatic, redelivery = (transaction.get(DELIVERIES, *queue, key.event_id, key.place) for key in keys)
+    if automatic is None or automatic.state != "failed":
+        return False
+    return redelivery is None or redelivery.state != "delivered"
+
+
+def _is_kept(transaction: Transaction, queue: EndpointKey, event_id: bytes, now_ms: int) -> bool:
+    event = transaction.get(WEBHOOK_EVENTS, queue.organization, event_id)
+    return event is not None and event.created_at_ms >= now_ms - HISTORY_MS

@@ -5,8 +5,11 @@ What may live here: the comparison of two clocks. Who reads them, and what waits
 
 from __future__ import annotations
 
-from svc.domain.billing.counting import HOUR_MS
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS
+from svc.store.store import Store
+from svc.store.transactions.retention import clock_confirmation
+from svc.world import World
 
 AHEAD_MS = DAY_MS
 """A wall clock that is further ahead of the monotonic one has jumped."""
@@ -57,3 +60,35 @@ def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
     if last_write_ms is None or now_ms >= last_write_ms - BEHIND_MS:
         return 0.0
     return (last_write_ms - now_ms) / 1000
+
+
+async def is_ahead(store: Store, world: World, watch: ClockWatch) -> bool:
+    """Whether the clock has jumped ahead, and no operator has confirmed it since."""
+    confirmation = await store.query(clock_confirmation)
+    return watch.is_ahead(world.now_ms(), world.elapsed_s(), confirmation)
+
+
+STEP_MS = 1_000
+"""A wall clock that goes back by less has not been set: it runs a little slower."""
+
+
+class SteadyClock:
+    """Unix milliseconds of a wall clock that nobody sets back (decisions 17.1).
+
+    It is the wall clock's time, and after that was set back as much more than before as the monotonic clock says: so
+    nothing is put off. A clock that jumps ahead is followed, since what is stored by its time is due then. What is
+    scheduled by this clock and stored may lie ahead of the wall clock for as long as the process lives.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._ms, self._at_s = world.now_ms(), world.elapsed_s()
+
+    def now_ms(self) -> int:
+        """The time now."""
+        at_s, wall_ms = self._world.elapsed_s(), self._world.now_ms()
+        expected_ms = self._ms + (at_s - self._at_s) * 1000
+        if wall_ms > expected_ms - STEP_MS:
+            self._ms, self._at_s = wall_ms, at_s
+            return wall_ms
+        return int(expected_ms)

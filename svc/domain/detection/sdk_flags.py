@@ -1,9 +1,11 @@
-"""What an app's SDK found wrong with its device: opened systems, invented ones, tools in between.
+"""What an SDK found by itself: private modes, masked values and developer tools in a browser; rooted devices, emulators
+and instrumentation around an app.
 
 What may live here: the step from an SDK's flags and times to signals. The SDK looked, not we: its word is one proof, so
-the confidence is medium. Two flags leave no room for another explanation and are definitive: an instrumentation toolkit
-inside the app, and the simulator, which a build for it knows itself to be. An intercepted connection is not one of
-them, since companies look into the connections of their own phones.
+the confidence is medium. Each thing that people do against being identified is innocent by itself. Two flags leave no
+room for another explanation and are definitive: an instrumentation toolkit inside the app, and the simulator, which a
+build for it knows itself to be. An intercepted connection is not one of them, since companies look into the connections
+of their own phones.
 """
 
 from __future__ import annotations
@@ -43,3 +45,18 @@ def _was_reset_lately(report: Report, at_ms: int | None) -> bool:
     if report.factory_reset_at_ms is None or now_ms is None:
         return False
     return 0 <= now_ms - report.factory_reset_at_ms < RECENT_MS
+
+
+def detect_privacy(report: Report, findings: Findings) -> None:
+    """Add `incognito`, `privacy_settings` (one proof, however many values are masked) and `developer_tools` (signals.md
+    2).
+    """
+    # Firefox refuses private files to a page that may keep nothing, too, and the probe takes that for a private window.
+    refused = "probes" in report.collectors and report.claims.cookies is False
+    if report.incognito and not refused:
+        # The web SDK times how quickly the browser writes to its files: a rule of thumb.
+        findings.add("incognito", "private_mode", "hint" if "probes" in report.collectors else "proof")
+    for attribute in sorted(report.masked):
+        findings.add("privacy_settings", f"masked_{attribute.name.lower()}", "proof", "masked")
+    if report.developer_tools:
+        findings.add("developer_tools", "developer_tools_open")

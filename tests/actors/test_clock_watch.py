@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svc.domain.clock_watch import AHEAD_MS, BEHIND_MS, BELIEVED_AFTER_S, ClockWatch, seconds_behind
+from svc.actors.watch.clock import AHEAD_MS, BEHIND_MS, BELIEVED_AFTER_S, ClockWatch, seconds_behind
 from svc.domain.ids import DAY_MS
 
 START_MS = 1_790_000_000_000

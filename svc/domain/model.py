@@ -306,6 +306,24 @@ class EventSignal(msgspec.Struct, frozen=True, array_like=True):
     confidence: Level
 
 
+class Decision(msgspec.Struct, frozen=True, array_like=True):
+    """What the first rule that matched decided (decisions 13.2). Stored within an event: append fields."""
+
+    action: str
+    """`allow`, `review`, `challenge` or `block`."""
+    rule_id: str
+    rule: str
+    """Its name then."""
+
+
+class ShadowMatch(msgspec.Struct, frozen=True, array_like=True):
+    """A rule in shadow mode whose condition was true. Stored within an event: append fields."""
+
+    rule_id: str
+    rule: str
+    action: str
+
+
 class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The result of one identification: which visitor, how certain, and how suspicious (interface 2.2 and 2.3,
     decisions 7.1 and 8.10).
@@ -332,3 +350,5 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
     proven: bool = False
     """The report was signed by the key that its token had before this visit (`proof`)."""
+    decision: Decision | None = None
+    """`None` where no rule matched."""

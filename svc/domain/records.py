@@ -13,7 +13,7 @@ from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.model import Environment, Platform, Verdict
+from svc.domain.model import Environment, Platform, ShadowMatch, Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):
@@ -81,6 +81,9 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     action: str | None = None
     velocity: Velocity | None = None
     """`None` in events stored before 0.3.0."""
+    shadow: tuple[ShadowMatch, ...] = ()
+    rule_errors: tuple[str, ...] = ()
+    """Ids of the rules whose evaluation failed."""
 
 
 EVENT_FIELDS = (
@@ -88,7 +91,8 @@ EVENT_FIELDS = (
     "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name", "anonymity_network", "agent",
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
-    "proven", "account_id", "account_verified", "action", "velocity",
+    "proven", "account_id", "account_verified", "action", "velocity", "decision",
+    "shadow", "rule_errors",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

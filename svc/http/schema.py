@@ -16,7 +16,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.domain.access.credentials import redact
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import body_of
-from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
+from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, decision_body, signal_rows
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.fields import (
     A_REPORT,
@@ -116,6 +116,7 @@ def identify_response(
         request_id=str(request_id),
         deferred_token=deferred_token,
         triggers=signal_rows(verdict) or UNSET,
+        decision=decision_body(verdict.decision),
         verdict=signed,
     )
 

@@ -54,6 +54,8 @@ class VerdictClaims(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     proven: bool
     suspect_score: int | None = None
     suspect_level: str | None = None
+    decision: dict[str, str] | None = None
+    """`action`, `rule_id` and `rule`."""
 
 
 class Jwk(msgspec.Struct, frozen=True):
@@ -110,6 +112,7 @@ def signed_verdict(key: bytes, organization: Organization, verdict: Verdict, abo
         iat=issued_at,
         exp=issued_at + VALID_S,
         ip_address=about.facts.ip,
+        decision=None if verdict.decision is None else msgspec.structs.asdict(verdict.decision),
     )
     signed = f"{signing.protected}.{base64url(msgspec.json.encode(claims))}"
     return f"{signed}.{base64url(signing.private.sign(signed.encode()))}"

@@ -27,7 +27,7 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, Verdict, VisitorKind
+from svc.domain.model import AnonymityNetwork, Decision, DeviceKind, Level, State, Verdict, VisitorKind
 from svc.domain.records import Event
 from svc.domain.scoring.signals import CATALOGUE, SignalGroup
 
@@ -100,6 +100,19 @@ def windows(counts: Counts) -> list[dict[str, int]]:
     return [dict(zip(WINDOWS, window, strict=True)) for window in (counts.events, *counts.others)]
 
 
+class DecisionBody(msgspec.Struct, frozen=True):
+    """What the rules decided (decisions 13.2)."""
+
+    action: Annotated[str, about("What to do.", "review", form=open_to("allow", "review", "challenge", "block"))]
+    rule_id: Annotated[str, about("Id of the first rule that matched.", "rul_0qppzPLvL54VURDkQrfS")]
+    rule: Annotated[str, about("Its name then.", "Fifth account of a browser")]
+
+
+def decision_body(decision: Decision | None) -> DecisionBody | UnsetType:
+    """Left out where no rule matched."""
+    return UNSET if decision is None else DecisionBody(decision.action, decision.rule_id, decision.rule)
+
+
 class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
     """The fields that the response of identify (interface 2.2) and an event (2.3, decisions 7.1) have in common."""
 
@@ -141,6 +154,9 @@ class VerdictBody(msgspec.Struct, frozen=True, kw_only=True):
             "medium",
             form=open_to(*get_args(Level)),
         ),
+    ] = UNSET
+    decision: Annotated[
+        DecisionBody | UnsetType, about("What the rules of the organization decided; left out where none matched.")
     ] = UNSET
 
 
@@ -211,6 +227,7 @@ def event_row(event: Event, request_id: UUID) -> EventBody:
         request_id=str(request_id),
         triggers=tuple(EventTriggerBody(group.signal, group.weight, group.confidence) for group in verdict.triggers),
         signals=UNSET if verdict.signals is None else signal_rows(verdict),
+        decision=decision_body(verdict.decision),
         account_verified=UNSET if event.account_id is None else event.account_verified,
         velocity=UNSET if event.velocity is None else velocity_body(event.velocity),
     )

@@ -7,7 +7,7 @@ that those of a day are those of its hours, and an event that is deleted is subt
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,6 +43,10 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Country code -> events; those of an unknown country are in none."""
     kinds: dict[str, int] = {}
     """Visitor kind -> events."""
+    rules: dict[str, int] = {}
+    """Rule -> events that it decided, or matched in shadow mode."""
+    rule_errors: dict[str, int] = {}
+    """Rule -> events for which its evaluation failed."""
 
     def plus(self, event: Event) -> HourCounts:
         """The counts with one more event."""
@@ -90,6 +94,8 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             signals=signals,
             countries=self.countries if country is None else _changed(self.countries, country, change),
             kinds=_changed(self.kinds, event.visitor_kind, change),
+            rules=_all_changed(self.rules, matched_rules(event), change),
+            rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
         )
 
 
@@ -104,6 +110,21 @@ def score_bucket(score: int) -> int:
 def hour_of(event: Event) -> int:
     """The hour since 1970 in which an event arrived."""
     return event.occurred_at_ms // HOUR_MS
+
+
+def matched_rules(event: Event) -> list[str]:
+    """Ids of the rules that an event counts for: that which decided, and those that matched in shadow mode."""
+    decision = event.verdict.decision
+    return [*([] if decision is None else [decision.rule_id]), *(match.rule_id for match in event.shadow)]
+
+
+def _all_changed(counts: dict[str, int], names: Sequence[str], change: int) -> dict[str, int]:
+    if not names:
+        return counts
+    changed = dict(counts)
+    for name in names:
+        _change(changed, name, change)
+    return changed
 
 
 def _changed(counts: Mapping[K, int], name: K, change: int) -> dict[K, int]:

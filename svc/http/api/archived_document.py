@@ -103,6 +103,14 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """Left out where no trusted proxy says anything of it."""
 
 
+class ShadowBody(msgspec.Struct, frozen=True):
+    """A rule in shadow mode that matched (decisions 13.2)."""
+
+    rule_id: Annotated[str, about("Id of the rule.", "rul_0qppzPLvL54VURDkQrfS")]
+    rule: Annotated[str, about("Its name then.", "Fifth account of a browser")]
+    action: Annotated[str, about("What it would have decided.", "block")]
+
+
 class EventDetailBody(EventBody, frozen=True, kw_only=True):
     """One event with its archived detail (interface 2.3)."""
 
@@ -115,6 +123,9 @@ class EventDetailBody(EventBody, frozen=True, kw_only=True):
             form={"type": ["object", "null"], "additionalProperties": True},
         ),
     ]
+    shadow: Annotated[
+        tuple[ShadowBody, ...] | UnsetType, about("Rules in shadow mode that matched; left out where none did.")
+    ] = UNSET
     deferred_signals: Annotated[
         msgspec.Raw | UnsetType,  # byte for byte as they were sent
         about(
@@ -134,7 +145,8 @@ def event_detail(
     row = msgspec.structs.asdict(event_row(event, request_id))
     archived = msgspec.Raw(msgspec.json.encode(document))
     deferred = UNSET if deferred_signals is None else msgspec.Raw(deferred_signals)
-    return EventDetailBody(**row, document=archived, deferred_signals=deferred)
+    shadow = tuple(ShadowBody(*msgspec.structs.astuple(match)) for match in event.shadow)
+    return EventDetailBody(**row, document=archived, deferred_signals=deferred, shadow=shadow or UNSET)
 
 
 def document_body(

@@ -40,8 +40,7 @@ from svc.http.schema import (
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.event_changes import change_event
-from svc.store.transactions.identification import supplement
+from svc.store.transactions.event_changes import change_event, supplement
 from svc.store.views import events, lookups
 from svc.store.views.visitors import visitor_id_of
 

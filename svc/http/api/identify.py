@@ -191,6 +191,8 @@ def _duplicate(
 def _whole(
     services: Services, caller: Caller, verdict: Verdict, request_id: UUID, at_ms: int, to_sign: Submission | None
 ) -> IdentifyAnswer:
+    if caller.applied.kind == "public" and not caller.organization.decision_in_response:
+        verdict = replace(verdict, decision=None)
     token = deferred.issue_token(services.deferred_key, request_id, caller.applied.id, caller.origin, at_ms)
     if to_sign is None:
         return identify_response(verdict, request_id, token)

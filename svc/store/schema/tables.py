@@ -40,6 +40,7 @@ from svc.domain.records import (
     RetentionPass,
     WeightsSnapshot,
 )
+from svc.domain.rules.ruleset import Ruleset
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.schema.key_parts import (
@@ -253,6 +254,23 @@ HOURS = Table(
     rules=("events",),
 )
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
+
+RULESETS = Table(
+    "rulesets",
+    Key(organization=U32, kind=place(KINDS)),
+    Record(Ruleset, remembered=1024),
+    WITH_ORGANIZATION,
+    NotPersonal("conditions are the customer's own text"),
+)
+"""In force, of live or of test environments; no row = that of the start."""
+RULESET_HISTORY = Table(
+    "ruleset_history",
+    Key(organization=U32, kind=place(KINDS), revision=U32),
+    Record(Ruleset),
+    Until("so many later ones were saved (`transactions/rules.py`)"),
+    NotPersonal("conditions are the customer's own text"),
+)
+"""Every revision that was in force, of the latest."""
 
 WEIGHTS_SNAPSHOTS = Table(
     "weights_snapshots",

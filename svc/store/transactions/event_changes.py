@@ -1,19 +1,22 @@
-"""What a backend says of an event afterwards: its account, action and tag (decisions 11.2)."""
+"""What comes to an event afterwards: account, action and tag from a backend (decisions 11.2), and a deferred report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
+from svc.domain.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.model import Environment
-from svc.domain.records import Event
-from svc.domain.refusals import Refusal
-from svc.store.schema.tables import VISITOR_IDS
+from svc.domain.records import DeferredReport, Event
+from svc.domain.refusals import Refusal, over_day, over_share
+from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
+from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.velocity import move_event, party_of
-from svc.store.views.events import event_by_request, rewrite_event
+from svc.store.views.events import event_by_request, refuse_hidden, rewrite_event
 
 
 def change_event(
@@ -41,3 +44,36 @@ def change_event(
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
         move_event(transaction, before, party_of(number, before, visitor), party_of(number, after, visitor), now_ms)
     return after
+
+
+def supplement(
+    transaction: Transaction,
+    number: int,
+    request_id: UUID,
+    report: DeferredReport,
+    quotas: Quotas = Quotas(),  # noqa: B008  immutable
+    capacity_bytes: int = 1 << 60,
+) -> Literal["accepted", "accepted_before"] | Refusal:
+    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
+
+    It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
+    organization's share of the store `503`. Raises `CorruptionError` where a corrupt table hides the event.
+    """
+    key = (number, request_id.bytes)
+    kept = transaction.get(DEFERRED_REPORTS, *key)
+    if kept is not None:
+        return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
+    event = transaction.get(EVENTS, *key)
+    if event is None:
+        refuse_hidden(transaction, number, request_id, report.received_at_ms)
+        return Refusal("invalid_supplement", reason="the event has been erased")
+    at_ms, production = report.received_at_ms, event.environment == "production"
+    if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):
+        return over_share()
+    bytes_sent = len(report.signals)
+    if not ask(transaction, number, at_ms, lambda held: may_archive(held, quotas, bytes_sent, production=production)):
+        seconds = seconds_to_midnight(at_ms)
+        return over_day("its archived reports of today", seconds, reason="over the day's budget of archived reports")
+    length = transaction.put(DEFERRED_REPORTS, key, report)
+    add(transaction, number, at_ms, lambda held: held.with_report(row_bytes(length), production=production))
+    return "accepted"

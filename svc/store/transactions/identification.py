@@ -4,18 +4,18 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity and 10 beside them; 22 rows are written, 4 of history and 3
-of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that names a challenge reads
-at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes beside them. An
-organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12 rows are read
-and 40 written. Once a minute the use of a public key that a proxy forwards is one more of both.
+its writes, 6 rows of history, 2 of weights, 6 of velocity, 2 of rules and 10 beside them; 22 rows are written, 4 of
+history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that names a
+challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes beside
+them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12 rows
+are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -31,7 +31,6 @@ from svc.domain.limits.quotas import (
     Holding,
     Quota,
     Quotas,
-    has_capacity,
     may_archive,
     may_identify,
     row_bytes,
@@ -52,20 +51,19 @@ from svc.domain.model import Observation, Verdict
 from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
     IDEMPOTENCY_MS,
-    DeferredReport,
     Document,
     Event,
     Idempotency,
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
+from svc.domain.rules.ruleset import with_decision
 from svc.domain.scoring.score import Weights, score
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     BALANCES,
     BLOCKS,
-    DEFERRED_REPORTS,
     DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
@@ -81,9 +79,10 @@ from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
+from svc.store.transactions.rules import decide_event
 from svc.store.transactions.velocity import count_event
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
-from svc.store.views.events import put_event, refuse_hidden
+from svc.store.views.events import put_event
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
 
@@ -146,12 +145,16 @@ def identify(
     if assessment.attestation is not None:
         redeemed = redeem(transaction, submission, assessment.attestation, visitor.id)
         observations += redeemed.observations
-    velocity, shown = count_event(transaction, assessment, visitor.number)
-    observations += shown
+    counted = count_event(transaction, assessment, visitor.number)
+    observations += counted.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
-    event = _record_event(transaction, assessment, verdict, velocity, archived=archived)
+    event = _event_of(assessment, verdict, counted.velocity, archived=archived)
+    known = None if is_new or visitor.number is None else index.visitor(visitor.number)
+    first_s = submission.at_ms // 1000 if known is None else known.first_seen_s
+    event = with_decision(event, decide_event(transaction, number, event, first_s, counted.account_first_s))
+    put_event(transaction, number, submission.request_id, event)
     queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
@@ -166,7 +169,7 @@ def identify(
     add(transaction, number, submission.at_ms, taken)
     return _late(
         number,
-        partial(Identified, verdict),
+        partial(Identified, event.verdict),
         statistics_update=remembered.lesson,
         queues=queues,
         quota=None if archived else "archive_day",
@@ -345,11 +348,9 @@ def _over(quota: Quota, at_ms: int) -> Refusal:
     return over_share()
 
 
-def _record_event(
-    transaction: Transaction, assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool
-) -> Event:
+def _event_of(assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool) -> Event:
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
-    event = Event(
+    return Event(
         verdict=verdict,
         environment=submission.environment,
         occurred_at_ms=submission.at_ms,
@@ -378,8 +379,6 @@ def _record_event(
         action=submission.action,
         velocity=velocity,
     )
-    put_event(transaction, submission.organization, submission.request_id, event)
-    return event
 
 
 def _record_document(
@@ -415,36 +414,3 @@ def _record_document(
         split_from=recognition.split_from,
     )
     return transaction.put(DOCUMENTS, (submission.organization, submission.request_id.bytes), document)
-
-
-def supplement(
-    transaction: Transaction,
-    number: int,
-    request_id: UUID,
-    report: DeferredReport,
-    quotas: Quotas = Quotas(),  # noqa: B008  immutable
-    capacity_bytes: int = 1 << 60,
-) -> Literal["accepted", "accepted_before"] | Refusal:
-    """Keep the first report of a request; the same again changes nothing, another is a conflict (interface 3).
-
-    It counts as an archived report (decisions 4): over the budget of the day it is `429` until midnight, over the
-    organization's share of the store `503`. Raises `CorruptionError` where a corrupt table hides the event.
-    """
-    key = (number, request_id.bytes)
-    kept = transaction.get(DEFERRED_REPORTS, *key)
-    if kept is not None:
-        return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
-    event = transaction.get(EVENTS, *key)
-    if event is None:
-        refuse_hidden(transaction, number, request_id, report.received_at_ms)
-        return Refusal("invalid_supplement", reason="the event has been erased")
-    at_ms, production = report.received_at_ms, event.environment == "production"
-    if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):
-        return over_share()
-    bytes_sent = len(report.signals)
-    if not ask(transaction, number, at_ms, lambda held: may_archive(held, quotas, bytes_sent, production=production)):
-        seconds = seconds_to_midnight(at_ms)
-        return over_day("its archived reports of today", seconds, reason="over the day's budget of archived reports")
-    length = transaction.put(DEFERRED_REPORTS, key, report)
-    add(transaction, number, at_ms, lambda held: held.with_report(row_bytes(length), production=production))
-    return "accepted"

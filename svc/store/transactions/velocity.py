@@ -88,12 +88,19 @@ def _party(
     )
 
 
-def count_event(
-    transaction: Transaction, assessment: Assessment, visitor: int | None
-) -> tuple[Velocity, tuple[Observation, ...]]:
-    """Add an identification to the rows of its subjects. Returns what they count to, it included, and the signals that
-    this shows. `visitor` is its number, `None` = not identifiable.
-    """
+class Counted(NamedTuple):
+    """What an event was counted to."""
+
+    velocity: Velocity
+    """The event included."""
+    observations: tuple[Observation, ...] = ()
+    """The signals that this shows."""
+    account_first_s: int | None = None
+    """When its account was seen first; `None` = it has none."""
+
+
+def count_event(transaction: Transaction, assessment: Assessment, visitor: int | None) -> Counted:
+    """Add an identification to the rows of its subjects. `visitor` is its number, `None` = not identifiable."""
     submission = assessment.submission
     who = _party(
         submission.organization,
@@ -118,9 +125,10 @@ def count_event(
         rows["address"].counts("address", who.at_s),
     )
     if who.account is None:
-        return velocity, ()
+        return Counted(velocity)
     thresholds = organization(transaction, who.organization).account_thresholds
-    return velocity, account_signals(velocity, thresholds, account_before, visitor, who.at_s)
+    shown = account_signals(velocity, thresholds, account_before, visitor, who.at_s)
+    return Counted(velocity, shown, rows["account"].first_s)
 
 
 def _added(transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None) -> VelocityRow:

@@ -1,0 +1,1 @@
+"""Rules: conditions over an event, and what they decide (decisions 13)."""

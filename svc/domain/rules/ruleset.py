@@ -1,0 +1,205 @@
+"""Rules as they are kept, and what a ruleset decides of an event (decisions 13.1, 13.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+import msgspec
+
+from svc.domain.accounts.velocity import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
+from svc.domain.model import Decision, ShadowMatch
+from svc.domain.records import Event
+from svc.domain.rules.conditions import Condition, InList, activation_of, holds, known
+
+RuleAction = Literal["allow", "review", "challenge", "block"]
+RuleMode = Literal["active", "shadow", "off"]
+ACTIONS: Final[tuple[RuleAction, ...]] = get_args(RuleAction)
+MODES: Final[tuple[RuleMode, ...]] = get_args(RuleMode)
+MOST_RULES: Final = 100
+"""Of an organization and kind of environment."""
+MAX_NAME: Final = 80
+"""Characters."""
+
+
+class Rule(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """One rule. Append fields, never move them."""
+
+    id: str
+    name: str
+    condition: str
+    action: RuleAction
+    mode: RuleMode = "active"
+    note: str = ""
+
+
+class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=True):
+    """The rules of an organization for one kind of environment, in their order. Append fields, never move them."""
+
+    revision: int
+    rules: tuple[Rule, ...]
+    saved_at_ms: int = 0
+    saved_by: str = ""
+    """Id of the key that saved it."""
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """Its conditions, compiled once for each process."""
+        living = tuple((rule, known(rule.condition)) for rule in self.rules if rule.mode != "off")
+        named = (condition.names for _, condition in living)
+        return Prepared(living, frozenset[str]().union(*named), frozenset().union(*(c.lists for _, c in living)))
+
+
+class Prepared(NamedTuple):
+    """A ruleset that is ready for evaluation."""
+
+    rules: tuple[tuple[Rule, Condition], ...]
+    """Active ones and shadows, in their order."""
+    names: frozenset[str]
+    """Variables that any of them names."""
+    lists: frozenset[str]
+    """Lists that any of them names."""
+
+
+class Decided(NamedTuple):
+    """What a ruleset makes of an event."""
+
+    decision: Decision | None
+    shadow: tuple[ShadowMatch, ...] = ()
+    errors: tuple[str, ...] = ()
+    """Ids of the rules whose evaluation failed."""
+
+
+FIRST: Final = Ruleset(
+    revision=0,
+    rules=(
+        Rule(
+            id="rul_TrustedLists00000000",
+            name="Trusted",
+            condition='in_list("trusted_visitors") || in_list("trusted_accounts") || in_list("trusted_addresses")',
+            action="allow",
+            note="Whoever is in a list of trusted visitors, accounts or addresses.",
+        ),
+        Rule(
+            id="rul_BlockedLists00000000",
+            name="Blocked",
+            condition='in_list("blocked_visitors") || in_list("blocked_accounts") || in_list("blocked_addresses")',
+            action="block",
+            note="Whoever is in a list of blocked visitors, accounts or addresses.",
+        ),
+    ),
+)
+"""What every organization starts with (decisions 13.3)."""
+
+
+class Ages(NamedTuple):
+    """For how many days a visitor and an account have been known; `None` = there is none."""
+
+    visitor: int | None = None
+    account: int | None = None
+
+
+def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Decided:
+    """The first active rule whose condition is true decides; shadows are evaluated as well. The ruleset is not asked
+    where it has no rules.
+    """
+    prepared = ruleset.prepared
+    if not prepared.rules:
+        return NOTHING_DECIDED
+    values = variables(event, ages, prepared.names)
+    activation = activation_of(values)
+    decision: Decision | None = None
+    shadow: list[ShadowMatch] = []
+    errors: list[str] = []
+    for rule, condition in prepared.rules:
+        if decision is not None and rule.mode == "active":
+            continue
+        is_true = holds(condition, activation, values, in_list)
+        if is_true is None:
+            errors.append(rule.id)
+        elif is_true and rule.mode == "active":
+            decision = Decision(rule.action, rule.id, rule.name)
+        elif is_true:
+            shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
+    return Decided(decision, tuple(shadow), tuple(errors))
+
+
+def with_decision(event: Event, decided: Decided) -> Event:
+    """The event with what the rules made of it; itself where they made nothing."""
+    if decided == NOTHING_DECIDED:
+        return event
+    verdict = msgspec.structs.replace(event.verdict, decision=decided.decision)
+    return msgspec.structs.replace(event, verdict=verdict, shadow=decided.shadow, rule_errors=decided.errors)
+
+
+NOTHING_DECIDED: Final = Decided(None)
+
+
+def variables(event: Event, ages: Ages, names: frozenset[str]) -> dict[str, Any]:
+    """The values of these variables of `VARIABLES` that an event has."""
+    found: dict[str, Any] = {}
+    for name in names:
+        value = _VALUES[name](event, ages) if name in _VALUES else _velocity(event, name)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _velocity(event: Event, name: str) -> Any:
+    """`velocity` and what is below it."""
+    if event.velocity is None:
+        return None
+    _, *path = name.split(".")
+    if not path:
+        return {subject: _windows(subject, counts) for subject in SUBJECTS if (counts := _counts(event, subject))}
+    counts = _counts(event, path[0])
+    return None if counts is None else _windows(path[0], counts)[path[1]]
+
+
+def _counts(event: Event, subject: str) -> Counts | None:
+    return getattr(event.velocity, subject)
+
+
+def _windows(subject: Subject | str, counts: Counts) -> dict[str, dict[str, int]]:
+    kinds = ("events", *OTHERS[subject])  # pyright: ignore[reportArgumentType]  one of the names in VARIABLES
+    return {
+        kind: dict(zip(WINDOWS, window, strict=True))
+        for kind, window in zip(kinds, (counts.events, *counts.others), strict=True)
+    }
+
+
+_VALUES: Final[dict[str, Callable[[Event, Ages], Any]]] = {
+    "score": lambda event, _: event.verdict.suspect_score,
+    "level": lambda event, _: event.verdict.suspect_level,
+    "signals": lambda event, _: [fired.signal for fired in event.verdict.signals or ()],
+    "groups": lambda event, _: [group.signal for group in event.verdict.triggers],
+    "visitor.id": lambda event, _: event.verdict.visitor_id,
+    "visitor.is_new": lambda event, _: event.verdict.visitor_is_new,
+    "visitor.confidence": lambda event, _: event.verdict.visitor_confidence,
+    "visitor.identifiable": lambda event, _: event.verdict.identifiable,
+    "visitor.age_days": lambda _, ages: ages.visitor,
+    "account.id": lambda event, _: event.account_id,
+    "account.verified": lambda event, _: None if event.account_id is None else event.account_verified,
+    "account.age_days": lambda _, ages: ages.account,
+    "action": lambda event, _: event.action,
+    "tag": lambda event, _: event.tag,
+    "environment": lambda event, _: event.environment,
+    "platform": lambda event, _: event.platform,
+    "sdk_platform": lambda event, _: event.sdk_platform,
+    "origin": lambda event, _: event.origin,
+    "address.ip": lambda event, _: event.ip_address,
+    "address.country": lambda event, _: event.country_code,
+    "address.asn": lambda event, _: event.asn,
+    "address.asn_name": lambda event, _: event.asn_name,
+    "address.anonymity_network": lambda event, _: event.anonymity_network,
+    "agent": lambda event, _: event.agent,
+    "os": lambda event, _: event.os,
+    "device_kind": lambda event, _: event.device_kind,
+    "visitor_kind": lambda event, _: event.visitor_kind,
+    "labels.visitor": lambda _, __: [],
+    "labels.account": lambda _, __: [],
+    "now": lambda event, _: datetime.fromtimestamp(event.occurred_at_ms / 1000, UTC),
+}
+"""Name -> the value of an event. `now` is when it arrived: a preview of old events sees what they saw."""

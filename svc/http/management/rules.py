@@ -1,0 +1,319 @@
+"""Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
+
+A preview reads thousands of events, some at a time, and lets identifications through in between; of all organizations
+one long read runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+import trio
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.domain.accounts.velocity import EnvironmentKind, kind_of
+from svc.domain.bodies import sent
+from svc.domain.events.hour_counts import NOTHING
+from svc.domain.events.listing import EVERYTHING, Listing, Position
+from svc.domain.fields import RequestId, about, id_form
+from svc.domain.ids import DAY_MS
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.records import RETENTION_MS
+from svc.domain.refusals import Refusal
+from svc.domain.rules.ruleset import MOST_RULES, Rule, RuleAction, RuleMode, Ruleset
+from svc.http.change import caller_of, change, touch_caller
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.rules import checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.store.views import events
+from svc.store.views.hours import hours
+from svc.world import twenty_characters
+
+MOST_PREVIEWED = 10_000
+EVENTS_AT_ONCE = 16
+EXAMPLES = 5
+"""Of each rule of a preview."""
+
+RuleId = Annotated[str, about("Id of the rule.", "rul_0qppzPLvL54VURDkQrfS", form=id_form("rul_"))]
+RuleName = Annotated[str, about("Its name: unique, up to 80 characters.", "Fifth account of a browser")]
+Condition = Annotated[
+    str,
+    about("When it matches, in CEL (the Common Expression Language).", 'velocity.visitor.accounts["30d"] >= 5'),
+]
+Action = Annotated[RuleAction, about("What it decides.", "review")]
+Mode = Annotated[
+    RuleMode, about("`shadow`: it is evaluated and counted, and decides nothing. `off`: neither.", "active")
+]
+Note = Annotated[str, Meta(max_length=500), about("For people.", "Asked for by the payments team.")]
+
+
+class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule as it is sent. One with the `id` of a rule that is in force takes its part."""
+
+    id: RuleId | UnsetType = UNSET
+    name: RuleName
+    condition: Condition
+    action: Action
+    mode: Mode = "active"
+    note: Note = ""
+
+
+class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The whole ruleset as it shall be, and the revision that it follows."""
+
+    revision: Annotated[int, about("The revision that was read.", 3)]
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.")]
+
+
+class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules that are tried. Nothing is saved."""
+
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.")]
+
+
+class RuleCounts(msgspec.Struct, frozen=True):
+    """What a rule came to lately."""
+
+    matched_24h: Annotated[int, about("Events of the last 24 hours that it decided, or matched in shadow mode.", 12)]
+    matched_30d: Annotated[int, about("The same of the last 30 days.", 340)]
+    errors_24h: Annotated[int, about("Events of the last 24 hours for which its evaluation failed.", 0)]
+
+
+class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that is in force."""
+
+    id: RuleId
+    name: RuleName
+    condition: Condition
+    action: Action
+    mode: Mode
+    note: Note
+    counts: Annotated[RuleCounts, about("Whole hours: those that the window touches.")]
+
+
+class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The ruleset of one kind of environment."""
+
+    environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
+    revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
+    rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
+
+
+class PreviewedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule would have come to."""
+
+    rule_id: RuleId | UnsetType = UNSET
+    name: RuleName
+    matches: Annotated[int, about("Events that it would have decided, or matched in shadow mode.", 12)]
+    examples: Annotated[tuple[RequestId, ...], about("The newest of them.")]
+
+
+class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What the newest events would have come to."""
+
+    events: Annotated[int, about("Events that were looked at.", 10_000)]
+    rules: Annotated[tuple[PreviewedRule, ...], about("In the order in which they were sent.")]
+    before: Annotated[dict[str, int], about("Action -> events as they were decided; `none` = by no rule.", {"none": 9})]
+    after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
+    warnings: Annotated[
+        tuple[str, ...] | UnsetType, about("Rules that match every event, in words.", ["rules[0] matches every event"])
+    ] = UNSET
+
+
+class RulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which ruleset is meant."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+
+
+async def read_rules(services: Services, call: Call) -> Outcome:
+    """`GET .../rules`: the ruleset in force, with what its rules came to."""
+    number = (await touch_caller(services, call)).organization.number
+    query: RulesQuery = call.query
+    return Outcome(await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms)))
+
+
+async def put_rules(services: Services, call: Call) -> Outcome:
+    """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault."""
+    query: RulesQuery = call.query
+    body: RulesBody = call.body
+    caller = caller_of(call)
+    number, kind = caller.organization.number, query.environment
+    rules = [
+        (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
+        for rule in body.rules[: MOST_RULES + 1]
+    ]
+
+    def job(transaction: Transaction) -> RulesAnswer | Refusal:
+        refusal = checked_rules(transaction, number, kind, rules)
+        if refusal is not None:
+            return refusal
+        kept = [rule for _, rule in rules]
+        saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
+        return saved if isinstance(saved, Refusal) else _seen(transaction, number, kind, call.at_ms)
+
+    return Outcome(await change(services, call, job))
+
+
+async def preview_rules(services: Services, call: Call) -> Outcome:
+    """`POST .../rules/preview`: what the newest 10,000 events would have come to, with their stored velocity and the
+    lists as they are now. Refused as a save is; `429` while another long read of the organization runs.
+    """
+    query: RulesQuery = call.query
+    body: PreviewBody = call.body
+    number, kind = (await touch_caller(services, call)).organization.number, query.environment
+    given = [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(body.rules)]
+    refusal = await services.store.query(
+        partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
+    )
+    refusal = refusal or services.limits.long_reads.refusal(number)
+    if refusal is not None:
+        return Outcome(refusal)
+    tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
+    async with services.limits.long_reads.turn(number):
+        return Outcome(await _previewed(services, number, kind, tried, body.rules, call.at_ms))
+
+
+async def _previewed(
+    services: Services,
+    number: int,
+    kind: EnvironmentKind,
+    tried: Ruleset,
+    sent_rules: tuple[RuleFields, ...],
+    now_ms: int,
+) -> RulesPreview:
+    before, after, matches = Counter[str](), Counter[str](), Counter[str]()
+    examples: dict[str, list[str]] = {}
+    looked_at = 0
+    for environment in (name for name in ENVIRONMENTS if kind_of(name) == kind):
+        resume: Position | None = None
+        while looked_at < MOST_PREVIEWED:
+            limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - looked_at)
+            listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=limit, after=resume)
+
+            def read(snapshot: Snapshot, environment: str = environment, listing: Listing = listing):  # noqa: ANN202
+                page = events.event_page(snapshot, number, environment, listing)  # pyright: ignore[reportArgumentType]
+                decided = [(found, decide_by(snapshot, number, tried, found[1])) for found in page.events]
+                return decided, page.resume
+
+            found, following = await services.store.query(read)
+            for (request_id, event), decided in found:
+                decision = event.verdict.decision
+                before["none" if decision is None else decision.action] += 1
+                after["none" if decided.decision is None else decided.decision.action] += 1
+                ids = [match.rule_id for match in decided.shadow]
+                for rule_id in [*ids, *([] if decided.decision is None else [decided.decision.rule_id])]:
+                    matches[rule_id] += 1
+                    examples.setdefault(rule_id, [])
+                    if len(examples[rule_id]) < EXAMPLES:
+                        examples[rule_id].append(str(request_id))
+            looked_at += len(found)
+            if following is None:
+                break
+            resume = following.after
+            await trio.lowlevel.checkpoint()
+    always = [
+        f"rules[{at}] matches every event"
+        for at, rule in enumerate(tried.rules)
+        if looked_at and matches[rule.id] == looked_at
+    ]
+    return RulesPreview(
+        events=looked_at,
+        rules=tuple(
+            PreviewedRule(
+                rule_id=rule.id, name=rule.name, matches=matches[known.id], examples=tuple(examples.get(known.id, ()))
+            )
+            for rule, known in zip(sent_rules, tried.rules, strict=True)
+        ),
+        before=dict(before),
+        after=dict(after),
+        warnings=tuple(always) or UNSET,
+    )
+
+
+def _rule(fields: RuleFields, rule_id: str) -> Rule:
+    return Rule(
+        id=rule_id,
+        name=fields.name,
+        condition=fields.condition,
+        action=fields.action,
+        mode=fields.mode,
+        note=fields.note,
+    )
+
+
+def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -> RulesAnswer:
+    """The ruleset in force; counts are sums of whole hours."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    month, day = NOTHING, NOTHING
+    for environment in (name for name in ENVIRONMENTS if kind_of(name) == kind):
+        for began_ms, counts in hours(snapshot, number, environment, now_ms - RETENTION_MS, now_ms + 1):
+            month += counts
+            if began_ms > now_ms - DAY_MS:
+                day += counts
+    rows = (
+        RuleRow(
+            **msgspec.structs.asdict(rule),
+            counts=RuleCounts(day.rules.get(rule.id, 0), month.rules.get(rule.id, 0), day.rule_errors.get(rule.id, 0)),
+        )
+        for rule in ruleset.rules
+    )
+    return RulesAnswer(environment=kind, revision=ruleset.revision, rules=tuple(rows))
+
+
+_EXAMPLE = (
+    '{"revision": 0, "rules": [{"name": "Fifth account of a browser", "condition": '
+    '"velocity.visitor.accounts[\\"30d\\"] >= 5", "action": "review"}]}'
+)
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getRules",
+        path=ORGANIZATION + "/rules",
+        tag="Management: rules",
+        summary="Read the rules",
+        handler=read_rules,
+        kinds=("management",),
+        query=RulesQuery,
+        response=RulesAnswer,
+    ),
+    Route(
+        operation_id="saveRules",
+        method="PUT",
+        path=ORGANIZATION + "/rules",
+        tag="Management: rules",
+        summary="Save the rules",
+        description=(
+            "The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is "
+            "`409 revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and "
+            "column."
+        ),
+        handler=put_rules,
+        kinds=("management",),
+        role="admin",
+        query=RulesQuery,
+        body=RulesBody,
+        example=_EXAMPLE,
+        response=RulesAnswer,
+        errors=("revision_conflict",),
+    ),
+    Route(
+        operation_id="previewRules",
+        method="POST",
+        path=ORGANIZATION + "/rules/preview",
+        tag="Management: rules",
+        summary="Try rules on the newest events",
+        description="On the newest 10,000 events, with their stored velocity and the lists as they are now.",
+        handler=preview_rules,
+        kinds=("management",),
+        role="developer",
+        query=RulesQuery,
+        body=PreviewBody,
+        example=_EXAMPLE.replace('"revision": 0, ', ""),
+        response=RulesPreview,
+    ),
+)

@@ -18,8 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import svc
-from svc.cli.examples import examples
-from svc.cli.mistakes import clearer
+from svc.cli.help import clearer, examples
 from svc.cli.standard_streams import fill_standard_streams
 from svc.domain.errors import NO_SPACE, OperatorError
 
@@ -37,7 +36,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     "Get started": {
         "dev": CommandLocation("develop.dev", "Start a development service from nothing."),
         "doctor": CommandLocation("serve.doctor", "Check that a service can run, or runs, here."),
-        "completion": CommandLocation("completion", "Print the completion script of a shell."),
+        "completion": CommandLocation("help", "Print the completion script of a shell."),
     },
     "Run the service": {
         "serve": CommandLocation("serve.serve", "Run the service."),

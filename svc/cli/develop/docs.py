@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import CommandError
 from svc.domain.refusals import Refusal
 from svc.http.pages import site, web

@@ -32,11 +32,18 @@ from svc.cli.develop.replay_report import (
     profiles,
     read_weights,
 )
-from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, settings, show_json, standard_output
+from svc.cli.help import examples
+from svc.cli.output import (
+    CommandError,
+    TimestampType,
+    directory_option,
+    json_option,
+    settings,
+    show_json,
+    standard_output,
+)
 from svc.cli.records.changes import apply
 from svc.cli.records.organizations import create_organization
-from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.events.event_row import event_row

@@ -23,11 +23,11 @@ from urllib.parse import SplitResult, urlsplit
 import click
 import msgspec
 
-from svc.cli.colors import has_colors
 from svc.cli.develop.dev_service import DevService
 from svc.cli.develop.loopback_certificate import loopback_certificate
 from svc.cli.develop.webhook_receiver import MAX_BODY_BYTES, DeliveryHandler, SignatureVerdict, WebhookReceiver
 from svc.cli.output import CommandError, readable
+from svc.cli.terminal import has_colors
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from svc.store import durable_files

@@ -29,11 +29,9 @@ from svc.cli.develop.webhook_receiver import (
     verify_delivery,
 )
 from svc.cli.develop.webhook_trigger import trigger
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
-from svc.cli.output import CommandError, data_option, json_option, readable, show, terminal_safe_json
+from svc.cli.help import CommandGroup, examples
+from svc.cli.output import CommandError, TimestampType, data_option, json_option, readable, show, terminal_safe_json
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.times import TimestampType
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened

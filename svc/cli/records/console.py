@@ -9,9 +9,8 @@ from typing import NamedTuple, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.listen_address import local_url
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
+from svc.cli.local_service import local_url
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.cli.records.changes import Change, apply, commit
 from svc.cli.records.keys import fresh_key, key_of_secret, store_issued

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from svc.cli.data_directory import Readable, account, reading_directory
-from svc.cli.output import settings
-from svc.cli.times import TimestampType
+from svc.cli.output import TimestampType, settings
 from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor

@@ -9,8 +9,7 @@ from typing import Any, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
 from svc.domain.access.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key

@@ -14,8 +14,7 @@ from typing import Any, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import (
     CommandError,
     confirmed,

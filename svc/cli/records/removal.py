@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import confirmed, data_option, json_option, show, yes_option
-from svc.cli.progress import progress
 from svc.cli.records.changes import Change, apply, commit
+from svc.cli.terminal import progress
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
 from svc.store.steps import Steps

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import ShownTable, data_option, json_option, show
 from svc.domain.billing import MICROS_PER_USD, BillingChange, LedgerEntry, Usage
 from svc.domain.bodies import named

@@ -14,11 +14,10 @@ import trio
 
 import svc
 from svc.cli.data_directory import opened
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import CommandError, file_option, json_option, settings, show
-from svc.cli.progress import progress
-from svc.cli.times import TimestampType
+from svc.cli.output import CommandError, TimestampType, file_option, json_option, settings, show
+from svc.cli.terminal import progress
 from svc.config import Config
 from svc.domain.timestamps import timestamp
 from svc.store import operations

@@ -14,8 +14,7 @@ import msgspec
 from click.core import ParameterSource
 
 from svc.cli.data_directory import reading_directory, reading_snapshot
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import (
     CommandError,
     ShownTable,

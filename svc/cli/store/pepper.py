@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from svc.cli.data_directory import database_of
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.cli.records.changes import Change, commit
 from svc.config import Config

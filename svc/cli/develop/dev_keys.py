@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, read_keys
 from svc.cli.output import CommandError
 from svc.cli.records.changes import Change, commit
 from svc.cli.records.keys import issue_key, key_of_secret, read_origins, revoke_key
@@ -24,7 +25,6 @@ from svc.store.transactions import keys
 from svc.store.views import lookups
 from svc.world import World
 
-FILE = "dev-keys.json"
 NAME = "svc dev {}"
 """Of the key of each kind."""
 _KINDS: dict[str, dict[str, Any]] = {
@@ -32,17 +32,6 @@ _KINDS: dict[str, dict[str, Any]] = {
     "secret": {"environment": "development"},
     "management": {"environment": None, "role": "admin"},
 }
-
-
-class DevelopmentKeys(msgspec.Struct, frozen=True):
-    """The development keys, and where to use them; what is empty is not known."""
-
-    url: str = ""
-    """Of the service, as of its last start, without a slash at the end."""
-    organization_id: str = ""
-    public: str = ""
-    secret: str = ""
-    management: str = ""
 
 
 def development_keys(
@@ -74,17 +63,9 @@ def development_keys(
     development = DevelopmentKeys(url=url, organization_id=owner.id, **secrets)
     if development != kept:
         content = msgspec.json.format(msgspec.json.encode(development), indent=2)
-        durable_files.replace(directory / FILE, content + b"\n")
+        durable_files.replace(directory / KEYS_FILE, content + b"\n")
     _allow(found, world, development.public, added)
     return development
-
-
-def read_keys(directory: Path) -> DevelopmentKeys:
-    """The keys in the file; empty where there is none, or where it cannot be understood."""
-    try:
-        return msgspec.json.decode((directory / FILE).read_bytes(), type=DevelopmentKeys)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return DevelopmentKeys()
 
 
 def _is_usable(found: Opened, world: World, secret: str, kind: str, organization: int, region: str) -> bool:

@@ -1,4 +1,6 @@
-"""Progress of long jobs: a bar for each stage, on standard error and only for a person who watches."""
+"""What a terminal shows beside text: colors, and a progress bar for each stage of a long job. Only for a person who
+watches.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,16 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from svc.store.steps import QUIET, Steps
+
+
+def has_colors(stream: TextIO) -> bool:
+    """Whether a terminal reads the stream, one that knows colors, and NO_COLOR (no-color.org) is not set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class _Bars(Steps):

@@ -1,11 +1,13 @@
-"""What to do after a command line that cannot be read, where click's own message does not say it.
+"""Help on the command line: examples under each command, clearer errors than click's, and `svc completion`.
 
-What may live here: from click's errors to clearer ones; and groups of commands, whose help is cut nowhere.
+What may live here: the form of examples (each command has its own in its `epilog`; `tests/spec/test_help.py` parses
+them all); from click's errors to clearer ones; groups of commands, whose help is cut nowhere; completion scripts.
 """
 
 from __future__ import annotations
 
 import click
+from click.shell_completion import ShellComplete, get_completion_class
 
 OPTIONS: dict[str, str] = {
     "--port": "--bind",
@@ -73,3 +75,36 @@ def clearer(error: click.UsageError) -> click.UsageError:
 
 def _named(command: click.Command) -> set[str]:
     return {name for parameter in command.params for name in parameter.opts}
+
+
+HEAD = "Examples:"
+
+
+def examples(*lines: str, after: str = "") -> str:
+    """The `epilog` of a command: the lines as they are under a heading, and a paragraph behind them."""
+    shown = "\n".join(["\b", HEAD, *(f"  {line}" for line in lines)])
+    return f"{shown}\n\n{after}" if after else shown
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(
+    epilog=examples(
+        "svc completion bash > ~/.local/share/bash-completion/completions/svc",
+        'svc completion zsh > "${fpath[1]}/_svc"',
+        "svc completion fish > ~/.config/fish/completions/svc.fish",
+        "source <(svc completion bash)      # in this terminal only",
+    )
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell: commands, options and their values are completed with TAB.
+
+    Bash needs version 4.4 or later. Open a new terminal after installing the script.
+    """
+    root = click.get_current_context().find_root()
+    completer = get_completion_class(shell)
+    assert completer is not None, "click has one for each of SHELLS"
+    # The method of the base class: that of bash starts a bash to ask it for its version.
+    click.echo(ShellComplete.source(completer(root.command, {}, "svc", "_SVC_COMPLETE")))

@@ -24,9 +24,8 @@ from svc.actors.supervisor import supervise
 from svc.actors.watch.clock import ClockWatch
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
-from svc.actors.watch.event_loop_lag import EventLoopLag
 from svc.actors.watch.network import NetworkWatch
-from svc.actors.watch.store import Pulse, StoreWatch, clear_full_flag, maintain
+from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.config import Config, ConfigError
@@ -47,9 +46,8 @@ from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.signature import secrets_key
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.envelope import secrets_key
+from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
@@ -73,9 +71,9 @@ from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport, check_target
 from svc.workers.bus import Alone, Bus
-from svc.workers.counts import Counts, WorkerSlot
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")

@@ -21,9 +21,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from svc.domain.network.facts import Range
+from svc.network_data import NetworkFileError
 from svc.network_data.lists import AddressSet, read_as_numbers, read_list, read_servers
 from svc.network_data.mmdb import MAX_BYTES, Database
-from svc.network_data.refused import NetworkFileError
 
 LIST_KINDS = {
     "tor": "tor",

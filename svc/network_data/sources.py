@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.network_data.refused import NetworkFileError
+from svc.network_data import NetworkFileError
 
 Converter = Callable[["Source", Sequence[bytes]], bytes]
 

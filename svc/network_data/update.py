@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from svc.domain.errors import OperatorError
+from svc.network_data import NetworkFileError
 from svc.network_data import folder as reading
 from svc.network_data.fetch import Fetched, FetchError, check_url, fetch
 from svc.network_data.folder import ListFile
 from svc.network_data.kept import CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES, credits_of, kept_files, put, read_checksums
 from svc.network_data.mmdb import Database
-from svc.network_data.refused import NetworkFileError
 from svc.network_data.sources import BY_NAME, SOURCES, Source
 
 Get = Callable[[str, int], Fetched]

@@ -22,8 +22,8 @@ import trio
 
 from svc.domain.errors import OperatorError
 from svc.domain.webhooks.records import EndpointKey
-from svc.workers.counts import WorkerSlot
 from svc.workers.messages import Committed, Message, pack, pack_one, pack_parts, unpack
+from svc.workers.shared_memory import WorkerSlot
 
 log = structlog.get_logger()
 

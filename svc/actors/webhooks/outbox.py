@@ -32,12 +32,11 @@ from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistic
 from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.domain.histogram import REQUEST_S, Histogram
+from svc.domain.webhooks.envelope import secrets_in_force, signed_headers
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
-from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
+from svc.domain.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, EndpointKey, Transport
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.domain.webhooks.shares import share_of
-from svc.domain.webhooks.signature import secrets_in_force, signed_headers
-from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
 from svc.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.store.schema.codec import CorruptionError

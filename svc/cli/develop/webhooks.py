@@ -20,11 +20,11 @@ from click.core import ParameterSource
 from svc.cli.data_directory import opened
 from svc.cli.develop.dev_service import dev_data_option, service_option
 from svc.cli.develop.loopback_certificate import loopback_certificate
-from svc.cli.develop.webhook_forwarding import forward
-from svc.cli.develop.webhook_receiver import (
+from svc.cli.develop.webhook_forwarding import (
     DeliveryHandler,
     SignatureVerdict,
     WebhookReceiver,
+    forward,
     is_count,
     verify_delivery,
 )

@@ -10,6 +10,10 @@ stay as they are until the commit. A group takes its fences at once and in ascen
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
 A group of several organizations takes only fences that nobody has, and waits for none.
 
+Nodes of an older version may still run when the first of a newer one upgrades the store. An upgrade takes every fence.
+So who looks at the version after taking a fence, in a statement of its own, sees what the upgrade has left: an older
+node neither writes rows of its version into a newer store, nor reads newer rows as if they were of its own.
+
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
 """
@@ -25,6 +29,7 @@ import trio
 
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
+from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import lease_fence, lost_leases
@@ -34,11 +39,38 @@ from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
-from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
 from svc.store.schema.operation_log import Changes
-from svc.store.schema.tables import TABLES
+from svc.store.schema.tables import META, TABLES
 from svc.store.snapshot import Snapshot
+
+KNOWN = len(MIGRATIONS)
+_KEY = META.key.pack("version")
+READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
+
+
+class OtherVersionError(UnavailableError):
+    """Another program has upgraded the store, or an older one was put back. This one has to end: nothing was written,
+    and nothing that was read may be used.
+    """
+
+
+def refuse_other(found: Result) -> None:
+    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
+    none: so it is in a store that is being made.
+    """
+    if not found.rows:
+        return
+    _, raw = found.rows[0]
+    version = META.decode(_KEY, raw)
+    if version == KNOWN:
+        return
+    try:
+        refuse_newer(version, KNOWN)
+    except NewerStoreError as error:
+        raise OtherVersionError(str(error)) from None
+    raise OtherVersionError(f"the store has version {version} again, and this program knows {KNOWN}: start it again")
+
 
 T = TypeVar("T")
 

@@ -30,8 +30,13 @@ from svc.domain.matching.changes import (
 )
 from svc.domain.matching.features import Features
 from svc.domain.matching.learned.calibration import Calibration, CalibrationSample
-from svc.domain.matching.learned.handshakes import Handshakes, is_unusual, learn_handshake
-from svc.domain.matching.learned.return_intervals import ROW_OF_DAY, ReturnIntervals
+from svc.domain.matching.learned.return_intervals import (
+    ROW_OF_DAY,
+    Handshakes,
+    ReturnIntervals,
+    is_unusual,
+    learn_handshake,
+)
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,

@@ -35,8 +35,15 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import LONGEST_WAIT_MS, AttemptResult, classify_result, latest_due_ms
-from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
+from svc.domain.webhooks.schedule import (
+    DELIVERY_TRANSITIONS,
+    ENDPOINT_TRANSITIONS,
+    LONGEST_WAIT_MS,
+    AttemptResult,
+    after_attempt,
+    classify_result,
+    latest_due_ms,
+)
 from svc.store.schema.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.envelope import seal, signing_secret
 from svc.domain.webhooks.payloads import EndpointTest
 from svc.domain.webhooks.records import (
     EVENT_TYPES,
@@ -27,8 +27,7 @@ from svc.domain.webhooks.records import (
     Health,
     WebhookEnvironment,
 )
-from svc.domain.webhooks.signature import signing_secret
-from svc.domain.webhooks.states import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.domain.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
 from svc.store.schema.tables import (
     DELIVERIES,
     ENDPOINT_COUNTS,

@@ -253,7 +253,7 @@ class Metrics:
 
     def publish(self) -> None:
         """Write this worker's counts, and those of its predecessors, where the other workers read them. Does nothing
-        with one worker; logs an error where they are larger than their place.
+        with one worker; logs an error where they are larger than their part of the memory.
         """
         if self._counts is None:
             return

@@ -129,17 +129,17 @@ class Mirror:
         return Delivered(found.content, found.modified)
 
 
-def origin_of(place: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
+def origin_of(mirror: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
     """The publishers for `None`, else the mirror at an https URL or in a folder. `tls` is asked for where something is
     fetched. Raises `UpdateError` or `FetchError`.
     """
-    if place is None:
+    if mirror is None:
         context = tls()
         return Publishers(lambda url, most: fetch(url, context, most))
-    if "://" not in place:
-        return Mirror(place, partial(_from_folder, Path(place)))
-    base, context = check_url(place.rstrip("/")), tls()
-    return Mirror(place, lambda file, most: fetch(f"{base}/{file}", context, most))
+    if "://" not in mirror:
+        return Mirror(mirror, partial(_from_folder, Path(mirror)))
+    base, context = check_url(mirror.rstrip("/")), tls()
+    return Mirror(mirror, lambda file, most: fetch(f"{base}/{file}", context, most))
 
 
 def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:

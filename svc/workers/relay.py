@@ -106,7 +106,10 @@ class Relay:
     def viewers_elsewhere(self, number: int) -> int:
         """Viewers of an organization that other workers have, as far as this one knows."""
         return sum(
-            count for state in self._others.values() for place, count in state.viewers.items() if place[0] == number
+            count
+            for state in self._others.values()
+            for watch_key, count in state.viewers.items()
+            if watch_key[0] == number
         )
 
     async def run(self) -> None:
@@ -151,5 +154,5 @@ class Relay:
     def _announce_viewers(self, *, is_new: bool = False) -> None:
         if self._bus.index is None:
             return
-        viewers = tuple(self._live.places().items())
+        viewers = tuple(self._live.viewer_counts().items())
         self._bus.to_others(WorkerViewers(self._bus.index, viewers, is_new))

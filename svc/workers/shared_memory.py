@@ -47,7 +47,7 @@ FULL_AFTER_MS: Final = 1_000
 """Without use for so long, any bucket is full."""
 
 
-class _Place(NamedTuple):
+class _SetKey(NamedTuple):
     number: int
     """Of the set, over both kinds."""
     digest: bytes
@@ -72,10 +72,10 @@ class SharedBuckets:
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
         that two take at the same time may count once, and a slot that two write is a full bucket.
         """
-        places = [self._place(name) for name in wanted]
-        locked = [number for number in sorted({place.number for place in places}) if self._lock(number, now_ms)]
+        set_keys = [self._set_key(name) for name in wanted]
+        locked = [number for number in sorted({set_key.number for set_key in set_keys}) if self._lock(number, now_ms)]
         try:
-            return self._take(places, list(wanted.values()), now_ms)
+            return self._take(set_keys, list(wanted.values()), now_ms)
         finally:
             for number in locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
@@ -95,30 +95,30 @@ class SharedBuckets:
         self._stuck_at_ms[number] = now_ms
         return False
 
-    def _place(self, name: BucketName) -> _Place:
+    def _set_key(self, name: BucketName) -> _SetKey:
         use, organization, bound, address = name
         digest = self._hash(f"{use}/{organization}/{bound}/{address}".encode()).digest()
         number = int.from_bytes(digest[:4], "little") % SETS
-        return _Place(number + SETS * (bound == "address"), digest[4:])
+        return _SetKey(number + SETS * (bound == "address"), digest[4:])
 
-    def _take(self, places: Sequence[_Place], limits: Sequence[int], now_ms: int) -> list[Taken]:
+    def _take(self, set_keys: Sequence[_SetKey], limits: Sequence[int], now_ms: int) -> list[Taken]:
         slots: list[int] = []
         wanted: list[tuple[Bucket | None, int]] = []
-        for place, limit_per_s in zip(places, limits, strict=True):
-            slot, bucket = self._find(place, slots, now_ms)
+        for set_key, limit_per_s in zip(set_keys, limits, strict=True):
+            slot, bucket = self._find(set_key, slots, now_ms)
             slots.append(slot)
             wanted.append((bucket, limit_per_s))
         taken = take_all(wanted, now_ms)
-        for place, slot, one in zip(places, slots, taken, strict=True):
-            body = place.digest, *one.bucket
-            _SLOT.pack_into(self._table, slot, place.digest, crc32(_BODY.pack(*body)), *one.bucket)
+        for set_key, slot, one in zip(set_keys, slots, taken, strict=True):
+            body = set_key.digest, *one.bucket
+            _SLOT.pack_into(self._table, slot, set_key.digest, crc32(_BODY.pack(*body)), *one.bucket)
         return taken
 
-    def _find(self, place: _Place, others: Iterable[int], now_ms: int) -> tuple[int, Bucket | None]:
+    def _find(self, set_key: _SetKey, others: Iterable[int], now_ms: int) -> tuple[int, Bucket | None]:
         """Where the bucket is, and what it holds; else the slot to put it in, which is none of the `others`."""
-        start = place.number * _SET_BYTES
+        start = set_key.number * _SET_BYTES
         held = self._table[start : start + _SET_BYTES]
-        at = held.find(place.digest)
+        at = held.find(set_key.digest)
         if at >= 0 and at % _SLOT.size == 0:
             bucket = _bucket_in(held, at)
             if bucket is not None:

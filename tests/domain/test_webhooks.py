@@ -413,5 +413,5 @@ def test_a_refusal_notification_has_the_decided_fields():
 
 def test_values_stored_in_keys_keep_their_position():
     assert DELIVERY_KINDS == ("auto", "test", "redelivery")
-    assert [DeliveryKey(b"", kind).place for kind in DELIVERY_KINDS] == [0, 1, 2]
+    assert [DeliveryKey(b"", kind).kind_index for kind in DELIVERY_KINDS] == [0, 1, 2]
     assert all(one < other for one, other in pairwise(STEPS_MS))

@@ -161,14 +161,14 @@ def forward(target: str, directory: Path, service_url: str | None, *, as_json: b
     """Forward the deliveries of the service's organization to `target` until Ctrl-C or SIGTERM. Raises `CommandError`
     where that is no URL, the service does not run, or another session forwards already.
     """
-    place = urlsplit(target)
-    if place.scheme not in ("http", "https") or not place.hostname:
+    parts = urlsplit(target)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CommandError(f"{target!r} is not a URL to forward to, such as http://localhost:3000/hook")
     service = DevService(directory, service_url)
     folder = directory / FOLDER
     certificate, key = loopback_certificate(folder, "localhost", World.real().now_ms())
     taken = f"another `svc webhook listen` forwards the webhooks of {directory} already: end that one first"
-    with files.exclusive(folder / "lock", taken), _Forwarder(place, as_json=as_json) as server:
+    with files.exclusive(folder / "lock", taken), _Forwarder(parts, as_json=as_json) as server:
         server.secure(certificate, key)
         endpoint = _register(service, folder / "endpoint.json", f"https://localhost:{server.server_port}/")
         server.secrets = (endpoint.secret,)

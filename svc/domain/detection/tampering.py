@@ -283,7 +283,7 @@ def detect_engine(
 
 
 def _is_stack_of_another(engine: BrowserEngine, trace: Any) -> bool:
-    """V8 writes `at function (place)`, the others `function@place`."""
+    """V8 writes `at function (location)`, the others `function@location`."""
     if not isinstance(trace, str):
         return False
     start = trace[:2048]

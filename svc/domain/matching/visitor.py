@@ -331,7 +331,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             tokens = of_tokens.of_version_4(lists[:token_count], probation, fixed[4], fixed[5])
             exact_hashes = lists[token_count:longs]
         visitor_id: bytes = fixed[1]
-        networks: Any = tuple([lists[place : place + 2] for place in range(longs, addresses_at, 2)])
+        networks: Any = tuple([lists[offset : offset + 2] for offset in range(longs, addresses_at, 2)])
         return Visitor(  # by position: by name, 21 fields take 0.8 µs more
             visitor_id.rstrip(b"\0").decode("ascii"),
             fixed[2],  # family

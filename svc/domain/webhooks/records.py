@@ -29,7 +29,7 @@ LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
 WebhookEnvironment = Literal["live", "test"]
-"""Their places here are stored: append, never reorder."""
+"""Their indexes here are stored: append, never reorder."""
 WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = get_args(WebhookEnvironment)
 
 EndpointStatus = Literal["active", "paused", "failing"]
@@ -50,7 +50,7 @@ TransportError = Literal[
 AttemptError = Literal[TransportError, "paused", "removed"]
 
 DeliveryKind = Literal["auto", "test", "redelivery"]
-"""Their places here are stored: append, never reorder."""
+"""Their indexes here are stored: append, never reorder."""
 DELIVERY_KINDS: tuple[DeliveryKind, ...] = get_args(DeliveryKind)
 
 MAX_ENDPOINTS = 10
@@ -79,13 +79,13 @@ class DeliveryKey(NamedTuple):
     kind: DeliveryKind
 
     @property
-    def place(self) -> int:
+    def kind_index(self) -> int:
         """Index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
         """17 bytes: the event's id and the index of the kind."""
-        return self.event_id + bytes([self.place])
+        return self.event_id + bytes([self.kind_index])
 
     @classmethod
     def unpack(cls, raw: bytes) -> DeliveryKey:

@@ -231,12 +231,12 @@ def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[
     given = max((row.value or 0 for row in counts), default=0)
     any_delivery = False
     for endpoint in range(1, given + 1):
-        for place in range(len(DELIVERY_KINDS)):
-            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, place):
+        for kind in range(len(DELIVERY_KINDS)):
+            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, kind):
                 any_delivery = True
                 yield row
                 if row.problem is None and row.value.is_open:
-                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
+                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, kind)
     if any_delivery:
         for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
             if row.problem is not None or row.value.event_id == event_id:

@@ -151,8 +151,8 @@ class Transactions:
             turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
             if free:
                 fences = frozenset(turns)
-                kept = [place for place, part in enumerate(parts) if part.fences <= fences]
-                parts, steps = [parts[place] for place in kept], [steps[place] for place in kept]
+                kept = [row_key for row_key, part in enumerate(parts) if part.fences <= fences]
+                parts, steps = [parts[row_key] for row_key in kept], [steps[row_key] for row_key in kept]
             jobs = [job for part in parts for job in part.jobs]
             group = Group(jobs)
             settled = await self._settled(wire, rows, group, [step for each in steps for step in each])
@@ -183,8 +183,8 @@ class Transactions:
         tell: all that is billed or answered has one. Raises `UnavailableError` where there is none: nobody knows.
         """
         rows = Rows()
-        for place in written.proof_rows:
-            rows.get(*place)
+        for row_key in written.proof_rows:
+            rows.get(*row_key)
         try:
             turns = await self._begin(wire, rows, [], frozenset(written.turns))
         finally:
@@ -193,7 +193,7 @@ class Transactions:
             return False
         if not written.proof_rows:
             raise UnavailableError("the response to a commit was lost, and nothing tells whether it was committed")
-        return any(rows.found(*place) == written.rows[place] for place in written.proof_rows)
+        return any(rows.found(*row_key) == written.rows[row_key] for row_key in written.proof_rows)
 
     async def _begin(
         self,
@@ -261,9 +261,9 @@ class Transactions:
     def _remember(self, rows: Rows, written: dict[RowKey, Raw]) -> None:
         if len(self.immutable) > _IMMUTABLE_HELD:
             self.immutable.clear()
-        for place, raw in (*rows.found_everywhere(), *written.items()):
-            if raw is not None and is_immutable(place[0]):
-                self.immutable[place] = raw
+        for row_key, raw in (*rows.found_everywhere(), *written.items()):
+            if raw is not None and is_immutable(row_key[0]):
+                self.immutable[row_key] = raw
 
 
 class GroupAttempt(Generic[T]):
@@ -349,9 +349,9 @@ def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
     what another transaction has made it.
     """
     return tuple(
-        place
-        for place, raw in changed.items()
-        if raw is not None and place[0] in _BY_OWN_ID and rows.found(*place) is None
+        row_key
+        for row_key, raw in changed.items()
+        if raw is not None and row_key[0] in _BY_OWN_ID and rows.found(*row_key) is None
     )
 
 

@@ -277,8 +277,8 @@ class PostgresqlStore(Store):
         refuse_other(version)
         return found
 
-    def _recent_row(self, place: RowKey) -> Raw:
-        return self._recent.get(place) or self._transactions.immutable.get(place)
+    def _recent_row(self, row_key: RowKey) -> Raw:
+        return self._recent.get(row_key) or self._transactions.immutable.get(row_key)
 
     async def probe(self) -> None:
         """See `Store.probe`."""

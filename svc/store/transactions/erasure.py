@@ -214,8 +214,8 @@ def events_of(
     """Request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of its id."""
     visitor_id = raw_id.decode()
     digest = digest_of("visitor", visitor_id)
-    for place in map(ENVIRONMENTS.index, environments):
-        for _, request_id in Search(snapshot, Scope(number, place), (digest,)):
+    for environment_index in map(ENVIRONMENTS.index, environments):
+        for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
             event = snapshot.get(EVENTS, number, request_id)
             if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
                 yield request_id

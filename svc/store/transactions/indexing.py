@@ -50,15 +50,15 @@ _BEYOND = (2**32 - 1,)
 
 
 class Polled(NamedTuple):
-    """Where there is something to do, among some of the places that have a tail."""
+    """Where there is something to do, among some of the scopes that have a tail."""
 
     found: Scope | None
     resume: Scope | None
-    """The last place that was read; `None` = there are no more behind it."""
+    """The last scope that was read; `None` = there are no more behind it."""
 
 
 def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None = None) -> Polled:
-    """The first place behind `after` where a step would do something; `of` one organization only."""
+    """The first scope behind `after` where a step would do something; `of` one organization only."""
     end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
         start = (of or 0,) if after is None else (after.number, after.environment + 1)
@@ -69,7 +69,7 @@ def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None
         try:
             is_due = _is_due(snapshot, after, before_ms)
         except CorruptionError:
-            is_due = True  # the step says so, for this place alone
+            is_due = True  # the step says so, for this scope alone
         if is_due:
             return Polled(after, after)
     return Polled(None, after)

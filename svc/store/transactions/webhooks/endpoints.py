@@ -90,7 +90,7 @@ def create_endpoint(
         return refusal
     if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
         return Refusal("webhook_limit")
-    place = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    endpoint_number = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
     secret = signing_secret(secrets_key, new.id, 1)
     endpoint = Endpoint(
         id=new.id,
@@ -101,9 +101,9 @@ def create_endpoint(
         created_at_ms=now_ms,
         secret_last4=secret[-4:],
     )
-    transaction.put(ENDPOINT_COUNTS, (number,), place)
-    transaction.put(ENDPOINTS, (number, place), endpoint)
-    return Issued(Registered(EndpointKey(number, place), endpoint), secret)
+    transaction.put(ENDPOINT_COUNTS, (number,), endpoint_number)
+    transaction.put(ENDPOINTS, (number, endpoint_number), endpoint)
+    return Issued(Registered(EndpointKey(number, endpoint_number), endpoint), secret)
 
 
 def change_endpoint(
@@ -224,7 +224,7 @@ def queue_redelivery(
     if found is None or event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
     received = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in received):
+    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in received):
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)

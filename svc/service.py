@@ -27,7 +27,7 @@ from svc.actors.watch.credit import CreditWatch
 from svc.actors.watch.network import NetworkWatch
 from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
-from svc.actors.webhooks.shares import EVERY_SHARE, Shares
+from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.config import Config, ConfigError
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import verdict_key
@@ -92,7 +92,7 @@ class NodeParts(NamedTuple):
     sources: NodeSources
     is_answered: Callable[[], bool]
     """Whether the database has answered lately."""
-    shares: Shares
+    partitions: Partitions
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
@@ -142,9 +142,9 @@ class Service:
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
-        shares = EVERY_SHARE if node is None else node.shares
+        partitions = EVERY_PARTITION if node is None else node.partitions
         transport, key = transport or self._receivers, secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport, key, shares, self._corrupt)
+        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt)
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))

@@ -67,22 +67,22 @@ class Relay:
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
-        by_share: dict[int, list[EndpointKey]] = {}
+        by_partition: dict[int, list[EndpointKey]] = {}
         for queue in queues:
-            by_share.setdefault(self._bus.share_of(queue), []).append(queue)
-        for share, named in by_share.items():
-            if self._bus.sends(share):
+            by_partition.setdefault(self._bus.partition_of(queue), []).append(queue)
+        for partition, named in by_partition.items():
+            if self._bus.sends(partition):
                 self._outbox.nudge(named)
             else:
-                self._bus.to_sender(share, Due(tuple(named)))
+                self._bus.to_sender(partition, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
         """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
-        share = self._bus.share_of(queue)
-        if self._bus.sends(share):
+        partition = self._bus.partition_of(queue)
+        if self._bus.sends(partition):
             self._outbox.removed(queue)
         else:
-            self._bus.to_sender(share, Removed(queue))
+            self._bus.to_sender(partition, Removed(queue))
 
     def refused(self, request: RefusedRequest) -> None:
         """Count a refused request of a recognized key; never waits."""
@@ -126,8 +126,8 @@ class Relay:
                 }
 
     async def handle(self, message: Message) -> None:
-        """Do what a message from another process asks for; one for the leader, or for the sender of a share, that has
-        come to a worker which is neither any more is passed on.
+        """Do what a message from another process asks for; one for the leader, or for the sender of a partition, that
+        has come to a worker which is neither any more is passed on.
         """
         match message:
             case Due(queues):

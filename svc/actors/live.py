@@ -104,7 +104,7 @@ class Viewer:
                 return found
 
     def take_missed(self) -> int:
-        """How many were dropped since the last call."""
+        """Return how many events were dropped for this viewer since the last call, and count from 0 again."""
         missed, self._missed = self._missed, 0
         return missed
 

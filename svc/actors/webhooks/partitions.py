@@ -34,7 +34,7 @@ class Partitions(Protocol):
         return False
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
-        """The store has refused what was made under these leases."""
+        """Stop using leases under which the store has refused a write."""
 
     @property
     def leaving(self) -> Collection[int]:
@@ -42,10 +42,10 @@ class Partitions(Protocol):
         return ()
 
     def give_back(self, partitions: Iterable[int]) -> None:
-        """Leave partitions to others: what was in flight has been written down."""
+        """Release partitions to the processes that wait for them. The caller has recorded what was in flight there."""
 
     async def changed(self) -> None:
-        """Returns when any of this has changed."""
+        """Wait until the partitions of this process, or the number of senders, have changed."""
         await trio.sleep_forever()
 
 

@@ -173,7 +173,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return expected / (1 + closed)
 
     def without_token(self, token: Token) -> Visitor:
-        """The record after this token went to a visitor of its own."""
+        """The record without a token that now belongs to a visitor of its own."""
         return msgspec.structs.replace(self, tokens=tuple(known for known in self.tokens if known.hash != token.hash))
 
     @property

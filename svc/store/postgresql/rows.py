@@ -202,7 +202,7 @@ class Rows:
         self.fences.add(EVERY)
 
     def again(self) -> Rows:
-        """With nothing fetched: what is here, and what is missing, is missing of another state."""
+        """The same request for another state of the store: every row that is here or missing is to be fetched again."""
         other = Rows(self._known)
         for table, rows in self._rows.items():
             for key in rows:

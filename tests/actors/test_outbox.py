@@ -18,9 +18,9 @@ from trio.testing import MockClock
 
 from svc.actors.webhooks.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
 from svc.domain.refusals import Refusal
+from svc.domain.webhooks.envelope import signing_secret
 from svc.domain.webhooks.queues import BACKLOG_OVER
-from svc.domain.webhooks.signature import signing_secret
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted
 from svc.store.store import StoreFullError
 from svc.store.transactions.webhooks.endpoints import Queued, queue_test
 from svc.store.views.webhooks import Registered, find_endpoint

@@ -16,10 +16,10 @@ import httpx
 import pytest
 import trio
 
-from svc.domain.webhooks.shares import share_of
+from svc.domain.webhooks.partitions import partition_of
 from svc.store.inspection.reading import read_only_database
 from svc.store.postgresql.cluster.leases import TERM_S
-from svc.store.postgresql.cluster.shares import lease_name
+from svc.store.postgresql.cluster.partitions import lease_name
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int4s
 from svc.store.postgresql.connection.wire import Statement, Wire
@@ -141,7 +141,7 @@ def sent_by(cluster: Cluster, database: str, node: Served, due: Due) -> Sequence
     return [
         place
         for place, (queue, _) in enumerate(due.endpoints)
-        if f"/{node.pid}/" in (holders[lease_name(share_of(queue))] or "")
+        if f"/{node.pid}/" in (holders[lease_name(partition_of(queue))] or "")
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc.domain.ids import DAY_MS
-from svc.domain.matching.learned.handshakes import ENOUGH
+from svc.domain.matching.learned.return_intervals import ENOUGH
 from tests.spec.responses import forward, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report
 from tests.support.worlds import EPOCH_MS

@@ -26,7 +26,7 @@ from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
 from svc.store.transactions.indexing import poll, step
 from svc.store.views.event_index import SLOTS, SMALL, Scope, digests, scope_of
-from svc.store.views.events import event_page, places, read
+from svc.store.views.events import event_page, positions, read
 from svc.store.views.visitors import neighbors, visitors_with
 from tests.store.test_events import (
     ADDRESSES,
@@ -164,7 +164,7 @@ class Machine(RuleBasedStateMachine):
             found = []
             left: Listing | None = listing
             while left is not None:
-                page = places(snapshot, 1, environment, left, most_keys)
+                page = positions(snapshot, 1, environment, left, most_keys)
                 found += read(snapshot, page.rows, filters)
                 resume = page.resume
                 left = None if resume is None else left._replace(after=resume.after, offset=resume.offset)

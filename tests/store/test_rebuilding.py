@@ -19,7 +19,7 @@ from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.rebuilding import INDEX, Rebuilt, rebuild
+from svc.store.transactions.indexing import INDEX, Rebuilt, rebuild
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS

@@ -52,7 +52,7 @@ TIMEOUT_S = 6
 """Of a request: a node that is stopped answers none."""
 IN_PEACE_S = (0.3, 1.2)
 """Between a return to service and the next kill."""
-NOT_RENEWED = "webhook shares not renewed in time, their attempts are made again"
+NOT_RENEWED = "webhook partitions not renewed in time, their attempts are made again"
 INTERRUPTIONS = {NOT_RENEWED: "a lost lease", "actor waits for the store": "no database"}
 """What a node says when it drops what it was sending: after a death, or where the machine is too busy for its lease."""
 FAR_OFF = "the clock is far from the database's"

@@ -17,7 +17,7 @@ from svc.cli.records.organizations import create_organization
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Event, Organization
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.records import Transport
 from svc.http.server.server import addresses, open_listeners
 from svc.service import Service
 from svc.serving import listen

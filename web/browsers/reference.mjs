@@ -109,7 +109,12 @@ async function looked(page, rules) {
     const blocks = document.querySelectorAll(".opblock");
     return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
   });
-  return { axe: await findings(page, rules), overflows: await overflows(page), unseen, clipped };
+  // What is in a sample scrolls with it.
+  const beyond = await page.$$eval("main *", (all) =>
+    all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest("pre *")).map(({ className }) => className),
+  );
+  const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number));
+  return { axe: await findings(page, rules), overflows: await overflows(page), unseen, clipped, beyond, background };
 }
 
 for (const [tag, operation] of [...TRIED, ["Management: webhooks", "rotateWebhookSecret"]]) await show(page, tag, operation, false);

@@ -486,7 +486,7 @@ def test_floating_point_numbers_are_read(half: str, value: float):
 
 
 @pytest.mark.slow(1)
-@settings(max_examples=effort(100, 300))
+@settings(max_examples=effort(40, 300))
 @given(st.binary(max_size=60))
 def test_accepted_bytes_are_read_as_the_reference_library_reads_them(raw_item: bytes):
     try:

@@ -15,8 +15,6 @@ from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
 from tests.support.live import Live, report
 
-LOUD = {"developerTools": True}
-
 
 async def traffic(live: Live, public: str, first: int = 1, **given: Any) -> list[dict[str, Any]]:
     """Devices of several kinds, each once; the answers, oldest first."""

@@ -438,6 +438,7 @@ async def test_a_key_takes_precedence_over_a_session_sent_with_it(live: Live):
     assert_error(response, 401, "unauthorized")  # with the Origin of a page
 
 
+@pytest.mark.slow
 async def test_sign_in_attempts_from_one_address_are_limited(live: Live):
     async def attempt(address: str) -> int:
         browser = Browser(live, https=True)

@@ -77,6 +77,7 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
     assert len((await console.seen("/visitors"))["visitors"]) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [visitor_views.MOST_COUNTED, 7])
 async def test_each_list_and_the_page_count_every_event_of_a_visitor(
     live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -220,6 +221,7 @@ def at(minutes: int) -> str:
     return f"2026-01-01T00:{minutes:02}:00.000Z"
 
 
+@pytest.mark.slow
 async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     ids = [await came(live, public) for _ in range(53)]

@@ -223,7 +223,7 @@ def stored(snapshot: Snapshot) -> set[int]:
 
 
 TestMachine = pytest.mark.slow(8)(Machine.TestCase)
-TestMachine.settings = settings(max_examples=effort(20, 40), stateful_step_count=40, deadline=None)
+TestMachine.settings = settings(max_examples=effort(10, 40), stateful_step_count=40, deadline=None)
 
 
 def some(count: int, environment: str = "staging", start: int = 1, **fields: Any) -> list[tuple[int, UUID, Event]]:
@@ -238,6 +238,7 @@ def recorded(made: list[tuple[int, UUID, Event]]) -> list[Any]:
     return [partial(record, number=number, request_id=one, given=given) for number, one, given in made]
 
 
+@pytest.mark.slow
 def test_events_move_to_small_segments_and_those_to_large_ones(tmp_path: Path):
     """With the sizes as they are: at most 127 events stay in the tail, and at most 63 small segments beside."""
     made = some(64 * 64 + 63)

@@ -69,6 +69,7 @@ def add(transaction: Transaction) -> None:
         transaction.put(table, stray, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [lose, garble, add, lambda txn: [txn.clear(table) for table in DERIVED]])
 def test_data_derived_from_the_events_is_rebuilt(tmp_path: Path, job: Any):
     with filled_store(tmp_path, *events(800)) as store:

@@ -158,6 +158,17 @@ class Live:
         return await self.client.post("/api/v1/identify", json=content, headers=sent)
 
 
+def repeatable(api_key: str, idempotency_key: str) -> dict[str, str]:
+    """Headers of an identification by an ordinary browser that may be sent again."""
+    return {
+        "x-api-key": api_key,
+        "origin": ORIGIN,
+        "idempotency-key": idempotency_key,
+        "user-agent": USER_AGENT,
+        "x-forwarded-for": PUBLIC_ADDRESS,
+    }
+
+
 def mistyped(secret: str) -> str:
     """The text of a key with another last character, whatever that was."""
     return secret[:-1] + ("0" if secret[-1] != "0" else "1")

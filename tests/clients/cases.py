@@ -11,8 +11,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.signature import signed_headers
+from svc.domain.webhooks.envelope import seal, signed_headers
 from tests.support.live import ORIGIN
 
 NEVER = "019b76da-a800-7000-8000-000000000000"

@@ -37,8 +37,8 @@ from svc.store.lmdb.holders import state_of
 from svc.store.store import Store
 from svc.store.transactions.retention import clock_confirmation, last_believed_ms
 from svc.workers.bus import reach
-from svc.workers.counts import SharedMemory, WorkerSlot
 from svc.workers.parent import Parent, ignore_signals
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()

@@ -53,6 +53,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     },
     "Manage access": {
         "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
+        "rule": CommandLocation("records.rules", "Show, export and import rules."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
         "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),

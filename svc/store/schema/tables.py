@@ -257,7 +257,7 @@ HOURS = Table(
 
 RULESETS = Table(
     "rulesets",
-    Key(organization=U32, kind=place(KINDS)),
+    Key(organization=U32, kind=index_of(KINDS)),
     Record(Ruleset, remembered=1024),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
@@ -265,7 +265,7 @@ RULESETS = Table(
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
     "ruleset_history",
-    Key(organization=U32, kind=place(KINDS), revision=U32),
+    Key(organization=U32, kind=index_of(KINDS), revision=U32),
     Record(Ruleset),
     Until("so many later ones were saved (`transactions/rules.py`)"),
     NotPersonal("conditions are the customer's own text"),

@@ -1,0 +1,117 @@
+"""`svc rule`: the rules of an organization, to look at and to keep in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+import click
+import msgspec
+
+from svc.cli.data_directory import account, opened, reading_directory
+from svc.cli.help import CommandGroup, examples
+from svc.cli.output import CommandError, data_option, json_option, settings, show_json, show_table
+from svc.cli.records.changes import Change, commit
+from svc.domain.accounts.velocity import EnvironmentKind
+from svc.domain.refusals import Refusal
+from svc.domain.rules.ruleset import Rule, RuleAction, RuleMode, Ruleset
+from svc.store.snapshot import Transaction
+from svc.store.transactions.rules import checked_rules, ruleset_in_force, save_rules
+from svc.world import World, twenty_characters
+
+_environment = click.option(
+    "--environment",
+    "kind",
+    type=click.Choice(("live", "test")),
+    default="live",
+    show_default=True,
+    help="live is production, test staging and development.",
+)
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule in a file, as the API takes it."""
+
+    name: str
+    condition: str
+    action: RuleAction
+    mode: RuleMode = "active"
+    note: str = ""
+    id: str | None = None
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `svc rule export` writes and `svc rule import` reads."""
+
+    revision: int
+    rules: tuple[_Line, ...]
+
+
+@click.group(cls=CommandGroup)
+def rule() -> None:
+    """Show, export and import the rules that decide."""
+
+
+@rule.command("list", epilog=examples("svc rule list ORG", "svc rule list ORG --environment test --json"))
+@click.argument("organization_id", metavar="ORG")
+@_environment
+@data_option
+@json_option
+def list_rules(organization_id: str, kind: EnvironmentKind, directory: Path, as_json: bool) -> None:
+    """List the rules in their order: the first active one that matches decides."""
+    ruleset = _in_force(organization_id, kind, directory)
+    rows = [msgspec.structs.asdict(one) for one in ruleset.rules]
+    show_table(rows, ("name", "action", "mode", "condition"), "rules", as_json=as_json)
+
+
+@rule.command("export", epilog=examples("svc rule export ORG > rules.json"))
+@click.argument("organization_id", metavar="ORG")
+@_environment
+@data_option
+def export_rules(organization_id: str, kind: EnvironmentKind, directory: Path) -> None:
+    """Write the ruleset as JSON, as the API and `svc rule import` take it."""
+    ruleset = _in_force(organization_id, kind, directory)
+    show_json({"revision": ruleset.revision, "rules": [msgspec.structs.asdict(one) for one in ruleset.rules]})
+
+
+@rule.command(
+    "import", epilog=examples("svc rule import ORG rules.json", "svc rule import ORG rules.json --environment test")
+)
+@click.argument("organization_id", metavar="ORG")
+@click.argument("file", type=click.File("rb"))
+@_environment
+@data_option
+def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, directory: Path) -> None:
+    """Put the ruleset of a file in force, as a whole. Its revision must be the one in force."""
+    try:
+        sent = msgspec.json.decode(file.read(), type=_File)
+    except msgspec.DecodeError as error:
+        raise CommandError(f"{file.name}: {error}") from None
+    world = World.real()
+    given = [
+        (one.id, Rule(id=one.id or "rul_" + twenty_characters(world.entropy), name=one.name, condition=one.condition,
+                      action=one.action, mode=one.mode, note=one.note))
+        for one in sent.rules
+    ]  # fmt: skip
+
+    with opened(directory, settings()) as found:
+        number = account(found.store, organization_id).organization.number
+
+        def job(transaction: Transaction) -> Ruleset:
+            kept = [one for _, one in given]
+            refusal = checked_rules(transaction, number, kind, given)
+            saved = refusal or save_rules(transaction, number, kind, sent.revision, kept, "", world.now_ms())
+            if isinstance(saved, Refusal):
+                faults = [f"{detail.field}: {detail.issue}" for detail in saved.details]
+                raise CommandError("; ".join([saved.message, *faults]))
+            return saved
+
+        asked = {"environment": kind, "rules": len(given)}
+        saved = commit(found, world, job, lambda _: Change(number, organization_id, asked))
+    click.echo(f"Revision {saved.revision} is in force, with {len(saved.rules)} rules.")
+
+
+def _in_force(organization_id: str, kind: EnvironmentKind, directory: Path) -> Ruleset:
+    with reading_directory(directory, settings()) as store, store.read() as snapshot:
+        number = account(store, organization_id).organization.number
+        return ruleset_in_force(snapshot, number, kind)

@@ -1,0 +1,238 @@
+"""Decisions 13: rules, decisions, previews, and what a rule came to."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from tests.spec.responses import assert_error, visit
+from tests.spec.test_accounts import act, event_of
+from tests.support.live import Live, report
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+FIFTH = {"name": "Fifth account", "condition": 'velocity.visitor.accounts["30d"] >= 5', "action": "review"}
+
+
+class Shop(NamedTuple):
+    """An organization with the keys of production, and the admin's."""
+
+    live: Live
+    public: str
+    secret: str
+    management: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/management/organizations/{self.live.organization.id}"
+
+    async def rules(self, environment: str = "live") -> dict[str, Any]:
+        response = await self.ask("GET", "/rules", params={"environment": environment})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        headers = {"x-api-key": self.management}
+        return await self.live.client.request(method, self.path + path, headers=headers, **request)
+
+    async def save(
+        self, *rules: dict[str, Any], environment: str = "live", revision: int | None = None
+    ) -> httpx.Response:
+        if revision is None:
+            revision = (await self.rules(environment))["revision"]
+        body = {"revision": revision, "rules": rules}
+        return await self.ask("PUT", "/rules", params={"environment": environment}, json=body)
+
+    async def event(self, answer: dict[str, Any]) -> dict[str, Any]:
+        return await event_of(self.live, self.secret, answer)
+
+
+@pytest.fixture
+async def shop(live: Live) -> Shop:
+    return Shop(
+        live,
+        live.issue(environment="production")[1],
+        live.issue("secret", "production")[1],
+        live.issue("management")[1],
+    )
+
+
+# 13.1: a ruleset
+
+
+async def test_every_organization_starts_with_two_rules_in_both_rulesets(shop: Shop):
+    """Decisions 13.3."""
+    for environment in ("live", "test"):
+        found = await shop.rules(environment)
+        assert (found["environment"], found["revision"]) == (environment, 0)
+        assert [(rule["name"], rule["action"], rule["mode"]) for rule in found["rules"]] == [
+            ("Trusted", "allow", "active"),
+            ("Blocked", "block", "active"),
+        ]
+        assert found["rules"][0]["counts"] == {"matched_24h": 0, "matched_30d": 0, "errors_24h": 0}
+
+
+async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop):
+    first = (await shop.rules())["rules"]
+    kept = {name: first[1][name] for name in ("id", "name", "condition", "action")}
+    saved = await shop.save(FIFTH | {"note": "by the payments team"}, kept)
+    assert saved.status_code == 200, saved.text
+    answer = saved.json()
+    assert answer == await shop.rules()
+    assert answer["revision"] == 1
+    assert [rule["name"] for rule in answer["rules"]] == ["Fifth account", "Blocked"]
+    assert answer["rules"][0]["note"] == "by the payments team"
+    assert answer["rules"][1]["id"] == first[1]["id"]
+    assert (await shop.rules("test"))["revision"] == 0, "the other ruleset is another one"
+
+
+async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
+    assert (await shop.save(FIFTH)).status_code == 200
+    before = shop.live.contents()
+    for revision in (0, 2):
+        assert_error(await shop.save(FIFTH, revision=revision), 409, "revision_conflict")
+    missing = await shop.ask("PUT", "/rules", json={"rules": []})
+    assert_error(missing, 422, "validation_error", ("revision", "required", "body"))
+    assert shop.live.contents() == before
+
+
+@pytest.mark.parametrize(
+    ("rules", "fault"),
+    [
+        ([FIFTH, FIFTH], ("rules[1].name", "invalid_value")),
+        ([FIFTH | {"name": ""}], ("rules[0].name", "invalid_value")),
+        ([FIFTH | {"name": "x" * 81}], ("rules[0].name", "too_long")),
+        ([FIFTH | {"id": "rul_" + "0" * 20}], ("rules[0].id", "invalid_value")),
+        ([FIFTH | {"condition": "x" * 2001}], ("rules[0].condition", "too_long")),
+        ([FIFTH | {"condition": "score >"}], ("rules[0].condition", "invalid_condition")),
+        ([FIFTH | {"condition": "score"}], ("rules[0].condition", "invalid_condition")),
+        ([FIFTH | {"condition": "scores > 1"}], ("rules[0].condition", "invalid_condition")),
+        ([FIFTH | {"condition": 'in_list("nobody")'}], ("rules[0].condition", "invalid_condition")),
+        ([FIFTH | {"action": "explode"}], ("rules[0].action", "invalid_value")),
+        ([FIFTH | {"mode": "on"}], ("rules[0].mode", "invalid_value")),
+        ([FIFTH | {"when": "x"}], ("rules[0].when", "unknown_field")),
+        ([FIFTH | {"name": f"rule {number}"} for number in range(101)], ("rules", "too_long")),
+    ],
+)
+async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(
+    shop: Shop, rules: list[dict[str, Any]], fault: tuple[str, str]
+):
+    before = shop.live.contents()
+    body = {"revision": 0, "rules": rules}
+    for method, path in (("PUT", "/rules"), ("POST", "/rules/preview")):
+        sent = body if method == "PUT" else {"rules": rules}
+        assert_error(await shop.ask(method, path, json=sent), 422, "validation_error", (*fault, "body"))
+    assert shop.live.contents() == before
+
+
+async def test_the_message_has_line_and_column_of_the_error(shop: Shop):
+    message = assert_error(
+        await shop.save(FIFTH, FIFTH | {"name": "b", "condition": "score > 1 &&\n  visitor.idd == 'a'"}),
+        422, "validation_error", ("rules[1].condition", "invalid_condition", "body"),
+    )  # fmt: skip
+    assert "rules[1].condition: line 2, column 10: undeclared reference to 'visitor.idd'" in message
+
+
+async def test_only_admins_save_and_developers_may_preview(shop: Shop):
+    _, developer = shop.live.issue("management", role="developer")
+    as_developer = shop._replace(management=developer)
+    assert (await as_developer.ask("POST", "/rules/preview", json={"rules": [FIFTH]})).status_code == 200
+    assert_error(await as_developer.save(FIFTH), 403, "insufficient_role")
+    other = shop.live.new_organization()
+    path = f"/api/v1/management/organizations/{other.id}/rules"
+    assert_error(await shop.live.client.get(path, headers={"x-api-key": shop.management}), 404, "not_found")
+
+
+# 13.2: decisions
+
+
+async def test_the_first_rule_that_matches_decides_and_nothing_else_changes(shop: Shop):
+    plain = (await visit(shop.live, shop.public, report(9))).json()
+    assert "decision" not in plain
+    second = {"name": "Second", "condition": "true", "action": "challenge"}
+    saved = (await shop.save({"name": "Never", "condition": "score > 500", "action": "block"}, FIFTH, second)).json()
+    answer = await act(shop.live, shop.public, "a")
+    ids = {rule["name"]: rule["id"] for rule in saved["rules"]}
+    assert answer["decision"] == {"action": "challenge", "rule_id": ids["Second"], "rule": "Second"}
+    event = await shop.event(answer)
+    assert event["decision"] == answer["decision"]
+    for name in "bcde":
+        answer = await act(shop.live, shop.public, name)
+    assert answer["decision"] == {"action": "review", "rule_id": ids["Fifth account"], "rule": "Fifth account"}
+    counts = {rule["name"]: rule["counts"] for rule in (await shop.rules())["rules"]}
+    assert counts["Second"] == {"matched_24h": 4, "matched_30d": 4, "errors_24h": 0}
+    assert counts["Fifth account"]["matched_24h"] == 1
+
+
+async def test_shadow_rules_decide_nothing_and_are_counted_and_listed(shop: Shop):
+    shadow = FIFTH | {"condition": "true", "mode": "shadow", "action": "block"}
+    off = {"name": "Off", "condition": "true", "action": "block", "mode": "off"}
+    saved = (await shop.save(off, shadow)).json()
+    answer = await act(shop.live, shop.public, "a")
+    assert "decision" not in answer
+    event = await shop.event(answer)
+    assert event["shadow"] == [{"rule_id": saved["rules"][1]["id"], "rule": "Fifth account", "action": "block"}]
+    listed = await shop.live.client.get("/api/v1/events", headers={"x-api-key": shop.secret})
+    assert "shadow" not in listed.json()["rows"][0]
+    assert [rule["counts"]["matched_24h"] for rule in (await shop.rules())["rules"]] == [0, 1]
+
+
+async def test_a_rule_whose_evaluation_fails_does_not_match_and_is_counted(shop: Shop):
+    fails = {"name": "Fails", "condition": 'account.id == "a"', "action": "block"}
+    careful = {"name": "Careful", "condition": 'present("account.id") && account.id == "a"', "action": "review"}
+    await shop.save(fails, careful)
+    assert "decision" not in await act(shop.live, shop.public)
+    assert (await act(shop.live, shop.public, "a"))["decision"]["rule"] == "Fails"
+    counts = [rule["counts"] for rule in (await shop.rules())["rules"]]
+    assert counts[0] == {"matched_24h": 1, "matched_30d": 1, "errors_24h": 1}
+    assert counts[1]["errors_24h"] == 1, "&& does not absorb the error of its right side"
+
+
+async def test_live_rules_are_for_production_and_test_rules_for_the_rest(shop: Shop):
+    await shop.save({"name": "Live", "condition": "true", "action": "block"})
+    await shop.save({"name": "Test", "condition": "true", "action": "review"}, environment="test")
+    assert (await act(shop.live, shop.public))["decision"]["rule"] == "Live"
+    for environment in ("staging", "development"):
+        _, key = shop.live.issue(environment=environment)
+        assert (await act(shop.live, key))["decision"]["rule"] == "Test"
+
+
+async def test_the_signed_verdict_and_a_repeated_response_have_the_decision(shop: Shop):
+    await shop.save({"name": "All", "condition": "true", "action": "review"})
+    answer = await act(shop.live, shop.public, verdict=True)
+    claims = json.loads(urlsafe_b64decode(answer["verdict"].split(".")[1] + "=="))
+    assert claims["decision"] == answer["decision"]
+
+
+async def test_rules_see_ages_lists_networks_and_the_time(shop: Shop):
+    old = {"name": "Old", "condition": "visitor.age_days >= 2 && account.age_days >= 2", "action": "allow"}
+    now = {"name": "Now", "condition": 'now < timestamp("2000-01-01T00:00:00Z")', "action": "block"}
+    local = {"name": "Net", "condition": 'cidr(address.ip, "81.2.0.0/16")', "action": "review"}
+    await shop.save(old, now, local)
+    first = await act(shop.live, shop.public, "a")
+    assert first.get("decision", {}).get("rule") in (None, "Net")
+    shop.live.clock.advance(hours=49)
+    assert (await act(shop.live, shop.public, "a"))["decision"]["rule"] == "Old"
+
+
+# Preview
+
+
+async def test_a_preview_says_what_the_newest_events_would_have_come_to(shop: Shop):
+    for number in range(6):
+        answer = await act(shop.live, shop.public, f"a{number}")
+    every = {"name": "All", "condition": "true", "action": "allow", "mode": "shadow"}
+    before = shop.live.contents()
+    found = (await shop.ask("POST", "/rules/preview", json={"rules": [FIFTH, every]})).json()
+    assert found["events"] == 6
+    assert [(rule["name"], rule["matches"]) for rule in found["rules"]] == [("Fifth account", 2), ("All", 6)]
+    assert found["rules"][0]["examples"][0] == answer["request_id"]
+    assert (found["before"], found["after"]) == ({"none": 6}, {"review": 2, "none": 4})
+    assert found["warnings"] == ["rules[1] matches every event"]
+    assert shop.live.contents() == before
+    empty = (await shop.ask("POST", "/rules/preview", params={"environment": "test"}, json={"rules": [FIFTH]})).json()
+    assert (empty["events"], empty["rules"][0]["matches"]) == (0, 0)

@@ -38,6 +38,7 @@ from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.scoring.score import Score, group_triggers
+from svc.domain.test_verdict import NONE, TestVerdict
 from svc.domain.useragent import read_agent
 
 
@@ -68,6 +69,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     account_verified: bool = False
     """Whether a secret key says so."""
     action: str | None = None
+    test: TestVerdict = NONE
+    """What the report of a development key asks for."""
     idempotency: bytes | None
     """Digest of the `Idempotency-Key`, 16 bytes."""
     wants_original: bool = False
@@ -160,10 +163,10 @@ def assess(submission: Submission, ranges: Ranges | None, trust: Trust | None = 
         agent=agent,
         network=network,
         features=features,
-        observations=detect(
-            report, submission.facts, agent, network, platform, submission.at_ms, submission.sdk_version
-        )
-        + missing(submission.signals, platform),
+        observations=submission.test.added_to(
+            detect(report, submission.facts, agent, network, platform, submission.at_ms, submission.sdk_version)
+            + missing(submission.signals, platform)
+        ),
         history=history_evidence(report, network, ip, signals_json, submission.at_ms, features.wide_network),
         attestation=read_attestation(submission.signals, platform, trust or published_trust(), submission.at_ms),
         scored=bool(report.collectors or submission.facts.user_agent or report.claims.user_agent),

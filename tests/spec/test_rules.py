@@ -236,3 +236,51 @@ async def test_a_preview_says_what_the_newest_events_would_have_come_to(shop: Sh
     assert shop.live.contents() == before
     empty = (await shop.ask("POST", "/rules/preview", params={"environment": "test"}, json={"rules": [FIFTH]})).json()
     assert (empty["events"], empty["rules"][0]["matches"]) == (0, 0)
+
+
+# 13.5: test verdicts
+
+
+async def test_a_development_key_asks_for_signals_and_accounts(shop: Shop):
+    _, key = shop.live.issue()
+    _, secret = shop.live.issue("secret")
+    await shop.save(FIFTH, environment="test")
+    signals = report() | {"test": {"signals": ["tor", "headless"], "account_velocity": 5}}
+    answer = (await visit(shop.live, key, signals, account_id="a")).json()
+    assert answer["decision"]["rule"] == "Fifth account"
+    event = await event_of(shop.live, secret, answer)
+    assert {"tor", "headless", "multi_account"} <= {signal["signal"] for signal in event["signals"]}
+    assert event["document"]["evidence"]["tor"] == ["test_verdict"]
+    assert event["velocity"]["visitor"]["accounts"] == {"1h": 5, "24h": 5, "30d": 5}
+    later = (await visit(shop.live, key, report(), account_id="a")).json()
+    assert (await event_of(shop.live, secret, later))["velocity"]["visitor"]["accounts"]["30d"] == 1
+
+
+async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
+    _, staging = shop.live.issue(environment="staging")
+    for key in (shop.public, staging):
+        for asked in ({"signals": ["tor"]}, {"signals": ["nothing"]}, 7):
+            answer = (await visit(shop.live, key, report() | {"test": asked})).json()
+            assert "triggers" not in answer or "tor" not in {one["signal"] for one in answer["triggers"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "issue"),
+    [
+        (7, "signals.test", "wrong_type"),
+        ({"signals": "tor"}, "signals.test.signals", "wrong_type"),
+        ({"signals": [1]}, "signals.test.signals", "wrong_type"),
+        ({"signals": ["tor", "nothing"]}, "signals.test.signals", "unknown_signal"),
+        ({"account_velocity": "5"}, "signals.test.account_velocity", "wrong_type"),
+        ({"account_velocity": True}, "signals.test.account_velocity", "wrong_type"),
+        ({"account_velocity": 65}, "signals.test.account_velocity", "invalid_value"),
+        ({"account_velocity": -1}, "signals.test.account_velocity", "invalid_value"),
+        ({"score": 5}, "signals.test.score", "unknown_field"),
+    ],
+)
+async def test_a_test_verdict_of_another_shape_is_refused(live: Live, asked: Any, field: str, issue: str):
+    _, key = live.issue()
+    before = live.contents()
+    refused = await visit(live, key, report() | {"test": asked})
+    assert_error(refused, 422, "validation_error", (field, issue, "body"))
+    assert live.contents() == before

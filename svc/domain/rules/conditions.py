@@ -94,11 +94,19 @@ class Condition(NamedTuple):
     """The lists that it names."""
 
 
-class _Event:
+class _Evaluation:
     """The event of the evaluation that goes on: functions of conditions are given no other way to it."""
 
-    values: Mapping[str, Any] = {}
-    in_list: InList = staticmethod(lambda _: False)
+    def __init__(self) -> None:
+        self.values: Mapping[str, Any] = {}
+        self.in_list: InList = _in_none
+
+
+def _in_none(_: str) -> bool:
+    return False
+
+
+_now = _Evaluation()
 
 
 def compiled(text: str) -> Condition:
@@ -128,7 +136,7 @@ def holds(condition: Condition, activation: cel.Activation, values: Mapping[str,
     """Whether the condition is true of an event; `None` where its evaluation fails. `activation` as of `activation_of`
     these `values`.
     """
-    _Event.values, _Event.in_list = values, staticmethod(in_list)
+    _now.values, _now.in_list = values, in_list
     try:
         found = condition.expression.eval(activation)
     except RuntimeError:  # the budget of iterations
@@ -158,11 +166,11 @@ def _function(name: str, implementation: Callable[..., bool], parameters: list[c
 
 
 def _is_present(name: str) -> bool:
-    return name in _Event.values
+    return name in _now.values
 
 
 def _is_in_list(name: str) -> bool:
-    return _Event.in_list(name)
+    return _now.in_list(name)
 
 
 def _is_within(ip: str, network: str) -> bool:

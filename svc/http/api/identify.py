@@ -24,6 +24,7 @@ from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.model import Verdict
 from svc.domain.refusals import Refusal, invalid, over_rate
+from svc.domain.test_verdict import NONE, read_test_verdict
 from svc.domain.timestamps import timestamp
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
@@ -99,6 +100,12 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
     if replay not in (None, REPLAY):
         return invalid("x-svc-replay", "invalid_value", "header")
     assert caller.key.environment is not None
+    test = NONE
+    if caller.key.environment == "development" and caller.key.kind in ("public", "secret"):
+        found = read_test_verdict(signals)
+        if isinstance(found, Refusal):
+            return found
+        test = found
     return Submission(
         request_id=call.request_id,
         new_visitor_id=visitor_id(services.world.entropy, call.at_ms),
@@ -116,6 +123,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         account_id=sent(body.account_id),
         account_verified=body.account_id is not UNSET and caller.key.kind == "secret",
         action=sent(body.action),
+        test=test,
         idempotency=idempotency,
         wants_original=replay == REPLAY,
         facts=caller.facts,

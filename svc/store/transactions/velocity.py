@@ -17,6 +17,7 @@ from svc.domain.accounts.velocity import (
     LONGEST_S,
     OTHERS,
     SUBJECTS,
+    Counts,
     Subject,
     Velocity,
     VelocityRow,
@@ -120,7 +121,7 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
             account_before = read_row(transaction, who, "account", who.at_s)
         rows[subject] = _added(transaction, who, subject, account_before if subject == "account" else None)
     velocity = Velocity(
-        rows["visitor"].counts("visitor", who.at_s),
+        _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
         rows["account"].counts("account", who.at_s) if "account" in rows else None,
         rows["address"].counts("address", who.at_s),
     )
@@ -129,6 +130,15 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
     thresholds = organization(transaction, who.organization).account_thresholds
     shown = account_signals(velocity, thresholds, account_before, visitor, who.at_s)
     return Counted(velocity, shown, rows["account"].first_s)
+
+
+def _with_accounts(counts: Counts, at_least: int) -> Counts:
+    """The counts of a visitor with at least so many accounts: what a test verdict asks for."""
+    if not at_least:
+        return counts
+    hour, day, month = counts.others[0]
+    accounts = (max(hour, at_least), max(day, at_least), max(month, at_least))
+    return Counts(counts.events, (accounts, *counts.others[1:]))
 
 
 def _added(transaction: Transaction, who: Party, subject: Subject, before: VelocityRow | None) -> VelocityRow:

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Any, Final, NamedTuple, cast
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]  it has them for this module
 
 MAX_LENGTH: Final = 2000
 """Characters of a condition."""

@@ -20,7 +20,7 @@ from svc.domain.events.hour_counts import NOTHING
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
-from svc.domain.model import ENVIRONMENTS
+from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import MOST_RULES, Rule, RuleAction, RuleMode, Ruleset
@@ -190,14 +190,16 @@ async def _previewed(
     before, after, matches = Counter[str](), Counter[str](), Counter[str]()
     examples: dict[str, list[str]] = {}
     looked_at = 0
-    for environment in (name for name in ENVIRONMENTS if kind_of(name) == kind):
+    for environment in ENVIRONMENTS:
+        if kind_of(environment) != kind:
+            continue
         resume: Position | None = None
         while looked_at < MOST_PREVIEWED:
             limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - looked_at)
             listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=limit, after=resume)
 
-            def read(snapshot: Snapshot, environment: str = environment, listing: Listing = listing):  # noqa: ANN202
-                page = events.event_page(snapshot, number, environment, listing)  # pyright: ignore[reportArgumentType]
+            def read(snapshot: Snapshot, environment: Environment = environment, listing: Listing = listing):  # noqa: ANN202
+                page = events.event_page(snapshot, number, environment, listing)
                 decided = [(found, decide_by(snapshot, number, tried, found[1])) for found in page.events]
                 return decided, page.resume
 
@@ -251,7 +253,9 @@ def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -
     """The ruleset in force; counts are sums of whole hours."""
     ruleset = ruleset_in_force(snapshot, number, kind)
     month, day = NOTHING, NOTHING
-    for environment in (name for name in ENVIRONMENTS if kind_of(name) == kind):
+    for environment in ENVIRONMENTS:
+        if kind_of(environment) != kind:
+            continue
         for began_ms, counts in hours(snapshot, number, environment, now_ms - RETENTION_MS, now_ms + 1):
             month += counts
             if began_ms > now_ms - DAY_MS:
@@ -310,7 +314,6 @@ ROUTES: tuple[Route, ...] = (
         description="On the newest 10,000 events, with their stored velocity and the lists as they are now.",
         handler=preview_rules,
         kinds=("management",),
-        role="developer",
         query=RulesQuery,
         body=PreviewBody,
         example=_EXAMPLE.replace('"revision": 0, ', ""),

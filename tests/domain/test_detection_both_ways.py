@@ -155,6 +155,7 @@ BOTH_WAYS: dict[str, tuple[Visit, Visit]] = {
 """Signal -> a visit on which it fires, and the nearest one on which it does not."""
 
 SHOWN_ELSEWHERE = {
+    "multi_account", "account_testing", "account_sharing", "account_new_device",
     # What a store remembers: beside the identification's transaction.
     "high_activity", "velocity_ip", "velocity_country", "token_conflict", "replayed", "rare_device",
     "residential_proxy_behavior", "residential_proxy_low", "residential_proxy_high", "repeated_report",

@@ -6,9 +6,10 @@ one long read runs at a time.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 from typing import Annotated, Literal
+from uuid import UUID
 
 import msgspec
 import trio
@@ -16,14 +17,14 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
-from svc.domain.events.hour_counts import NOTHING
+from svc.domain.events.hour_counts import NOTHING, matched_rules
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
-from svc.domain.model import ENVIRONMENTS, Environment
-from svc.domain.records import RETENTION_MS
+from svc.domain.model import ENVIRONMENTS, Decision, Environment
+from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Refusal
-from svc.domain.rules.ruleset import MOST_RULES, Rule, RuleAction, RuleMode, Ruleset
+from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleAction, RuleMode, Ruleset, with_decision
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
@@ -179,6 +180,27 @@ async def preview_rules(services: Services, call: Call) -> Outcome:
         return Outcome(await _previewed(services, number, kind, tried, body.rules, call.at_ms))
 
 
+class _Tally:
+    """What the events of a preview come to."""
+
+    def __init__(self) -> None:
+        self.looked_at = 0
+        self.before = Counter[str]()
+        self.after = Counter[str]()
+        self.matches = Counter[str]()
+        self.examples: defaultdict[str, list[str]] = defaultdict(list)
+
+    def note(self, request_id: UUID, event: Event, decided: Decided) -> None:
+        """Count an event, and what it would have come to."""
+        self.looked_at += 1
+        self.before[_action(event.verdict.decision)] += 1
+        self.after[_action(decided.decision)] += 1
+        for rule_id in matched_rules(with_decision(event, decided)):
+            self.matches[rule_id] += 1
+            if len(self.examples[rule_id]) < EXAMPLES:
+                self.examples[rule_id].append(str(request_id))
+
+
 async def _previewed(
     services: Services,
     number: int,
@@ -187,55 +209,47 @@ async def _previewed(
     sent_rules: tuple[RuleFields, ...],
     now_ms: int,
 ) -> RulesPreview:
-    before, after, matches = Counter[str](), Counter[str](), Counter[str]()
-    examples: dict[str, list[str]] = {}
-    looked_at = 0
+    tally = _Tally()
     for environment in ENVIRONMENTS:
-        if kind_of(environment) != kind:
-            continue
         resume: Position | None = None
-        while looked_at < MOST_PREVIEWED:
-            limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - looked_at)
+        while kind_of(environment) == kind and tally.looked_at < MOST_PREVIEWED:
+            limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - tally.looked_at)
             listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=limit, after=resume)
-
-            def read(snapshot: Snapshot, environment: Environment = environment, listing: Listing = listing):  # noqa: ANN202
-                page = events.event_page(snapshot, number, environment, listing)
-                decided = [(found, decide_by(snapshot, number, tried, found[1])) for found in page.events]
-                return decided, page.resume
-
-            found, following = await services.store.query(read)
-            for (request_id, event), decided in found:
-                decision = event.verdict.decision
-                before["none" if decision is None else decision.action] += 1
-                after["none" if decided.decision is None else decided.decision.action] += 1
-                ids = [match.rule_id for match in decided.shadow]
-                for rule_id in [*ids, *([] if decided.decision is None else [decided.decision.rule_id])]:
-                    matches[rule_id] += 1
-                    examples.setdefault(rule_id, [])
-                    if len(examples[rule_id]) < EXAMPLES:
-                        examples[rule_id].append(str(request_id))
-            looked_at += len(found)
-            if following is None:
+            found, resume = await services.store.query(partial(_decided, number, environment, tried, listing))
+            for each in found:
+                tally.note(*each)
+            if resume is None:
                 break
-            resume = following.after
             await trio.lowlevel.checkpoint()
-    always = [
-        f"rules[{at}] matches every event"
-        for at, rule in enumerate(tried.rules)
-        if looked_at and matches[rule.id] == looked_at
-    ]
+    everything = [at for at, rule in enumerate(tried.rules) if 0 < tally.looked_at == tally.matches[rule.id]]
     return RulesPreview(
-        events=looked_at,
+        events=tally.looked_at,
         rules=tuple(
             PreviewedRule(
-                rule_id=rule.id, name=rule.name, matches=matches[known.id], examples=tuple(examples.get(known.id, ()))
+                rule_id=sent_rule.id,
+                name=sent_rule.name,
+                matches=tally.matches[rule.id],
+                examples=tuple(tally.examples[rule.id]),
             )
-            for rule, known in zip(sent_rules, tried.rules, strict=True)
+            for sent_rule, rule in zip(sent_rules, tried.rules, strict=True)
         ),
-        before=dict(before),
-        after=dict(after),
-        warnings=tuple(always) or UNSET,
+        before=dict(tally.before),
+        after=dict(tally.after),
+        warnings=tuple(f"rules[{at}] matches every event" for at in everything) or UNSET,
     )
+
+
+def _decided(
+    number: int, environment: Environment, tried: Ruleset, listing: Listing, snapshot: Snapshot
+) -> tuple[list[tuple[UUID, Event, Decided]], Position | None]:
+    """The next events with what the rules make of them, and where to go on; `None` = there are no more."""
+    page = events.event_page(snapshot, number, environment, listing)
+    found = [(request_id, event, decide_by(snapshot, number, tried, event)) for request_id, event in page.events]
+    return found, None if page.resume is None else page.resume.after
+
+
+def _action(decision: Decision | None) -> str:
+    return "none" if decision is None else decision.action
 
 
 def _rule(fields: RuleFields, rule_id: str) -> Rule:

@@ -7,7 +7,7 @@ one key alone; for each list that a rule names, what `views/lists.py` says.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 
@@ -50,7 +50,7 @@ def decide_event(
         return NOTHING_DECIDED
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, partial(_is_listed, snapshot, number, event))
+    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
@@ -64,7 +64,7 @@ def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -
         ).first_s
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(None if known is None else known.first_seen_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, partial(_is_listed, snapshot, number, event))
+    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:

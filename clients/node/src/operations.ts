@@ -2,6 +2,8 @@
 
 import { type Call, segment } from "./call.js";
 import type {
+  AccountAnswer,
+  AccountsAnswer,
   ChallengeAnswer,
   CreateWebhookBody,
   DuplicateAnswer,
@@ -17,9 +19,11 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  ListAccountsQuery,
   ListEventsQuery,
   ListProxyKeysQuery,
   ListSdkKeysQuery,
+  ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
   ManagementKeyBody,
   ProxyKeyBody,
@@ -34,6 +38,8 @@ import type {
   SaveWeightsBody,
   SdkKeyBody,
   SdkKeysBody,
+  SeenVisitorAnswer,
+  SeenVisitorsAnswer,
   SignalsBody,
   SupplementAnswer,
   SupplementBody,
@@ -156,6 +162,49 @@ export abstract class Operations {
    */
   updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
     return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  }
+
+  /**
+   * List accounts.
+   *
+   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
+   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
+   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   */
+  listAccounts(query: ListAccountsQuery = {}): Promise<AccountsAnswer> {
+    return this.send<AccountsAnswer>({ method: "GET", path: "/accounts", query: { ...query }, isRepeatable: true });
+  }
+
+  /**
+   * Read one account.
+   *
+   * Those of production are apart; those of staging and development are together, by the environment of the key.
+   * What it was seen with comes from its newest 2,000 events.
+   */
+  getAccount(accountId: string): Promise<AccountAnswer> {
+    return this.send<AccountAnswer>({ method: "GET", path: `/accounts/${segment(accountId)}`, isRepeatable: true });
+  }
+
+  /**
+   * List visitors.
+   *
+   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
+   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
+   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   * Visitors that are not identifiable are left out.
+   */
+  listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
+    return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });
+  }
+
+  /**
+   * Read one visitor.
+   *
+   * Those of production are apart; those of staging and development are together, by the environment of the key.
+   * What it was seen with comes from its newest 2,000 events.
+   */
+  getVisitor(visitorId: string): Promise<SeenVisitorAnswer> {
+    return this.send<SeenVisitorAnswer>({ method: "GET", path: `/visitors/${segment(visitorId)}`, isRepeatable: true });
   }
 
   /**

@@ -71,10 +71,11 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.velocity import forget_visitor, party_of
+from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
+from svc.store.views.velocity import party_of
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS),

@@ -363,3 +363,86 @@ async def test_the_longest_account_is_found_by_its_path(live: Live, keys: tuple[
     )
     assert response.status_code == 200, response.text
     assert (await read(live, secret, "accounts/" + quote(account, safe="")))["account_id"] == account
+
+
+# Settings
+
+
+DEFAULTS = {"multi_account": 3, "account_testing_visitor": 5, "account_testing_address": 20, "account_sharing": 6}
+
+
+async def settings(live: Live, key: str, method: str = "GET", **fields: Any) -> httpx.Response:
+    path = f"/api/v1/management/organizations/{live.organization.id}/settings"
+    sent = {} if method == "GET" else {"json": fields}
+    return await live.client.request(method, path, headers={"x-api-key": key}, **sent)
+
+
+async def test_settings_are_read_and_changed_one_by_one(live: Live):
+    _, admin = live.issue("management")
+    assert (await settings(live, admin)).json() == {"decision_in_response": True, "account_thresholds": DEFAULTS}
+    changed = await settings(live, admin, "PATCH", account_thresholds={"account_sharing": 64})
+    expected = {"decision_in_response": True, "account_thresholds": DEFAULTS | {"account_sharing": 64}}
+    assert (changed.status_code, changed.json()) == (200, expected)
+    changed = await settings(live, admin, "PATCH", decision_in_response=False, account_thresholds={"multi_account": 1})
+    expected = {
+        "decision_in_response": False,
+        "account_thresholds": DEFAULTS | {"account_sharing": 64, "multi_account": 1},
+    }
+    assert changed.json() == expected
+    assert (await settings(live, admin, "PATCH")).json() == (await settings(live, admin)).json() == expected
+
+
+async def test_only_an_admin_changes_settings_and_every_role_reads_them(live: Live):
+    _, developer = live.issue("management", role="developer")
+    assert (await settings(live, developer)).status_code == 200
+    refused = await settings(live, developer, "PATCH", decision_in_response=False)
+    assert_error(refused, 403, "insufficient_role")
+    assert (await settings(live, developer)).json()["decision_in_response"] is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "issue"),
+    [
+        *(
+            ({"account_thresholds": {name: value}}, f"account_thresholds.{name}", "out_of_range")
+            for name in DEFAULTS
+            for value in (0, 65)
+        ),
+        ({"account_thresholds": {"other": 1}}, "account_thresholds.other", "unknown_field"),
+        ({"account_thresholds": None}, "account_thresholds", "wrong_type"),
+        ({"decision_in_response": None}, "decision_in_response", "wrong_type"),
+        ({"decision_in_response": 1}, "decision_in_response", "wrong_type"),
+        ({"account_thresholds": {"multi_account": 1.5}}, "account_thresholds.multi_account", "wrong_type"),
+    ],
+)
+async def test_settings_of_another_form_are_refused(live: Live, fields: dict[str, Any], field: str, issue: str):
+    _, admin = live.issue("management")
+    assert_invalid(await settings(live, admin, "PATCH", **fields), field, issue)
+    assert (await settings(live, admin)).json()["account_thresholds"] == DEFAULTS
+
+
+async def test_a_changed_threshold_counts_at_the_next_request(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    _, admin = live.issue("management")
+
+    async def fires(account: str) -> bool:
+        event = await read(live, secret, "events/" + (await act(live, public, account))["request_id"])
+        return "multi_account" in {signal["signal"] for signal in event["signals"]}
+
+    assert not await fires("a")
+    assert not await fires("b")
+    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 2})).status_code == 200
+    assert await fires("b")
+    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 4})).status_code == 200
+    assert not await fires("c")
+    assert await fires("d")
+
+
+async def test_a_change_of_settings_is_audited(live: Live):
+    _, admin = live.issue("management")
+    asked = {"account_thresholds": {"multi_account": 2}}
+    response = await settings(live, admin, "PATCH", **asked)
+    audit = await live.client.get("/console/api/audit", headers={"x-api-key": admin})
+    record = audit.json()["records"][0]
+    assert (record["action"], record["subject"], record["change"]) == ("updateSettings", live.organization.id, asked)
+    assert record["id"] == response.headers["x-request-id"]

@@ -40,11 +40,13 @@ import type {
   SdkKeysBody,
   SeenVisitorAnswer,
   SeenVisitorsAnswer,
+  SettingsBody,
   SignalsBody,
   SupplementAnswer,
   SupplementBody,
   SupplementEventHeaders,
   UpdateEventBody,
+  UpdateSettingsBody,
   UpdateWebhookBody,
   VerdictKeysBody,
   WebhookBody,
@@ -431,6 +433,28 @@ export abstract class Operations {
       method: "GET",
       path: `/management/organizations/${segment(organizationId)}/risk-signals`,
       isRepeatable: true,
+    });
+  }
+
+  /** Read the settings of the organization. */
+  getSettings(organizationId: string): Promise<SettingsBody> {
+    return this.send<SettingsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/settings`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Change settings of the organization.
+   *
+   * What is left out stays. In force from the next request on, on every worker and node. Needs the role `admin`.
+   */
+  updateSettings(organizationId: string, body: UpdateSettingsBody): Promise<SettingsBody> {
+    return this.send<SettingsBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/settings`,
+      body,
     });
   }
 

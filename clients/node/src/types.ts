@@ -51,6 +51,17 @@ export interface AccountRow {
   velocity: AccountVelocity;
 }
 
+export interface AccountThresholdsBody {
+  /** Accounts of a visitor in 30 days from which `multi_account` fires. */
+  multi_account: number;
+  /** Accounts of a visitor within an hour from which `account_testing` fires. */
+  account_testing_visitor: number;
+  /** Accounts of an address within an hour from which `account_testing` fires. */
+  account_testing_address: number;
+  /** Visitors of an account in 30 days from which `account_sharing` fires. */
+  account_sharing: number;
+}
+
 export interface AccountVelocity {
   /** Events of the account. */
   events: Record<string, number>;
@@ -513,6 +524,17 @@ export interface ManagementKeyBody {
   region: string;
 }
 
+export interface NewAccountThresholds {
+  /** Accounts of a visitor in 30 days from which `multi_account` fires. */
+  multi_account?: number;
+  /** Accounts of a visitor within an hour from which `account_testing` fires. */
+  account_testing_visitor?: number;
+  /** Accounts of an address within an hour from which `account_testing` fires. */
+  account_testing_address?: number;
+  /** Visitors of an account in 30 days from which `account_sharing` fires. */
+  account_sharing?: number;
+}
+
 export interface PlatformWeightsBody {
   /** Scoring profile. */
   platform: Open<"android" | "ios" | "web">;
@@ -755,6 +777,13 @@ export interface SeenVisitorsAnswer {
   next_cursor?: string;
 }
 
+export interface SettingsBody {
+  /** Whether responses and signed verdicts for public keys have the decision of the rules. */
+  decision_in_response: boolean;
+  /** Of the signals of the group `account`. */
+  account_thresholds: AccountThresholdsBody;
+}
+
 export interface SignalBody {
   /** Permanent name of the signal. */
   name: string;
@@ -910,6 +939,13 @@ export interface UpdateEventBody {
   action?: string | null;
   /** The tag; `null` removes it. */
   tag?: string | null;
+}
+
+export interface UpdateSettingsBody {
+  /** Whether responses and signed verdicts for public keys have the decision of the rules. */
+  decision_in_response?: boolean;
+  /** Of the signals of the group `account`. */
+  account_thresholds?: NewAccountThresholds;
 }
 
 export interface UpdateWebhookBody {

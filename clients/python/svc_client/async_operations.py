@@ -18,6 +18,7 @@ from svc_client.types import (
     IssuedSdkKeyBody,
     IssuedWebhookBody,
     ManagementKeyBody,
+    NewAccountThresholds,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
@@ -28,6 +29,7 @@ from svc_client.types import (
     SdkKeysBody,
     SeenVisitorAnswer,
     SeenVisitorsAnswer,
+    SettingsBody,
     SignalsBody,
     SupplementAnswer,
     VerdictKeysBody,
@@ -826,6 +828,42 @@ class AsyncOperations:
         """
         return await self._send(
             Call("GET", path("/management/organizations/{}/risk-signals", organization_id), is_repeatable=True)
+        )
+
+    async def get_settings(self, organization_id: str) -> SettingsBody:
+        """Read the settings of the organization.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/settings", organization_id), is_repeatable=True)
+        )
+
+    async def update_settings(
+        self,
+        organization_id: str,
+        *,
+        decision_in_response: bool | None = None,
+        account_thresholds: NewAccountThresholds | None = None,
+    ) -> SettingsBody:
+        """Change settings of the organization.
+
+        What is left out stays. In force from the next request on, on every worker and node. Needs the role
+        `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            decision_in_response: Whether responses and signed verdicts for public keys have the decision of the
+                rules.
+            account_thresholds: Of the signals of the group `account`.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/settings", organization_id),
+                body=given({"decision_in_response": decision_in_response, "account_thresholds": account_thresholds}),
+            )
         )
 
     async def list_webhooks(self, organization_id: str) -> WebhooksBody:

@@ -56,6 +56,17 @@ class AccountRow(TypedDict):
     """Of the account, now."""
 
 
+class AccountThresholdsBody(TypedDict):
+    multi_account: int
+    """Accounts of a visitor in 30 days from which `multi_account` fires."""
+    account_testing_visitor: int
+    """Accounts of a visitor within an hour from which `account_testing` fires."""
+    account_testing_address: int
+    """Accounts of an address within an hour from which `account_testing` fires."""
+    account_sharing: int
+    """Visitors of an account in 30 days from which `account_sharing` fires."""
+
+
 class AccountVelocity(TypedDict):
     events: dict[str, int]
     """Events of the account."""
@@ -418,6 +429,17 @@ class ManagementKeyBody(TypedDict):
     """Region of the key."""
 
 
+class NewAccountThresholds(TypedDict):
+    multi_account: NotRequired[int]
+    """Accounts of a visitor in 30 days from which `multi_account` fires."""
+    account_testing_visitor: NotRequired[int]
+    """Accounts of a visitor within an hour from which `account_testing` fires."""
+    account_testing_address: NotRequired[int]
+    """Accounts of an address within an hour from which `account_testing` fires."""
+    account_sharing: NotRequired[int]
+    """Visitors of an account in 30 days from which `account_sharing` fires."""
+
+
 class PlatformWeightsBody(TypedDict):
     platform: str
     """Scoring profile. Now one of `android`, `ios`, `web`."""
@@ -626,6 +648,13 @@ class SeenVisitorsAnswer(TypedDict):
     """The one that was seen last first."""
     next_cursor: NotRequired[str]
     """Of the next page, which may be empty; left out on the last one."""
+
+
+class SettingsBody(TypedDict):
+    decision_in_response: bool
+    """Whether responses and signed verdicts for public keys have the decision of the rules."""
+    account_thresholds: AccountThresholdsBody
+    """Of the signals of the group `account`."""
 
 
 class SignalBody(TypedDict):

@@ -102,6 +102,37 @@ describe("a report", () => {
     expect(signals(1)).not.toHaveProperty("worker");
   });
 
+  test("is the same byte for byte on equal visits, but for nonce and time, whichever answer comes first", async () => {
+    await serving(IDENTIFIED, IDENTIFIED);
+    const worker = new SlowWorker();
+    vi.stubGlobal("Worker", function start() {
+      return worker;
+    });
+    const said = [{ answers: { platform: "Linux x86_64" } }, { flushMs: 5 }, { graphics: { gpuRenderer: "SwiftShader" } }];
+    Object.assign(navigator, { userAgentData: { brands: [], mobile: false, platform: "Linux" } });
+    const texts: string[] = [];
+    try {
+      for (const [number, sooner] of [true, false].entries()) {
+        const client = loaded({ workerUrl: "/svc.worker.js", collectMs: 2000 });
+        if (!sooner) await pause(20);
+        for (const one of said) worker.say(one);
+        await client.identify();
+        const { nonce, collected_at, client_token, client_token_is_new, ...rest } = signals(number);
+        expect([nonce, collected_at, client_token]).not.toContain(undefined);
+        expect(client_token_is_new).toBe(sooner ? true : undefined);
+        expect(rest["incognito"]).toBe(false);
+        delete (rest["botd"] as { process?: unknown }).process; // node's own, which no page has
+        texts.push(JSON.stringify(rest));
+      }
+    } finally {
+      delete (navigator as { userAgentData?: unknown }).userAgentData;
+    }
+    expect(texts[1]).toBe(texts[0]);
+    const components = Object.values(signals(0)["components"] as Record<string, object>);
+    expect(new Set(components.flatMap((component) => Object.keys(component)))).toEqual(new Set(["value"]));
+    expect(signals(0)["botd"]).not.toHaveProperty("rtt");
+  });
+
   test("asks for a signed verdict only with the option, and keeps none in the cache", async () => {
     const signed = { ...IDENTIFIED, body: { ...IDENTIFIED.body, verdict: "a.b.c" } };
     await serving(signed, IDENTIFIED);

@@ -67,10 +67,10 @@ format: venv
 bench: venv
 	$(BIN)/python -m bench.identify
 
-# CPU of an identification by stage, with the reports of the web SDK, then with small ones.
+# CPU of an identification by stage, with small and large reports of the web SDK (bench/reports.py says which).
 bench-stages: venv
-	$(BIN)/python -m bench.stages --sdk
-	$(BIN)/python -m bench.stages
+	$(BIN)/python -m bench.stages --report small
+	$(BIN)/python -m bench.stages --report large
 
 # Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
 bench-events: venv

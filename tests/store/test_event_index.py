@@ -379,4 +379,4 @@ def test_every_filter_value_is_indexed():
     named = {"account_id": "a", "action": "log_in", "asn": "1"}
     given = event(random.Random(1), EPOCH_MS, tag="t", country_code="GB", signals=fired("tor", "vpn"))
     given = msgspec.structs.replace(given, **named)
-    assert len(digests(given).values) == 2 + len(FACETS) + 1
+    assert len(digests(given).values) == 2 + len(FACETS) + 1 + 1, "of two signals, and that it has an account"

@@ -36,6 +36,7 @@ FOLDERS = {
 FROM_RESPONSES = {
     "getManagementKey": {"organizationId": "organization_id"},
     "identify": {"requestId": "request_id", "visitorId": "visitor_id", "deferredToken": "deferred_token"},
+    "getEvent": {"accountId": "account_id"},
     "issueProxyKey": {"proxyCredentialId": "credential.id"},
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},

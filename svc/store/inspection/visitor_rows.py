@@ -48,10 +48,11 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
-from svc.store.transactions.velocity import own_part, party_of, row_keys
+from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
+from svc.store.views.velocity import party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 

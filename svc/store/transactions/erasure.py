@@ -81,12 +81,13 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.velocity import forget_visitor, party_of
+from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.transactions.webhooks.endpoints import remove_endpoint
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
 from svc.store.views.lookups import is_removed, organization
+from svc.store.views.velocity import party_of
 from svc.store.views.webhooks import endpoints_of
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {

@@ -15,8 +15,9 @@ from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import add, ask
-from svc.store.transactions.velocity import move_event, party_of
+from svc.store.transactions.velocity import move_event
 from svc.store.views.events import event_by_request, refuse_hidden, rewrite_event
+from svc.store.views.velocity import party_of
 
 
 def change_event(

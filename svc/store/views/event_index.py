@@ -59,6 +59,8 @@ def digest_of(name: str, value: str) -> int:
 
 
 _common_digest = lru_cache(maxsize=1024)(digest_of)
+HAS_ACCOUNT = digest_of("has", "account")
+"""The digest that all events with an account have."""
 _PERSONAL = frozenset({"tag", "ip_address", "account_id"})
 
 
@@ -69,6 +71,8 @@ def digests(event: Event) -> Digests:
     for facet in FACETS:
         digest = digest_of if facet in _PERSONAL else _common_digest
         found.update(digest(facet, value) for value in values_of(event, facet))
+    if event.account_id is not None:
+        found.add(HAS_ACCOUNT)
     return Digests(tuple(sorted(found)))
 
 

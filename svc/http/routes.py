@@ -16,7 +16,7 @@ from svc.http.api import identify as client_api
 from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
-from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
+from svc.http.management import keys, lists, verdict_keys, visitors, webhooks, weights
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -32,7 +32,7 @@ _CONSOLE = (sign_in, stream, console_events, console_visitors, statistics, previ
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)
-    for module in (client_api, events, verdict_keys, keys, weights, webhooks, visitors, *_CONSOLE, health)
+    for module in (client_api, events, verdict_keys, keys, weights, webhooks, lists, visitors, *_CONSOLE, health)
     for route in module.ROUTES
 )
 """What the reference describes."""

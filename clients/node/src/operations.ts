@@ -2,9 +2,13 @@
 
 import { type Call, segment } from "./call.js";
 import type {
+  AddEntriesBody,
+  AddedBody,
   ChallengeAnswer,
+  CreateListBody,
   CreateWebhookBody,
   DuplicateAnswer,
+  EntriesBody,
   EventDetailBody,
   EventsAnswer,
   HealthBody,
@@ -17,16 +21,20 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  ListBody,
   ListEventsQuery,
+  ListListEntriesQuery,
   ListProxyKeysQuery,
   ListSdkKeysQuery,
   ListWebhookDeliveriesQuery,
+  ListsBody,
   ManagementKeyBody,
   ProxyKeyBody,
   ProxyKeysBody,
   QueuedDeliveryBody,
   ReadinessBody,
   RedeliverWebhookBody,
+  RemoveEntriesBody,
   ReplaceOriginsBody,
   RiskWeightsBody,
   RotateVerdictKeyBody,
@@ -39,6 +47,7 @@ import type {
   SupplementBody,
   SupplementEventHeaders,
   UpdateEventBody,
+  UpdateListBody,
   UpdateWebhookBody,
   VerdictKeysBody,
   WebhookBody,
@@ -500,6 +509,113 @@ export abstract class Operations {
       path: `/management/organizations/${segment(organizationId)}/webhook-deliveries`,
       query: { ...query },
       isRepeatable: true,
+    });
+  }
+
+  /**
+   * List lists.
+   *
+   * Every organization has six from the start: `blocked_visitors`, `blocked_accounts`, `blocked_addresses`,
+   * `trusted_visitors`, `trusted_accounts` and `trusted_addresses`.
+   */
+  listLists(organizationId: string): Promise<ListsBody> {
+    return this.send<ListsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Make a list.
+   *
+   * At most 100 per organization, the six of the start included.
+   */
+  createList(organizationId: string, body: CreateListBody): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/lists`,
+      body,
+    });
+  }
+
+  /**
+   * Read a list.
+   *
+   * Without its entries, which are listed apart.
+   */
+  getList(organizationId: string, listId: string): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Rename a list.
+   *
+   * One of the six of the start, and one that a rule names, keeps its name.
+   */
+  updateList(organizationId: string, listId: string, body: UpdateListBody): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a list.
+   *
+   * With its entries. One of the six of the start, and one that a rule names, stays.
+   */
+  deleteList(organizationId: string, listId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+    });
+  }
+
+  /**
+   * List the entries of a list.
+   *
+   * In the order of their values, without those that have expired. A page may be short and have a `next_cursor`.
+   */
+  listListEntries(organizationId: string, listId: string, query: ListListEntriesQuery = {}): Promise<EntriesBody> {
+    return this.send<EntriesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Add entries to a list.
+   *
+   * All of them or, where one is refused, none. Values are stored in one spelling: networks without host bits,
+   * lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have not expired
+   * may be in the lists of an organization. What is added counts from the next request on.
+   */
+  addListEntries(organizationId: string, listId: string, body: AddEntriesBody): Promise<AddedBody> {
+    return this.send<AddedBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      body,
+    });
+  }
+
+  /**
+   * Remove entries from a list.
+   *
+   * By their values. From the next request on they are in it no more.
+   */
+  removeListEntries(organizationId: string, listId: string, body: RemoveEntriesBody): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      body,
     });
   }
 

@@ -17,6 +17,18 @@ export interface AccountVelocity {
   countries: Record<string, number>;
 }
 
+export interface AddEntriesBody {
+  /** At most 1,000. A value that is in the list gets a new note and expiry. */
+  entries: Array<NewEntryBody>;
+}
+
+export interface AddedBody {
+  /** Values that were not in the list. */
+  added: number;
+  /** Values that were. */
+  replaced: number;
+}
+
 export interface AddressVelocity {
   /** Events from the address. */
   events: Record<string, number>;
@@ -31,6 +43,13 @@ export interface ChallengeAnswer {
   challenge: string;
   /** Five minutes after issue. */
   expires_at: string;
+}
+
+export interface CreateListBody {
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name: string;
+  /** What its entries are, which never changes. A list of kind `address` has addresses and networks. */
+  kind: "account" | "address" | "asn" | "country" | "origin" | "tag" | "visitor";
 }
 
 export interface CreateWebhookBody {
@@ -85,6 +104,26 @@ export interface DuplicateAnswer {
   request_id: string;
   /** The same was accepted before, and nothing changed. */
   duplicate?: boolean;
+}
+
+export interface EntriesBody {
+  /** In the order of their values. */
+  entries: Array<EntryBody>;
+  /** Of the next page; left out on the last one. */
+  next_cursor?: string;
+}
+
+export interface EntryBody {
+  /** In its one spelling: networks without host bits, lower-case origins, upper-case countries. */
+  value: string;
+  /** Why it is there. */
+  note: string;
+  /** From when on it is no entry any more. */
+  expires_at: string | null;
+  /** When it was added. */
+  created_at: string;
+  /** The member who added it; left out where a management key did. */
+  created_by?: string;
 }
 
 export interface ErrorBody {
@@ -303,6 +342,10 @@ export interface Fault {
     | "sdk_key_revoked"
     | "proxy_key_revoked"
     | "key_limit"
+    | "list_exists"
+    | "list_limit"
+    | "list_permanent"
+    | "list_in_use"
     | "supplement_conflict"
     | "idempotency_key_too_long"
     | "invalid_visitor_metadata"
@@ -441,6 +484,26 @@ export interface JwkBody {
   alg: string;
 }
 
+export interface ListBody {
+  /** Its id. */
+  id: string;
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name: string;
+  /** What its entries are, which never changes. A list of kind `address` has addresses and networks. */
+  kind: Open<"account" | "address" | "asn" | "country" | "origin" | "tag" | "visitor">;
+  /** How many entries it has. */
+  entries: number;
+  /** When it was made. */
+  created_at: string;
+  /** When its name or its entries were changed last. */
+  updated_at: string;
+}
+
+export interface ListsBody {
+  /** In the order of their names. */
+  lists: Array<ListBody>;
+}
+
 export interface ManagementKeyBody {
   /** Id of the key. */
   key_id: string;
@@ -452,6 +515,18 @@ export interface ManagementKeyBody {
   role: Open<"admin" | "developer">;
   /** Region of the key. */
   region: string;
+}
+
+export interface NewEntryBody {
+  /**
+   * A visitor id, an account id, an address or network, a country code, an AS number, an origin or a tag, as the
+   * kind of the list is.
+   */
+  value: string;
+  /** Why it is there. Default: `""`. */
+  note?: string;
+  /** From when on it is no entry any more; `null` = never. */
+  expires_at?: string | null;
 }
 
 export interface PlatformWeightsBody {
@@ -543,6 +618,11 @@ export interface ReadinessChecks {
 export interface RedeliverWebhookBody {
   /** An event that was sent to this endpoint in the last 30 days. */
   event_id: string;
+}
+
+export interface RemoveEntriesBody {
+  /** At most 1,000. One that is not in the list is passed over. */
+  values: Array<string>;
 }
 
 export interface ReplaceOriginsBody {
@@ -790,6 +870,11 @@ export interface UpdateEventBody {
   action?: string | null;
   /** The tag; `null` removes it. */
   tag?: string | null;
+}
+
+export interface UpdateListBody {
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name?: string;
 }
 
 export interface UpdateWebhookBody {
@@ -1116,6 +1201,16 @@ export interface ListWebhookDeliveriesQuery {
   environment?: "all" | "live" | "test";
   /** Only attempts to the endpoint of this id. */
   endpoint_id?: string;
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}
+
+/** Of `listListEntries`. */
+export interface ListListEntriesQuery {
+  /** Beginning of the value. */
+  q?: string;
   /** How many per page, at most. */
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */

@@ -20,6 +20,13 @@ class AccountVelocity(TypedDict):
     """Countries of these addresses."""
 
 
+class AddedBody(TypedDict):
+    added: int
+    """Values that were not in the list."""
+    replaced: int
+    """Values that were."""
+
+
 class AddressVelocity(TypedDict):
     events: dict[str, int]
     """Events from the address."""
@@ -54,6 +61,26 @@ class DuplicateAnswer(TypedDict):
     """UUIDv7 of the request; it sorts by time."""
     duplicate: NotRequired[bool]
     """The same was accepted before, and nothing changed."""
+
+
+class EntriesBody(TypedDict):
+    entries: list[EntryBody]
+    """In the order of their values."""
+    next_cursor: NotRequired[str]
+    """Of the next page; left out on the last one."""
+
+
+class EntryBody(TypedDict):
+    value: str
+    """In its one spelling: networks without host bits, lower-case origins, upper-case countries."""
+    note: str
+    """Why it is there."""
+    expires_at: str | None
+    """From when on it is no entry any more."""
+    created_at: str
+    """When it was added."""
+    created_by: NotRequired[str]
+    """The member who added it; left out where a management key did."""
 
 
 class ErrorBody(TypedDict):
@@ -251,10 +278,10 @@ class Fault(TypedDict):
     """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
-    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
-    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
-    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
-    `internal_error`, `service_unavailable`.
+    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`, `list_exists`,
+    `list_limit`, `list_permanent`, `list_in_use`, `supplement_conflict`, `idempotency_key_too_long`,
+    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
+    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -344,6 +371,28 @@ class JwkBody(TypedDict):
     """Always `EdDSA`."""
 
 
+class ListBody(TypedDict):
+    id: str
+    """Its id."""
+    name: str
+    """Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it."""
+    kind: str
+    """What its entries are, which never changes. A list of kind `address` has addresses and networks. Now one of
+    `account`, `address`, `asn`, `country`, `origin`, `tag`, `visitor`.
+    """
+    entries: int
+    """How many entries it has."""
+    created_at: str
+    """When it was made."""
+    updated_at: str
+    """When its name or its entries were changed last."""
+
+
+class ListsBody(TypedDict):
+    lists: list[ListBody]
+    """In the order of their names."""
+
+
 class ManagementKeyBody(TypedDict):
     key_id: str
     """Id of the key."""
@@ -355,6 +404,17 @@ class ManagementKeyBody(TypedDict):
     """What the key may do. Now one of `admin`, `developer`."""
     region: str
     """Region of the key."""
+
+
+class NewEntryBody(TypedDict):
+    value: str
+    """A visitor id, an account id, an address or network, a country code, an AS number, an origin or a tag, as the
+    kind of the list is.
+    """
+    note: NotRequired[str]
+    """Why it is there. Default: `""`."""
+    expires_at: NotRequired[str | None]
+    """From when on it is no entry any more; `null` = never."""
 
 
 class PlatformWeightsBody(TypedDict):

@@ -31,6 +31,8 @@ class CommandLocation(NamedTuple):
     """Below `svc.cli`; the command has its own name there."""
     summary: str
     """Its line in `svc --help`."""
+    attribute: str = ""
+    """The name that it has in its module, where that is another one."""
 
 
 SECTIONS: dict[str, dict[str, CommandLocation]] = {
@@ -56,6 +58,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "rule": CommandLocation("records.rules", "Show, export and import rules."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
+        "list": CommandLocation("records.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
         "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
@@ -86,7 +89,8 @@ class LazyCommands(MutableMapping[str, click.Command]):
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            self._loaded[name] = getattr(import_module(f"svc.cli.{COMMANDS[name].module}"), name)
+            module, _, attribute = COMMANDS[name]
+            self._loaded[name] = getattr(import_module(f"svc.cli.{module}"), attribute or name)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:

@@ -18,6 +18,7 @@ import trio
 from svc.actors.watch.store import STALLED_S
 from svc.domain.access.audit import Actor, AuditRecord, asked
 from svc.domain.access.credentials import ApiKey
+from svc.domain.lists import StoredList
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.authentication import Caller, UsedSession
@@ -134,11 +135,13 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
 
 
 def _made(outcome: object) -> str | None:
-    """The id of what a route without one in its path has made or changed: a key, a webhook endpoint, or the
+    """The id of what a route without one in its path has made or changed: a key, a list, a webhook endpoint, or the
     organization.
     """
     match outcome:
         case ApiKey(id=made):
+            return made
+        case StoredList(id=made):
             return made
         case Organization(id=changed):
             return changed

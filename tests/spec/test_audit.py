@@ -42,6 +42,7 @@ UNKNOWN = {
     "proxy_credential_id": "key_" + NOBODY,
     "webhook_id": "whk_" + NOBODY,
     "visitor_id": NOBODY,
+    "list_id": "lst_" + NOBODY,
 }
 PLACE = "203.0.113.7"
 """From where the automation asks, as the trusted proxy says."""
@@ -76,6 +77,11 @@ CASES: dict[str, Case] = {
     "rotateWebhookSecret": Case({"previous_secret_valid_hours": 3}, refused_path=UNKNOWN),
     "testWebhook": Case(refused_path=UNKNOWN),
     "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
+    "createList": Case({"name": "vip", "kind": "account"}, refused_body={"name": "blocked_visitors", "kind": "tag"}),
+    "updateList": Case({"name": "best"}, refused_path=UNKNOWN),
+    "deleteList": Case(refused_path=UNKNOWN),
+    "addListEntries": Case({"entries": [{"value": "order 1"}]}, refused_path=UNKNOWN),
+    "removeListEntries": Case({"values": ["order 1"]}, refused_path=UNKNOWN),
     "eraseVisitor": Case(refused_path=UNKNOWN),
     "updateSettings": Case(
         {"decision_in_response": False, "account_thresholds": {"multi_account": 2}},
@@ -99,6 +105,7 @@ class Scene:
             "webhook_id": self._endpoint,
             "event_id": self._event,
             "visitor_id": self._visitor,
+            "list_id": self._list,
             "request_id": self._request,
         }
         self._endpoint_id = ""
@@ -139,6 +146,10 @@ class Scene:
     async def _visitor(self) -> str:
         _, public = self.live.issue()
         return (await visit(self.live, public)).json()["visitor_id"]
+
+    async def _list(self) -> str:
+        name = f"list_{len(self.records())}"
+        return (await self.admin("POST", "/lists", {"name": name, "kind": "tag"})).json()["id"]
 
     async def _request(self) -> str:
         _, public = self.live.issue()

@@ -41,7 +41,7 @@ READING = {
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
-    "doctor", "retention confirm",
+    "doctor", "retention confirm", "list list", "list export",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
 nothing; what it is asked to change is tested apart."""
@@ -79,6 +79,16 @@ class Scene(NamedTuple):
 
         return trio.run(visit)
 
+    def list(self) -> str:
+        """The name of a new list."""
+        assert self.run("list", "create", self.org, "vip", "--kind", "tag").status == 0
+        return "vip"
+
+    def entries(self) -> Path:
+        file = self.directory / "entries.csv"
+        file.write_text("user-8271\n")
+        return file
+
     def records(self) -> list[dict[str, Any]]:
         return self.run("audit", "--json").json["records"]
 
@@ -108,6 +118,13 @@ CASES: dict[str, Case] = {
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
     ),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
+    "list create": Case(
+        lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")
+    ),
+    "list delete": Case(lambda s: (s.org, s.list(), "--yes"), lambda s: (s.org, "blocked_visitors", "--yes")),
+    "list import": Case(
+        lambda s: (s.org, "blocked_accounts", s.entries()), lambda s: (s.org, "blocked_visitors", s.entries())
+    ),
     "webhook recover": Case(lambda _: (ENDPOINT, "--since", LONG_AGO), lambda _: ("whk_none", "--since", LONG_AGO)),
     "replay": Case(
         lambda s: (s.file(), "--data", s.directory / "data"),

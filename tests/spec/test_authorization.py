@@ -19,11 +19,14 @@ import structlog.testing
 import trio
 
 from svc.domain.access.credentials import parse
+from svc.domain.lists import StoredList
 from svc.http.limits import OPEN_READS_PER_S
 from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.snapshot import Transaction
+from svc.store.transactions.lists import create_list, delete_list
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
+from svc.store.views.lists import named_list
 from svc.store.views.webhooks import endpoints_of
 from svc.world import twenty_characters
 from tests.spec.responses import nothing_stored
@@ -109,6 +112,14 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/test"): DEVELOPER._replace(status=202),
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/redeliver"): DEVELOPER._replace(status=404, body=AN_EVENT),
     ("GET", ORGANIZATION + "/webhook-deliveries"): DEVELOPER,
+    ("GET", ORGANIZATION + "/lists"): DEVELOPER,
+    ("POST", ORGANIZATION + "/lists"): DEVELOPER._replace(status=409, body={"name": "blocked_visitors", "kind": "tag"}),
+    ("GET", ORGANIZATION + "/lists/{list_id}"): DEVELOPER,
+    ("PATCH", ORGANIZATION + "/lists/{list_id}"): DEVELOPER._replace(body={}),
+    ("DELETE", ORGANIZATION + "/lists/{list_id}"): DEVELOPER._replace(status=204),
+    ("GET", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER,
+    ("POST", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(body={"entries": [{"value": "a"}]}),
+    ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(status=204, body={"values": ["a"]}),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
     ("GET", "/console/api/events/{request_id}"): DEVELOPER._replace(status=404),
     ("GET", "/console/api/events"): DEVELOPER,
@@ -284,6 +295,7 @@ class Resources:
             "visitor_id": lambda: next(visitors),
             "account_id": lambda: "nobody",
             "webhook_id": lambda: webhook(live),
+            "list_id": lambda: tag_list(live),
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
         self._organizations = {"own": live.organization.id, "other": live.new_organization().id}
@@ -321,6 +333,24 @@ def webhook(live: Live) -> str:
         issued = create_endpoint(transaction, number, new, b"", live.clock.now_ms)
         assert isinstance(issued, Issued)
         return issued.registered.endpoint.id
+
+    (made,) = live.found.store.write_now([make])
+    assert isinstance(made, str)
+    return made
+
+
+def tag_list(live: Live) -> str:
+    """The id of a new list. It takes the place of all but the first, since an organization has a hundred at most."""
+    number, list_id = live.organization.number, "lst_" + twenty_characters(live.world.entropy)
+
+    def make(transaction: Transaction) -> str:
+        former = named_list(transaction, number, "another")
+        if former is not None:
+            delete_list(transaction, number, former.id)
+        name = "another" if named_list(transaction, number, "first") else "first"
+        created = create_list(transaction, number, list_id, name, "tag", live.clock.now_ms)
+        assert isinstance(created, StoredList)
+        return created.id
 
     (made,) = live.found.store.write_now([make])
     assert isinstance(made, str)

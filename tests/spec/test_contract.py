@@ -106,11 +106,14 @@ async def document_of(live: Live, public: str) -> Any:
         "key_id": live.issue()[0].id,
         "visitor_id": erased["visitor_id"],
         "webhook_id": endpoint_id,
+        "list_id": await a_list(live, "kept"),
     }
+    deleted = {"list_id": await a_list(live, "deleted")}
     revoked = {"key_id": live.issue()[0].id, "proxy_credential_id": live.issue("proxy")[0].id}
     for path, operations in document["paths"].items():
-        for operation in operations.values():
+        for method, operation in operations.items():
             named = there | (revoked if path.endswith("/revoke") else {})
+            named |= deleted if (method, path.endswith("/{list_id}")) == ("delete", True) else {}
             for parameter in operation.get("parameters", ()):
                 if parameter["name"] in named:
                     parameter["schema"]["examples"] = [named[parameter["name"]]]
@@ -123,6 +126,11 @@ async def document_of(live: Live, public: str) -> Any:
         for path, operations in document["paths"].items()
     }
     return document
+
+
+async def a_list(live: Live, name: str) -> str:
+    """The id of a new list of accounts."""
+    return (await Automation(live)("POST", "/lists", {"name": name, "kind": "account"})).json()["id"]
 
 
 async def an_endpoint(live: Live) -> tuple[str, str]:

@@ -23,6 +23,7 @@ import trio.testing
 import svc
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
+from svc.domain.lists import first_list_id
 from svc.store.inspection.reading import read_only
 from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
@@ -119,8 +120,11 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
 
 async def _manage(subscriber: Subscriber, erased: str) -> None:
     admin = Automation(subscriber.live)
+    listed = first_list_id(subscriber.live.organization.number, "blocked_addresses")
+    entries = [{"value": "203.0.113.0/24", "note": "a farm", "expires_at": "2099-01-01T00:00:00Z"}]
     for response in (
         await admin("PUT", "/risk-weights/web", {"suspect_threshold": 30}),
+        await admin("POST", f"/lists/{listed}/entries", {"entries": entries}),
         await admin("DELETE", f"/visitors/{erased}"),
         await subscriber.live.client.post(
             "/api/v1/attestation/challenge", headers={"x-api-key": subscriber.production, "origin": ORIGIN}

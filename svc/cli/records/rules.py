@@ -94,7 +94,7 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
         for one in sent.rules
     ]  # fmt: skip
 
-    with opened(directory, settings()) as found:
+    with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
 
         def job(transaction: Transaction) -> Ruleset:

@@ -27,7 +27,7 @@ RECORDED = frozenset(
         "name", "environment", "kind", "platforms", "allowed_origins", "expires_at", "platform", "suspect_threshold",
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
         "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
-        "account_thresholds",
+        "account_thresholds", "entries", "values",
         # The command line, beside the same words
         "role", "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
         "until",
@@ -35,6 +35,8 @@ RECORDED = frozenset(
 )  # fmt: skip
 """Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
 secret cannot slip in."""
+COUNTED = frozenset({"entries", "values"})
+"""Of these the number alone is written: they name visitors, accounts and addresses, which may be erased."""
 WITHHELD = "(withheld)"
 
 ActorKind = Literal["management_key", "command_line"]
@@ -74,7 +76,8 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 def asked(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
-    text its beginning, a list loses its repeats, and a field that is not in `RECORDED` becomes `WITHHELD`.
+    text its beginning, a list loses its repeats or is counted (`COUNTED`), and a field that is not in `RECORDED`
+    becomes `WITHHELD`.
     """
     return {name: _written(name, value) for name, value in values.items() if value is not None}
 
@@ -84,6 +87,8 @@ def _written(name: str, value: Any) -> Any:
         return _origin(value)
     if name not in RECORDED:
         return WITHHELD
+    if name in COUNTED and isinstance(value, list | tuple):
+        return len(value)  # pyright: ignore[reportUnknownArgumentType]  of anything
     if isinstance(value, list | tuple):
         return type(value)(dict.fromkeys(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  of texts
     return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value

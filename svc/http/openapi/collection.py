@@ -28,7 +28,7 @@ FOLDERS = {
     "Start": ("The id of the organization, which later requests need.", ("getManagementKey",)),
     "End": (
         "Revokes, removes and erases what the requests before have made.",
-        ("deleteWebhook", "revokeSdkKey", "revokeProxyKey", "eraseVisitor"),
+        ("deleteList", "deleteWebhook", "revokeSdkKey", "revokeProxyKey", "eraseVisitor"),
     ),
 }
 """The first folder and the last: what it is for, and its operations. The others are in between, by tag."""
@@ -40,6 +40,7 @@ FROM_RESPONSES = {
     "issueProxyKey": {"proxyCredentialId": "credential.id"},
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
+    "createList": {"listId": "id"},
     "testWebhook": {"eventId": "event_id"},
 }
 """Operation -> variable -> where in its response the value is."""

@@ -65,6 +65,7 @@ TAGS = {
     "Management: webhooks": "Endpoints of yours that events are sent to. Needs a management key.",
     "Management: rules": "What is decided of a visit. Needs a management key; saving needs the role `admin`.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
+    "Management: lists": "Lists of visitors, accounts, addresses and more. Needs a management key.",
     "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
     "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
     "Console": (

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from svc.domain.fields import (
     A_KEY_ID,
+    A_LIST_ID,
     A_REPORT,
     A_REQUEST_ID,
     A_WEBHOOK_ID,
@@ -31,6 +32,7 @@ PATH: dict[str, Any] = {
     "account_id": Annotated[AccountId, about("Id of the account, percent-encoded: `/` is `%2F`.", "user-8271")],
     "key_id": KeyId,
     "proxy_credential_id": Annotated[str, about("Id of the proxy key.", A_KEY_ID)],
+    "list_id": Annotated[str, about("Id of the list.", A_LIST_ID)],
     "webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)],
     "platform": Annotated[str, about("Platform whose weights are meant.", "web", form={"enum": [*PLATFORMS]})],
 }

@@ -31,6 +31,8 @@ from svc.store.schema.tables import (
     EVENT_SEGMENTS,
     EVENTS,
     HOURS,
+    LIST_ENTRIES,
+    LIST_EXPIRIES,
     REPORT_FINGERPRINTS,
     VELOCITY,
     VISITOR_IDS,
@@ -48,6 +50,7 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
+from svc.store.transactions.lists import listed
 from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
@@ -70,14 +73,15 @@ class VisitorRows:
             )
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
+            self._is_listed = next(listed(snapshot, number, visitor_id), None) is not None
 
     @property
     def exists(self) -> bool:
         """Whether anything is kept of such a visitor."""
-        return bool(self._visitor or self.request_ids)
+        return bool(self._visitor or self.request_ids or self._is_listed)
 
     def of_visitor(self) -> list[Row]:
-        """Its ids, record, history and the lists of look-alikes that it is in."""
+        """Its ids, record, history, and the lists and lists of look-alikes that it is in."""
         number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
             by_id = ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])
@@ -152,6 +156,13 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
             yield ATTESTED_KEYS, (number, attested_key)
 
 
+def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    for raw_list, entry in listed(snapshot, number, raw_id.decode()):
+        yield LIST_ENTRIES, (number, raw_list, entry.value)
+        if entry.expires_at_ms is not None:
+            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
+
+
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
     yield HOURS, hour_key(number, event)
 
@@ -177,6 +188,7 @@ def _webhooks(snapshot: Snapshot, number: int, request_id: bytes, event: Event) 
 OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "leave_blocks": _blocks,
     "purge_attested_keys": _attested_keys,
+    "purge_listed": _listed,
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {

@@ -16,7 +16,7 @@ from svc.store.schema.codec import CorruptionError
 
 FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
-MAX_TABLES = 64
+MAX_TABLES = 128
 _MAX_READERS = 126
 
 

@@ -10,11 +10,14 @@ from datetime import date
 from uuid import UUID
 
 from svc.domain.ids import DAY_MS, is_visitor_id
+from svc.domain.lists import is_list_id
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.schema.codec import TEXT_LAYOUT, KeyPart
 
 SHOWN_OF_A_SECRET = 8
 """Hexadecimal digits: enough to tell two apart."""
+LIST_PREFIX = "lst_"
+"""Of the ids of lists, which keys have without it."""
 
 
 def moment(at_ms: int) -> str | int:
@@ -71,6 +74,16 @@ def _read_visitor_id(text: str) -> bytes:
     return text.encode()
 
 
+def _show_list_id(raw: bytes) -> str:
+    return LIST_PREFIX + raw.decode("ascii", "replace")
+
+
+def _read_list_id(text: str) -> bytes:
+    if not is_list_id(text):
+        raise ValueError(f"{text!r} is not the id of a list: {LIST_PREFIX} and 20 letters and digits")
+    return text.removeprefix(LIST_PREFIX).encode()
+
+
 def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> KeyPart:
     """A part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never shown
     whole.
@@ -118,6 +131,7 @@ TEXT = KeyPart(TEXT_LAYOUT, str, str)
 UUID_V7 = KeyPart("16s", show_uuid, _read_uuid)
 """An id that begins with its time, so that it is an index by time, too."""
 VISITOR_ID = KeyPart("20s", _show_visitor_id, _read_visitor_id)
+LIST_ID = KeyPart("20s", _show_list_id, _read_list_id)
 MOMENT = KeyPart("Q", moment, _read_moment)
 """Unix time in milliseconds."""
 DAY = KeyPart("I", _show_day, _read_day, period_ms=DAY_MS)

@@ -8,8 +8,8 @@ rows are found otherwise does not load without one in `BY_FUNCTION`.
 A visitor is erased in steps, since it may have any number of events. The first step forgets who it is and leaves a row
 in `erasures`, so that nothing can be added to what is left and that retention ends what an interruption has begun;
 the last step deletes that row. The response comes after the last step: then there is no event, document, deferred
-report, index row, record, id, history or attested key of it, nor what its reports are recognized by, nor a webhook
-about it that is not sent.
+report, index row, record, id, history, attested key or list entry of it, nor what its reports are recognized by, nor a
+webhook about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
@@ -66,6 +66,8 @@ from svc.store.schema.tables import (
     HOURS,
     KEY_IDS,
     KEYS,
+    LIST_ENTRIES,
+    LIST_EXPIRIES,
     MANUAL,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
@@ -81,6 +83,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
+from svc.store.transactions.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.transactions.webhooks.endpoints import remove_endpoint
@@ -96,6 +99,7 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "purge_velocity": (VELOCITY,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
+    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES),
     "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
@@ -120,7 +124,7 @@ EVENTS_A_STEP = 32
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
     """Begin to erase a visitor, or go on (decisions 7.6); `False` = `continue_erasure` must follow. `404 not_found`
-    where there is no such visitor; `visitor_id` may be any text.
+    where there is no such visitor, nor any list that has it; `visitor_id` may be any text.
     """
     if not is_visitor_id(visitor_id):
         return Refusal("not_found")
@@ -130,7 +134,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         is_known = (
             visitor_number or has_events(transaction, number, raw_id) or has_keys(transaction, number, visitor_id)
         )
-        if not is_known:
+        if not purge_listed(transaction, number, visitor_id) and not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         purge_attested_keys(transaction, number, visitor_id)

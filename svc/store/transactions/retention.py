@@ -34,6 +34,7 @@ from svc.store.schema.tables import (
     IDEMPOTENCY,
     KEYS,
     LAST_LOOKS,
+    LIST_ENTRIES,
     META,
     ORGANIZATION_KEYS,
     RETENTION_PASSES,
@@ -47,6 +48,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
+from svc.store.transactions.lists import delete_expired, delete_stray
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations
@@ -174,7 +176,8 @@ def _note(transaction: Transaction, number: int, **fields: int) -> None:
 
 def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> tuple[CleanupTask, ...]:
     """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
-    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links. `made`: the last passes.
+    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, and entries of lists
+    that have expired or whose list was deleted. `made`: the last passes.
     """
 
     def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
@@ -186,6 +189,7 @@ def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> 
         each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
         *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
         each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
+        CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, now_ms), (number,)),
     )
 
 
@@ -318,6 +322,13 @@ def _delete_sign_in(
 ) -> bool:
     holds = key_that_holds(transaction, key[0], signed, now_ms) is not None
     return not holds and end(transaction, table, *key, now_ms)
+
+
+def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Those that have expired, which are one range of expiries; then those whose list was deleted."""
+    (number,) = start
+    deleted = delete_expired(transaction, number, now_ms, ROWS_A_STEP) or delete_stray(transaction, number, ROWS_A_STEP)
+    return CleanupStep(deleted, start if deleted else None)
 
 
 def _pass_blocks(deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

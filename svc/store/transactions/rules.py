@@ -29,8 +29,8 @@ from svc.domain.rules.ruleset import (
 )
 from svc.store.schema.tables import LISTS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.views.velocity import party_of, read_row
 from svc.store.views.lists import contains, list_names, named_list
+from svc.store.views.velocity import party_of, read_row
 
 MOST_REVISIONS = 100
 """Of a ruleset that are kept."""

@@ -11,7 +11,17 @@ from itertools import islice
 from typing import NamedTuple
 
 from svc.domain.accounts.signals import account_signals
-from svc.domain.accounts.velocity import EMPTY, LONGEST_S, OTHERS, SUBJECTS, Counts, Subject, Velocity, VelocityRow, kind_of
+from svc.domain.accounts.velocity import (
+    EMPTY,
+    LONGEST_S,
+    OTHERS,
+    SUBJECTS,
+    Counts,
+    Subject,
+    Velocity,
+    VelocityRow,
+    kind_of,
+)
 from svc.domain.identification import Assessment
 from svc.domain.model import ENVIRONMENTS, Observation
 from svc.domain.records import Event

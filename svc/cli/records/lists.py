@@ -1,0 +1,294 @@
+"""`svc list`: lists of visitors, accounts, addresses and more, which rules look up (decisions 12)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, cast
+
+import click
+
+from svc.cli.data_directory import account, opened
+from svc.cli.help import CommandGroup, examples
+from svc.cli.output import (
+    CommandError,
+    confirmed,
+    data_option,
+    json_option,
+    show,
+    show_json,
+    show_table,
+    standard_output,
+    yes_option,
+)
+from svc.cli.records.changes import Change, apply, commit
+from svc.domain.lists import (
+    LIST_KINDS,
+    LONGEST_NOTE,
+    MOST_AT_ONCE,
+    MOST_ENTRIES,
+    ListEntry,
+    ListKind,
+    StoredList,
+    canonical,
+    is_list_name,
+)
+from svc.domain.refusals import Refusal
+from svc.domain.timestamps import read_timestamp, timestamp
+from svc.store.directory import Opened
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions import lists as transactions
+from svc.store.transactions.lists import Added, NewEntry
+from svc.store.views.lists import entries_behind, expired_entries, lists_of, named_list
+from svc.world import World, twenty_characters
+
+COLUMNS = ("value", "note", "expires_at")
+"""Of the CSV, in this order; what is behind the value may be left out."""
+_SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
+_ENTRIES_AT_ONCE = 1_000
+
+
+@click.group("list", cls=CommandGroup)
+def lists() -> None:
+    """List, create, delete, import and export lists of values, which rules look up."""
+
+
+@lists.command("list", epilog=examples("svc list list ORG", "svc list list ORG --json"))
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def list_(organization_id: str, directory: Path, as_json: bool) -> None:
+    """All lists of an organization, the six that each has among them."""
+    now_ms = World.real().now_ms()
+    with opened(directory) as found:
+        organization = account(found.store, organization_id).organization
+        with found.store.read() as snapshot:
+            expired = expired_entries(snapshot, organization.number, now_ms)
+            rows = [
+                _shown(each, expired[each.id], organization.created_at_ms)
+                for each in lists_of(snapshot, organization.number).values()
+            ]
+    show_table(rows, _SHOWN, "lists", as_json=as_json)
+
+
+@lists.command(epilog=examples("svc list create ORG vip_accounts --kind account"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@click.option("--kind", type=click.Choice(LIST_KINDS), required=True, help="What its entries are.")
+@data_option
+@json_option
+def create(organization_id: str, name: str, kind: str, directory: Path, as_json: bool) -> None:
+    """Create an empty list. Rules name it by NAME: a letter, then letters, digits and _, in lower case."""
+    if not is_list_name(name):
+        raise CommandError(f"{name!r} is no name of a list: a lower-case letter, then up to 47 of a-z, 0-9 and _")
+    world = World.real()
+    now_ms = world.now_ms()
+    list_id = "lst_" + twenty_characters(world.entropy)
+    with opened(directory) as found:
+        organization = account(found.store, organization_id).organization
+        number = organization.number
+
+        def job(transaction: Transaction) -> StoredList:
+            made = transactions.create_list(transaction, number, list_id, name, cast("ListKind", kind), now_ms)
+            return _done(made, organization_id, name)
+
+        made = commit(found, world, job, lambda _: Change(number, list_id, {"name": name, "kind": kind}))
+    show(_shown(made, 0, organization.created_at_ms), as_json=as_json)
+
+
+@lists.command(epilog=examples("svc list delete ORG vip_accounts", "svc list delete ORG vip_accounts --yes"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@yes_option
+@data_option
+@json_option
+def delete(organization_id: str, name: str, sure: bool, directory: Path, as_json: bool) -> None:
+    """Delete a list with its entries."""
+    world = World.real()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        if not known.is_permanent:
+            confirmed(f"This deletes the list {name} of {organization_id} with its entries, for good.", sure=sure)
+
+        def job(transaction: Transaction) -> bool:
+            return _done(transactions.delete_list(transaction, number, known.id), organization_id, name)
+
+        ended = commit(found, world, job, lambda _: Change(number, known.id, {"name": name}))
+        while not ended:
+            ended = apply(found, partial(transactions.continue_deletion, number=number, list_id=known.id))
+    deleted = {"organization_id": organization_id, "id": known.id, "name": name, "status": "deleted"}
+    show(deleted, as_json=as_json)
+
+
+@lists.command(
+    "import",
+    epilog=examples("svc list import ORG blocked_addresses networks.csv", "svc list import ORG vip_accounts -"),
+)
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@click.argument("file", type=click.File("rb"))
+@data_option
+@json_option
+def import_(organization_id: str, name: str, file: IO[bytes], directory: Path, as_json: bool) -> None:
+    """Add the entries of a CSV file to a list; - is standard input.
+
+    Columns are value, note and expires_at, the last two optional; a first line value,note,expires_at may be there. A
+    value that is in the list gets a new note and expiry. Where a line is wrong nothing is added.
+    """
+    world = World.real()
+    now_ms = world.now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        entries = list(read_csv(file.read(), known.kind, now_ms))
+        added = _import(found, world, number, known, entries, now_ms)
+    show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced}, as_json=as_json)
+
+
+def _import(found: Opened, world: World, number: int, known: StoredList, entries: list[NewEntry], now_ms: int) -> Added:
+    """Add the entries, some in each transaction, if there is room for all of them; recorded with the first."""
+    values = {entry.value for entry in entries}
+    if not _has_room(found, number, len(values), now_ms):
+        values.difference_update(entry.value for entry in _entries(found, number, known, now_ms))
+        if not _has_room(found, number, len(values), now_ms):
+            raise CommandError(f"an organization has at most {MOST_ENTRIES:,} entries in its lists; nothing was added")
+    added = replaced = 0
+    for start in range(0, max(len(entries), 1), MOST_AT_ONCE):
+        some = entries[start : start + MOST_AT_ONCE]
+
+        def job(transaction: Transaction, some: list[NewEntry] = some, start: int = start) -> Added:
+            outcome = transactions.add_entries(transaction, number, known.id, some, now_ms)
+            if isinstance(outcome, Refusal):
+                raise CommandError(f"{outcome.message} {start} of {len(entries)} entries were added before.")
+            return outcome
+
+        if start:
+            outcome = apply(found, job)
+        else:
+            outcome = commit(found, world, job, lambda _: Change(number, known.id, {"entries": entries}))
+        added, replaced = added + outcome.added, replaced + outcome.replaced
+    return Added(added, replaced)
+
+
+def _has_room(found: Opened, number: int, added: int, now_ms: int) -> bool:
+    with found.store.read() as snapshot:
+        return transactions.has_room(snapshot, number, added, now_ms)
+
+
+def read_csv(content: bytes, kind: ListKind, now_ms: int) -> Iterator[NewEntry]:
+    """The entries that a CSV file has. Raises `CommandError` with the number of the first line that is wrong."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = content[: error.start].count(b"\n") + 1
+        raise CommandError(f"line {number}: not UTF-8; nothing was added") from None
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    number = 1
+    try:
+        for cells in rows:
+            if cells and not (number == 1 and tuple(cells) == COLUMNS[: len(cells)]):
+                yield _entry(cells, kind, now_ms, number)
+            number = rows.line_num + 1
+    except csv.Error as error:
+        raise CommandError(f"line {number}: {error}; nothing was added") from None
+
+
+def _entry(cells: list[str], kind: ListKind, now_ms: int, number: int) -> NewEntry:
+    value, note, expires_at = (*cells, "", "")[: len(COLUMNS)]
+    spelled = canonical(kind, value)
+    at_ms = read_timestamp(expires_at) if expires_at else None
+    fault = None
+    if len(cells) > len(COLUMNS):
+        fault = f"{len(cells)} columns, and there are {len(COLUMNS)}: {', '.join(COLUMNS)}"
+    elif spelled is None:
+        fault = f"{value!r} is no value of a list of kind {kind}"
+    elif len(note) > LONGEST_NOTE:
+        fault = f"the note has more than {LONGEST_NOTE} characters"
+    elif expires_at and at_ms is None:
+        fault = f"{expires_at!r} is no time such as 2026-01-05T10:00:00Z"
+    elif at_ms is not None and at_ms <= now_ms:
+        fault = f"{expires_at} is over"
+    if fault is not None or spelled is None:
+        raise CommandError(f"line {number}: {fault}; nothing was added")
+    return NewEntry(spelled, note, at_ms)
+
+
+@lists.command(epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
+@click.argument("organization_id", metavar="ORG")
+@click.argument("name")
+@data_option
+@json_option
+def export(organization_id: str, name: str, directory: Path, as_json: bool) -> None:
+    """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired."""
+    now_ms = World.real().now_ms()
+    with opened(directory) as found:
+        number = account(found.store, organization_id).organization.number
+        with found.store.read() as snapshot:
+            known = _named(snapshot, number, organization_id, name)
+        entries = _entries(found, number, known, now_ms)
+        if as_json:
+            show_json({"id": known.id, "name": name, "kind": known.kind, "entries": [_row(each) for each in entries]})
+            return
+        write = standard_output()
+        write(_csv_line(COLUMNS))
+        for entry in entries:
+            write(_csv_line(value or "" for value in _row(entry).values()))
+    sys.stdout.buffer.flush()
+
+
+def _entries(found: Opened, number: int, known: StoredList, now_ms: int) -> Iterator[ListEntry]:
+    """The living entries, in the order of their values; read some at a time, so that no old state is held."""
+    after = ""
+    while True:
+        with found.store.read() as snapshot:
+            rows = entries_behind(snapshot, number, known.id, "", after, _ENTRIES_AT_ONCE)
+        yield from (entry for _, entry in rows if entry.is_living(now_ms))
+        if len(rows) < _ENTRIES_AT_ONCE:
+            return
+        after = rows[-1][0]
+
+
+def _row(entry: ListEntry) -> dict[str, str | None]:
+    expires_at = None if entry.expires_at_ms is None else timestamp(entry.expires_at_ms)
+    return dict(zip(COLUMNS, (entry.value, entry.note, expires_at), strict=True))
+
+
+def _csv_line(cells: Iterable[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _named(snapshot: Snapshot, number: int, organization_id: str, name: str) -> StoredList:
+    found = named_list(snapshot, number, name)
+    if found is None:
+        raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
+    return found
+
+
+def _done(outcome: Any, organization_id: str, name: str) -> Any:
+    """What a change came to. Raises `CommandError` where it was refused."""
+    if isinstance(outcome, Refusal):
+        if outcome.code == "not_found":
+            raise CommandError(f"{organization_id} has no list {name!r}; `svc list list {organization_id}` shows them")
+        raise CommandError(f"{name}: {outcome.message}")
+    return outcome
+
+
+def _shown(found: StoredList, expired: int, organization_created_at_ms: int) -> dict[str, Any]:
+    created_at_ms = organization_created_at_ms if found.created_at_ms is None else found.created_at_ms
+    return {
+        "id": found.id,
+        "name": found.name,
+        "kind": found.kind,
+        "entries": found.entries - expired,
+        "created_at": timestamp(created_at_ms),
+        "updated_at": timestamp(created_at_ms if found.updated_at_ms is None else found.updated_at_ms),
+    }

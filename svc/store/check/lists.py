@@ -1,0 +1,46 @@
+"""The rule of lists: each counts the entries that it has, and each entry that expires has its row of expiry."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from svc.domain.lists import StoredList, entry_key, prefix_of
+from svc.store.schema.key_parts import LIST_ID, moment
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.snapshot import Snapshot
+
+
+def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the lists of an organization, in words. Entries of a list that was deleted may still be there,
+    until retention comes by.
+    """
+    lists: dict[str, StoredList] = {}
+    for (_, name), stored in snapshot.scan(LISTS, number):
+        if stored.name != name or stored.id in lists:
+            yield f"list {stored.id} of organization {number} is not the one named {name}"
+        lists[stored.id] = stored
+    yield from _miscounted(snapshot, number, lists)
+    for _, expires_at_ms, raw_list, key in snapshot.scan_keys(LIST_EXPIRIES, (number,), (number + 1,)):
+        entry = snapshot.get(LIST_ENTRIES, number, raw_list, key)
+        if entry is None or entry.expires_at_ms != expires_at_ms:
+            yield f"at {moment(expires_at_ms)} an entry of organization {number} expires that does not say so"
+
+
+def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -> Iterator[str]:
+    entries = Counter[str]()
+    prefixes: defaultdict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for (_, raw_list, key), entry in snapshot.scan(LIST_ENTRIES, number):
+        list_id, expires_at_ms = str(LIST_ID.show(raw_list)), entry.expires_at_ms
+        name = f"an entry of list {list_id} of organization {number}"
+        if entry_key(entry.value) != key:
+            yield f"{name} lies under the key of another value"
+        if expires_at_ms is not None and not snapshot.has(LIST_EXPIRIES, number, expires_at_ms, raw_list, key):
+            yield f"{name} expires at {moment(expires_at_ms)}, and is not listed there"
+        entries[list_id] += 1
+        if list_id in lists and lists[list_id].kind == "address":
+            prefixes[list_id][prefix_of(entry.value)] += 1
+    for list_id, stored in lists.items():
+        counted = {(version, length): count for version, length, count in stored.prefixes}
+        if (stored.entries, counted) != (entries[list_id], prefixes[list_id]):
+            yield f"list {list_id} of organization {number} has {entries[list_id]} entries, its count says otherwise"

@@ -1,0 +1,249 @@
+"""Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
+
+A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
+no others. An entry that expires has a row of `list_expiries` as well.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from svc.domain.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
+from svc.domain.refusals import Refusal
+from svc.store.schema.key_parts import LIST_ID
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.rules import is_named
+from svc.store.views.lists import (
+    expired_keys,
+    find_entry,
+    find_list,
+    lists_of,
+    living_entries,
+    named_list,
+    raw_id,
+)
+
+ENTRIES_A_STEP = 1_000
+"""Of a deleted list, in one transaction."""
+
+
+class NewEntry(NamedTuple):
+    """An entry to add: its value as of `lists.canonical`."""
+
+    value: str
+    note: str = ""
+    expires_at_ms: int | None = None
+
+
+class Added(NamedTuple):
+    """What adding entries came to."""
+
+    added: int
+    replaced: int
+
+
+def create_list(
+    transaction: Transaction, number: int, list_id: str, name: str, kind: ListKind, now_ms: int
+) -> StoredList | Refusal:
+    """Make an empty list. `409 list_exists` for a name that is taken, `409 list_limit` beyond `MOST_LISTS`."""
+    if named_list(transaction, number, name) is not None:
+        return Refusal("list_exists")
+    if len(lists_of(transaction, number)) >= MOST_LISTS:
+        return Refusal("list_limit")
+    made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
+    transaction.put(LISTS, (number, name), made)
+    return made
+
+
+def rename_list(transaction: Transaction, number: int, list_id: str, name: str, now_ms: int) -> StoredList | Refusal:
+    """Give a list another name; its own changes nothing. `404 not_found`, `409 list_permanent`, `list_in_use` or
+    `list_exists`.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    if found.name == name:
+        return found
+    refusal = _bound(transaction, number, found)
+    if refusal is not None:
+        return refusal
+    if named_list(transaction, number, name) is not None:
+        return Refusal("list_exists")
+    renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
+    transaction.delete(LISTS, number, found.name)
+    transaction.put(LISTS, (number, name), renamed)
+    return renamed
+
+
+def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | Refusal:
+    """Delete a list; `False` = it is gone, and `continue_deletion` must follow for the rest of its entries. `404
+    not_found`, `409 list_permanent` or `list_in_use`.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    refusal = _bound(transaction, number, found)
+    if refusal is not None:
+        return refusal
+    transaction.delete(LISTS, number, found.name)
+    return continue_deletion(transaction, number, list_id)
+
+
+def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bool:
+    """Delete up to `ENTRIES_A_STEP` entries of a deleted list; `True` = nothing is left. Where it is not called,
+    retention deletes them.
+    """
+    return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
+
+
+def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
+    """What keeps a list and its name."""
+    if found.is_permanent:
+        return Refusal("list_permanent")
+    return Refusal("list_in_use") if is_named(transaction, number, found.name) else None
+
+
+def add_entries(
+    transaction: Transaction, number: int, list_id: str, entries: Sequence[NewEntry], now_ms: int
+) -> Added | Refusal:
+    """Add entries; that of a value which is in the list is replaced but for when it was made. `404 not_found`, or `409
+    list_limit` where there would be more than `MOST_ENTRIES` living ones; then none is added.
+    """
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    newest = {entry.value: entry for entry in entries}
+    raw_list = raw_id(list_id)
+    stored = {value: transaction.get(LIST_ENTRIES, number, raw_list, entry_key(value)) for value in newest}
+    added = [value for value, entry in stored.items() if entry is None or not entry.is_living(now_ms)]
+    if not has_room(transaction, number, len(added), now_ms):
+        return Refusal("list_limit")
+    for value, entry in newest.items():
+        before = stored[value]
+        if before is not None:
+            _forget_expiry(transaction, number, raw_list, before)
+        created_at_ms = now_ms if before is None or not before.is_living(now_ms) else before.created_at_ms
+        row = ListEntry(value, entry.note, entry.expires_at_ms, created_at_ms)
+        transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
+        if row.expires_at_ms is not None:
+            transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
+    counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
+    transaction.put(LISTS, (number, found.name), msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
+    return Added(len(added), len(entries) - len(added))
+
+
+def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
+    """Whether so many more entries may be in the organization's lists. What has expired is counted only where that
+    matters.
+    """
+    stored = sum(found.entries for found in lists_of(snapshot, number).values())
+    return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
+
+
+def remove_entries(
+    transaction: Transaction, number: int, list_id: str, values: Iterable[str], now_ms: int
+) -> StoredList | Refusal:
+    """Remove the entries of these values, in their canonical spelling, as far as there are any. `404 not_found`."""
+    found = find_list(transaction, number, list_id)
+    if found is None:
+        return Refusal("not_found")
+    wanted = (find_entry(transaction, number, found, value, now_ms) for value in dict.fromkeys(values))
+    gone = [entry for entry in wanted if entry is not None]
+    if not gone:
+        return found
+    for entry in gone:
+        _delete(transaction, number, raw_id(list_id), entry)
+    left = msgspec.structs.replace(found.counting(removed=[entry.value for entry in gone]), updated_at_ms=now_ms)
+    transaction.put(LISTS, (number, found.name), left)
+    return left
+
+
+def listed(snapshot: Snapshot, number: int, visitor_id: str) -> Iterator[tuple[bytes, ListEntry]]:
+    """(list as in keys, entry) of every entry of a visitor in the lists of the organization, expired ones included."""
+    raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
+    for raw_list in _stored_lists(snapshot, number):
+        if raw_lists.get(raw_list, "visitor") == "visitor":  # one that was deleted may have been of visitors
+            entry = snapshot.get(LIST_ENTRIES, number, raw_list, visitor_id)
+            if entry is not None:
+                yield raw_list, entry
+
+
+def purge_listed(transaction: Transaction, number: int, visitor_id: str) -> bool:
+    """Take a visitor out of all lists of the organization; whether it was in any."""
+    gone = list(listed(transaction, number, visitor_id))
+    for raw_list, entry in gone:
+        _delete(transaction, number, raw_list, entry)
+    _uncount(transaction, number, gone)
+    return bool(gone)
+
+
+def delete_expired(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
+    """Delete up to so many expired entries, the earliest first; returns how many there were."""
+    keys = list(islice(expired_keys(transaction, number, now_ms), most))
+    entries = [(raw_list, transaction.get(LIST_ENTRIES, number, raw_list, key)) for _, _, raw_list, key in keys]
+    gone = [(raw_list, entry) for raw_list, entry in entries if entry is not None]
+    for raw_list, entry in gone:
+        _delete(transaction, number, raw_list, entry)
+    _uncount(transaction, number, gone)
+    return len(gone)
+
+
+def delete_stray(transaction: Transaction, number: int, most: int) -> int:
+    """Delete up to so many entries of lists that were deleted; returns how many there were."""
+    there = {raw_id(found.id) for found in lists_of(transaction, number).values()}
+    deleted = 0
+    for raw_list in _stored_lists(transaction, number):
+        if raw_list not in there:
+            deleted += _purge(transaction, number, raw_list, most - deleted)
+        if deleted == most:
+            break
+    return deleted
+
+
+def _stored_lists(snapshot: Snapshot, number: int) -> Iterator[bytes]:
+    """Each list of which there are entries, by one look at its first."""
+    start: tuple[int, bytes] | None = (number, bytes(LIST_ID_BYTES))
+    while start is not None:
+        found = next(snapshot.scan_keys(LIST_ENTRIES, start, (number + 1,)), None)
+        start = None
+        if found is not None:
+            yield found[1]
+            start = (number, (int.from_bytes(found[1]) + 1).to_bytes(LIST_ID_BYTES))
+
+
+LIST_ID_BYTES = 20
+
+
+def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) -> int:
+    """Delete up to so many entries of a list that has no row any more."""
+    entries = [entry for _, entry in islice(transaction.scan(LIST_ENTRIES, number, raw_list), most)]
+    for entry in entries:
+        _delete(transaction, number, raw_list, entry)
+    return len(entries)
+
+
+def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
+    transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
+    _forget_expiry(transaction, number, raw_list, entry)
+
+
+def _forget_expiry(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
+    if entry.expires_at_ms is not None:
+        transaction.delete(LIST_EXPIRIES, number, entry.expires_at_ms, raw_list, entry_key(entry.value))
+
+
+def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, ListEntry]]) -> None:
+    """Take entries that were deleted out of the counts of their lists; when those were changed last stays."""
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for raw_list, entry in gone:
+        values[str(LIST_ID.show(raw_list))].append(entry.value)
+    for found in lists_of(transaction, number).values() if values else ():
+        if found.id in values:
+            transaction.put(LISTS, (number, found.name), found.counting(removed=values[found.id]))

@@ -1,0 +1,105 @@
+"""Lists as they are read: by rules, of which each question costs a row or two, and by the API and the command line.
+
+The six lists that every organization has are there for all of these, whether or not they have a row.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from svc.domain.lists import (
+    FIRST_LISTS,
+    ListEntry,
+    ListKind,
+    StoredList,
+    canonical,
+    covering,
+    entry_key,
+    first_list,
+    is_list_name,
+    key_prefix,
+)
+from svc.store.schema.key_parts import LIST_ID
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.snapshot import Snapshot
+
+
+def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
+    """A list of the organization by its name; `None` for any other text. One row is read."""
+    found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
+    return first_list(number, name) if found is None and name in FIRST_LISTS else found
+
+
+def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
+    """Whether a value of the list's kind is in it now, as any text; an address also where one of its networks has it.
+    `None` and text of another kind are in no list.
+
+    Nothing is read of an empty list, and one row of any other; of one of addresses, at most one for each length of
+    networks that it really has.
+    """
+    if value is None or not found.entries:
+        return False
+    if found.kind == "address":
+        prefixes = ((version, length) for version, length, _ in found.prefixes)
+        return any(find_entry(snapshot, number, found, one, now_ms) for one in covering(value, prefixes))
+    spelled = canonical(found.kind, value)
+    return spelled is not None and find_entry(snapshot, number, found, spelled, now_ms) is not None
+
+
+def list_names(snapshot: Snapshot, number: int) -> dict[str, ListKind]:
+    """Name -> kind of all lists of the organization."""
+    return {name: found.kind for name, found in lists_of(snapshot, number).items()}
+
+
+def lists_of(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
+    """Name -> list of all lists of the organization, in the order of their names."""
+    found = {name: first_list(number, name) for name in FIRST_LISTS}
+    found |= {name: stored for (_, name), stored in snapshot.scan(LISTS, number)}
+    return dict(sorted(found.items()))
+
+
+def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | None:
+    """A list of the organization by its id; `None` for any other text."""
+    return next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
+
+
+def raw_id(list_id: str) -> bytes:
+    """The id of a list as it stands in keys."""
+    return LIST_ID.read(list_id)
+
+
+def find_entry(snapshot: Snapshot, number: int, found: StoredList, value: str, now_ms: int) -> ListEntry | None:
+    """The living entry of a value in its canonical spelling."""
+    entry = snapshot.get(LIST_ENTRIES, number, raw_id(found.id), entry_key(value))
+    return entry if entry is not None and entry.value == value and entry.is_living(now_ms) else None
+
+
+def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:
+    """Keys in `LIST_EXPIRIES` of the entries that have expired and are still stored, the earliest first."""
+    yield from snapshot.scan_keys(LIST_EXPIRIES, (number,), (number, now_ms + 1))
+
+
+def expired_entries(snapshot: Snapshot, number: int, now_ms: int) -> Counter[str]:
+    """Id of a list -> how many entries of it have expired and are still stored."""
+    counts = Counter(raw_list for _, _, raw_list, _ in expired_keys(snapshot, number, now_ms))
+    return Counter({str(LIST_ID.show(raw_list)): count for raw_list, count in counts.items()})
+
+
+def living_entries(snapshot: Snapshot, number: int, now_ms: int) -> int:
+    """How many entries of the organization's lists have not expired."""
+    expired = expired_entries(snapshot, number, now_ms)
+    return sum(found.entries - expired[found.id] for found in lists_of(snapshot, number).values())
+
+
+def entries_behind(
+    snapshot: Snapshot, number: int, list_id: str, beginning: str, after: str, limit: int
+) -> list[tuple[str, ListEntry]]:
+    """(key, entry) of at most `limit` entries in the order of their values, of those whose values may begin so and
+    whose keys are behind `after`; empty = all. Expired entries are among them.
+    """
+    stem = (number, raw_id(list_id), key_prefix(beginning))
+    start = (*stem[:2], max(after, stem[2]))
+    rows = snapshot.scan(LIST_ENTRIES, *stem, start=start)
+    return list(islice(((key[2], entry) for key, entry in rows if key[2] != after), limit))

@@ -1,0 +1,650 @@
+"""Decisions 12: lists, their entries and their limits; what rules see of them; and `svc list`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svc.actors.retention import sweep
+from svc.domain.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.transactions import lists as transactions
+from svc.store.transactions.lists import ENTRIES_A_STEP, NewEntry
+from svc.store.views.lists import contains, list_names, named_list
+from tests.spec.automation import Automation
+from tests.spec.commands import Run, run_beside
+from tests.spec.responses import assert_error, assert_invalid, visit
+from tests.support.counted_store import CountedReads
+from tests.support.live import Live, report
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+VISITOR = "0qppzPLvL54VURDkQrfS"
+DAY_MS = 24 * 3600 * 1000
+OVER = {"value": "a", "expires_at": "2026-01-01T00:00:00Z"}
+TOMORROW = "2026-01-02T00:00:00.000Z"
+"""A day after the service of a test begins."""
+
+
+@pytest.fixture
+def admin(live: Live) -> Automation:
+    return Automation(live)
+
+
+async def create(admin: Automation, name: str = "vip", kind: str = "account") -> str:
+    """The id of a new list."""
+    response = await admin("POST", "/lists", {"name": name, "kind": kind})
+    assert response.status_code == 201, response.text
+    return response.json()["id"]
+
+
+async def add(admin: Automation, list_id: str, *values: str, **fields: Any) -> dict[str, int]:
+    body = {"entries": [{"value": value, **fields} for value in values]}
+    response = await admin("POST", f"/lists/{list_id}/entries", body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def page(admin: Automation, list_id: str, query: str = "") -> dict[str, Any]:
+    response = await admin("GET", f"/lists/{list_id}/entries{query}")
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def values_of(admin: Automation, list_id: str, query: str = "") -> list[str]:
+    return [entry["value"] for entry in (await page(admin, list_id, query))["entries"]]
+
+
+async def by_name(admin: Automation) -> dict[str, dict[str, Any]]:
+    return {found["name"]: found for found in (await admin("GET", "/lists")).json()["lists"]}
+
+
+def holds(live: Live, name: str, value: str | None, reads: Counter[str] | None = None) -> bool:
+    """Whether a rule would find a value in a list, by the newest state of the store; `reads` gets what it reads."""
+    number = live.organization.number
+    with live.found.store.read() as snapshot:
+        counted = CountedReads(snapshot, Counter() if reads is None else reads)
+        found = named_list(counted, number, name)
+        assert found is not None
+        return contains(counted, number, found, value, live.clock.now_ms)
+
+
+@contextmanager
+def nothing_changed(live: Live) -> Generator[None]:
+    before = live.contents()
+    yield
+    assert live.contents() == before
+
+
+# 12.2: the six lists that every organization has
+
+
+async def test_an_organization_has_six_lists_before_any_has_a_row(live: Live, admin: Automation):
+    with nothing_changed(live):
+        found = await by_name(admin)
+        for each in found.values():
+            assert (await admin("GET", f"/lists/{each['id']}")).json() == each
+            assert await page(admin, each["id"]) == {"entries": []}
+    assert {name: each["kind"] for name, each in found.items()} == FIRST_LISTS
+    assert [*found] == sorted(FIRST_LISTS)
+    assert len({each["id"] for each in found.values()}) == 6
+    for each in found.values():
+        assert set(each) == {"id", "name", "kind", "entries", "created_at", "updated_at"}
+        assert each["entries"] == 0
+        assert each["created_at"] == each["updated_at"] == "2026-01-01T00:00:00.000Z"
+    with live.found.store.read() as snapshot:
+        assert list_names(snapshot, live.organization.number) == FIRST_LISTS
+        assert named_list(snapshot, live.organization.number, "blocked") is None
+        assert named_list(snapshot, live.organization.number, "x" * 600) is None
+
+
+async def test_the_six_take_entries_and_are_neither_deleted_nor_renamed(live: Live, admin: Automation):
+    listed = (await by_name(admin))["blocked_visitors"]["id"]
+    assert await add(admin, listed, VISITOR) == {"added": 1, "replaced": 0}
+    assert holds(live, "blocked_visitors", VISITOR)
+    with nothing_changed(live):
+        assert_error(await admin("DELETE", f"/lists/{listed}"), 409, "list_permanent")
+        assert_error(await admin("PATCH", f"/lists/{listed}", {"name": "others"}), 409, "list_permanent")
+        assert_error(await admin("POST", "/lists", {"name": "trusted_visitors", "kind": "tag"}), 409, "list_exists")
+    assert (await admin("PATCH", f"/lists/{listed}", {"name": "blocked_visitors"})).status_code == 200
+    assert (await by_name(admin))["blocked_visitors"]["id"] == listed
+
+
+async def test_the_six_of_another_organization_are_others(live: Live, admin: Automation):
+    other = Automation(live, organization=live.new_organization())
+    first, second = await by_name(admin), await by_name(other)
+    assert {each["id"] for each in first.values()}.isdisjoint(each["id"] for each in second.values())
+    await add(admin, first["blocked_accounts"]["id"], "a")
+    assert (await by_name(other))["blocked_accounts"]["entries"] == 0
+
+
+# 12.1: lists
+
+
+async def test_a_list_is_made_renamed_and_deleted(live: Live, admin: Automation):
+    made = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()
+    assert made == {
+        "id": made["id"],
+        "name": "vip",
+        "kind": "account",
+        "entries": 0,
+        "created_at": "2026-01-01T00:00:00.000Z",
+        "updated_at": "2026-01-01T00:00:00.000Z",
+    }
+    assert len(made["id"]) == 24
+    assert made["id"].startswith("lst_")
+    await add(admin, made["id"], "a", "b")
+    live.clock.advance(seconds=60)
+    renamed = (await admin("PATCH", f"/lists/{made['id']}", {"name": "best"})).json()
+    assert renamed == made | {"name": "best", "entries": 2, "updated_at": "2026-01-01T00:01:00.000Z"}
+    assert (await admin("PATCH", f"/lists/{made['id']}", {})).json() == renamed
+    assert set(await by_name(admin)) == {*FIRST_LISTS, "best"}
+    assert holds(live, "best", "a")
+    deleted = await admin("DELETE", f"/lists/{made['id']}")
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert_error(await admin("GET", f"/lists/{made['id']}"), 404, "not_found")
+    with live.found.store.read() as snapshot:
+        assert [snapshot.count(table) for table in (LISTS, LIST_ENTRIES)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "issue"),
+    [
+        ({"name": "Vip"}, "name", "invalid_value"), ({"name": "1st"}, "name", "invalid_value"),
+        ({"name": "a-b"}, "name", "invalid_value"), ({"name": "a" * 49}, "name", "invalid_value"),
+        ({"name": "a\n"}, "name", "invalid_value"), ({"name": ""}, "name", "invalid_value"),
+        ({"name": None}, "name", "wrong_type"), ({"kind": "agent"}, "kind", "invalid_value"),
+        ({"note": "x"}, "note", "unknown_field"),
+    ],
+)  # fmt: skip
+async def test_a_list_of_another_form_is_refused(
+    live: Live, admin: Automation, fields: dict[str, Any], field: str, issue: str
+):
+    with nothing_changed(live):
+        assert_invalid(await admin("POST", "/lists", {"name": "vip", "kind": "tag"} | fields), field, issue)
+
+
+async def test_a_name_is_taken_once(live: Live, admin: Automation):
+    await create(admin, "a" + "_9" * 23 + "z")
+    first, second = await create(admin, "first"), await create(admin, "second")
+    with nothing_changed(live):
+        assert_error(await admin("POST", "/lists", {"name": "first", "kind": "tag"}), 409, "list_exists")
+        assert_error(await admin("PATCH", f"/lists/{second}", {"name": "first"}), 409, "list_exists")
+        assert_error(await admin("PATCH", f"/lists/{first}", {"name": "trusted_accounts"}), 409, "list_exists")
+        assert_invalid(await admin("PATCH", f"/lists/{first}", {"kind": "tag"}), "kind", "unknown_field")
+
+
+async def test_an_organization_has_at_most_a_hundred_lists_the_six_included(live: Live, admin: Automation):
+    for number in range(94):
+        await create(admin, f"list_{number}")
+    await add(admin, (await by_name(admin))["blocked_accounts"]["id"], "a")  # which has a row from now on
+    assert len(await by_name(admin)) == 100
+    with nothing_changed(live):
+        assert_error(await admin("POST", "/lists", {"name": "another", "kind": "tag"}), 409, "list_limit")
+    other = Automation(live, organization=live.new_organization())
+    await create(other)
+
+
+async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(
+    live: Live, admin: Automation, monkeypatch: pytest.MonkeyPatch
+):
+    named, free = await create(admin, "named"), await create(admin, "free")
+    monkeypatch.setattr(transactions, "is_named", lambda _, number, name: (number, name) == (1, "named"))
+    with nothing_changed(live):
+        assert_error(await admin("DELETE", f"/lists/{named}"), 409, "list_in_use")
+        assert_error(await admin("PATCH", f"/lists/{named}", {"name": "other"}), 409, "list_in_use")
+    assert (await admin("DELETE", f"/lists/{free}")).status_code == 204
+
+
+async def test_an_unknown_list_and_that_of_another_organization_are_not_there(live: Live, admin: Automation):
+    other = Automation(live, organization=live.new_organization())
+    foreign = await create(other)
+    await add(other, foreign, "a")
+    first = (await by_name(other))["blocked_accounts"]["id"]
+    entry, value = {"entries": [{"value": "a"}]}, {"values": ["a"]}
+    with nothing_changed(live):
+        for list_id in (foreign, first, "lst_" + "A" * 20, "vip", "lst_%00"):
+            for method, path, body in (
+                ("GET", "", None), ("PATCH", "", {"name": "mine"}), ("PATCH", "", {}), ("DELETE", "", None),
+                ("GET", "/entries", None), ("POST", "/entries", entry), ("DELETE", "/entries", value),
+            ):  # fmt: skip
+                assert_error(await admin(method, f"/lists/{list_id}{path}", body), 404, "not_found")
+    assert await values_of(other, foreign) == ["a"]
+
+
+async def test_developers_may_do_all_of_it(live: Live):
+    developer = Automation(live, "developer")
+    made = await create(developer)
+    await add(developer, made, "a")
+    assert (await developer("DELETE", f"/lists/{made}/entries", {"values": ["a"]})).status_code == 204
+    assert (await developer("DELETE", f"/lists/{made}")).status_code == 204
+
+
+# 12.1: entries
+
+
+SPELLINGS = {
+    "visitor": {VISITOR: VISITOR},
+    "account": {"Ünser Kunde #1 ": "Ünser Kunde #1 ", "ü" * 256: "ü" * 256},
+    "address": {
+        "203.0.113.7": "203.0.113.7",
+        "203.0.113.7/32": "203.0.113.7",
+        "198.51.100.77/24": "198.51.100.0/24",
+        "2001:DB8:0::1": "2001:db8::1",
+        "2001:db8::1/128": "2001:db8::1",
+        "2001:DB8:0:1::/32": "2001:db8::/32",
+        "::ffff:192.0.2.1": "192.0.2.1",
+        "::ffff:192.0.2.1/120": "192.0.2.0/24",
+        "0.0.0.0/0": "0.0.0.0/0",
+        "::/0": "::/0",
+    },
+    "country": {"gb": "GB", "De": "DE"},
+    "asn": {"64500": "64500", "AS64501": "64501", "as0064502": "64502", "4294967295": "4294967295"},
+    "origin": {
+        "HTTPS://Shop.Example:443": "https://shop.example",
+        "http://bücher.example": "http://xn--bcher-kva.example",
+    },
+    "tag": {"order 1234\n": "order 1234\n", "x" * 1024: "x" * 1024},
+}
+NO_VALUES = {
+    "visitor": ("", "short", VISITOR + "0", VISITOR[:-1] + "_"),
+    "account": ("", "x" * 257, "a\nb", "\x85"),
+    "address": (
+        "", "shop", "1.2.3", "1.2.3.4/33", "1.2.3.4/", "1.2.3.4/-1", "1.2.3.4/255.0.0.0", "1.2.3.4/8/8", " 1.2.3.4",
+        "fe80::1%eth0", "fe80::%1/64", "::1/129", "\u0661.2.3.4", "1.2.3.4/\u0668",
+    ),
+    "country": ("", "G", "GBR", "G1", "ÄÖ"),
+    "asn": ("", "AS", "0", "-1", "4294967296", "1.5", "AS 1", "9" * 5000),
+    "origin": ("", "shop.example", "https://shop.example/", "*", "https://*.shop.example", "null"),
+    "tag": ("", "x" * 1025),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+async def test_values_are_kept_in_one_spelling_and_others_refused(live: Live, admin: Automation, kind: str):
+    made = await create(admin, "those", kind)
+    sent, kept = list(SPELLINGS[kind]), list(SPELLINGS[kind].values())
+    assert await add(admin, made, *sent) == {"added": len(set(kept)), "replaced": len(kept) - len(set(kept))}
+    assert await values_of(admin, made) == sorted(set(kept), key=str.encode)
+    assert await add(admin, made, *sent) == {"added": 0, "replaced": len(kept)}
+    assert all(holds(live, "those", value) for value in kept if "/" not in value or kind != "address")
+    wrong = NO_VALUES[kind]
+    with nothing_changed(live):
+        entries = [{"value": value} for value in (sent[0], *wrong)]
+        assert_error(
+            await admin("POST", f"/lists/{made}/entries", {"entries": entries}),
+            422,
+            "validation_error",
+            *((f"entries[{index}].value", "invalid_value", "body") for index in range(1, len(entries))),
+        )
+        assert_error(
+            await admin("DELETE", f"/lists/{made}/entries", {"values": [sent[0], *wrong]}),
+            422,
+            "validation_error",
+            *((f"values[{index}]", "invalid_value", "body") for index in range(1, len(entries))),
+        )
+    assert not any(holds(live, "those", value) for value in wrong)
+    assert (await admin("DELETE", f"/lists/{made}/entries", {"values": sent})).status_code == 204
+    assert await values_of(admin, made) == []
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(LIST_ENTRIES) == 0
+
+
+async def test_an_entry_has_its_note_and_expiry_which_adding_it_again_replaces(live: Live, admin: Automation):
+    made = await create(admin)
+    await add(admin, made, "a")
+    await add(admin, made, "b", note="chargeback", expires_at="2026-01-02T01:00:00+01:00")
+    live.clock.advance(seconds=60)
+    entry = {"value": "b", "note": "chargeback", "expires_at": TOMORROW, "created_at": "2026-01-01T00:00:00.000Z"}
+    plain = {"value": "a", "note": "", "expires_at": None, "created_at": "2026-01-01T00:00:00.000Z"}
+    assert (await page(admin, made))["entries"] == [plain, entry]
+    body = {"entries": [{"value": "b"}, {"value": "c", "note": "x"}, {"value": "c", "note": "y" * 500}]}
+    assert (await admin("POST", f"/lists/{made}/entries", body)).json() == {"added": 1, "replaced": 2}
+    later = {"value": "c", "note": "y" * 500, "expires_at": None, "created_at": "2026-01-01T00:01:00.000Z"}
+    assert (await page(admin, made))["entries"] == [plain, entry | {"note": "", "expires_at": None}, later]
+    assert (await by_name(admin))["vip"] | {"id": made} == {
+        "id": made,
+        "name": "vip",
+        "kind": "account",
+        "entries": 3,
+        "created_at": "2026-01-01T00:00:00.000Z",
+        "updated_at": "2026-01-01T00:01:00.000Z",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "issue"),
+    [
+        ({"entries": [{"value": "a", "note": "x" * 501}]}, "entries[0].note", "too_long"),
+        ({"entries": [{"value": "a", "note": None}]}, "entries[0].note", "wrong_type"),
+        ({"entries": [{"value": 7}]}, "entries[0].value", "wrong_type"),
+        ({"entries": [{"note": "x"}]}, "entries[0].value", "required"),
+        ({"entries": [{"value": "a", "id": "x"}]}, "entries[0].id", "unknown_field"),
+        ({"entries": [{"value": "a", "expires_at": "tomorrow"}]}, "entries[0].expires_at", "invalid_value"),
+        ({"entries": [{"value": "a", "expires_at": "2026-01-02T00:00:00"}]}, "entries[0].expires_at", "wrong_type"),
+        ({"entries": [{"value": "b"}, OVER]}, "entries[1].expires_at", "out_of_range"),
+        ({"entries": [{"value": str(number)} for number in range(MOST_AT_ONCE + 1)]}, "entries", "too_long"),
+        ({}, "entries", "required"),
+    ],
+)  # fmt: skip
+async def test_entries_of_another_form_are_refused(
+    live: Live, admin: Automation, body: dict[str, Any], field: str, issue: str
+):
+    made = await create(admin)
+    await add(admin, made, "a", note="before")
+    with nothing_changed(live):
+        assert_invalid(await admin("POST", f"/lists/{made}/entries", body), field, issue)
+
+
+async def test_a_request_takes_at_most_a_thousand_entries_or_values(live: Live, admin: Automation):
+    made, values = await create(admin), [f"user-{number}" for number in range(MOST_AT_ONCE)]
+    assert await add(admin, made, *values) == {"added": MOST_AT_ONCE, "replaced": 0}
+    with nothing_changed(live):
+        too_many = await admin("DELETE", f"/lists/{made}/entries", {"values": [*values, "x"]})
+        assert_invalid(too_many, "values", "too_long")
+        assert_invalid(await admin("DELETE", f"/lists/{made}/entries", {}), "values", "required")
+    assert (await admin("DELETE", f"/lists/{made}/entries", {"values": [*values[:-1], "x"]})).status_code == 204
+    assert await values_of(admin, made) == values[-1:]
+
+
+async def test_entries_are_listed_by_pages_and_found_by_their_beginning(live: Live, admin: Automation):
+    made, other = await create(admin, "those", "tag"), await create(admin, "others", "tag")
+    long = ["ü" * 400 + end for end in ("", "a", "b")]
+    values = sorted([*(f"order {number:03}" for number in range(30)), "ORDER", "Ω", *long], key=str.encode)
+    await add(admin, made, *values)
+    await add(admin, other, *(f"order {number:03}" for number in range(30)))
+    for beginning, limit in (("", 7), ("order 01", 3), ("order", 200), ("ü" * 300, 2), ("ü" * 400 + "a", 2), ("x", 5)):
+        found: list[str] = []
+        query = f"?limit={limit}&q={beginning}"
+        while True:
+            answer = await page(admin, made, query)
+            assert len(answer["entries"]) <= limit
+            found += [entry["value"] for entry in answer["entries"]]
+            if "next_cursor" not in answer:
+                break
+            query = f"?limit={limit}&q={beginning}&cursor={answer['next_cursor']}"
+        expected = [value for value in values if value.startswith(beginning)]
+        assert (found if beginning.startswith("order") else sorted(found, key=str.encode)) == expected
+    assert len(await values_of(admin, made)) == len(values)
+    cursor = (await page(admin, made, "?limit=20"))["next_cursor"]
+    assert await values_of(admin, made, f"?cursor={cursor}&q=ORDER") == []
+    path = f"/lists/{other}/entries"
+    for query, field, issue in (
+        (f"?cursor={cursor}", "cursor", "invalid_cursor"), ("?cursor=x", "cursor", "invalid_cursor"),
+        ("?limit=0", "limit", "out_of_range"), ("?limit=201", "limit", "out_of_range"),
+        ("?value=x", "value", "unknown_field"), (f"?q={'x' * 1025}", "q", "too_long"),
+    ):  # fmt: skip
+        assert_invalid(await admin("GET", path + query), field, issue, "query")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "typed"),
+    [
+        ("country", "GB", "g"), ("asn", "64500", "as64"), ("origin", "https://shop.example", "HTTPS://Sh"),
+        ("address", "2001:db8::/32", "2001:DB8"),
+    ],
+)  # fmt: skip
+async def test_a_beginning_is_typed_in_any_case(admin: Automation, kind: str, value: str, typed: str):
+    made = await create(admin, "those", kind)
+    await add(admin, made, value)
+    assert await values_of(admin, made, f"?q={typed}") == [value]
+
+
+async def test_an_entry_that_has_expired_is_none_any_more(live: Live, admin: Automation):
+    made = await create(admin)
+    await add(admin, made, "a", "b", expires_at=TOMORROW)
+    await add(admin, made, "c")
+    live.clock.advance(seconds=DAY_MS // 1000 - 1)
+    assert (holds(live, "vip", "a"), await values_of(admin, made)) == (True, ["a", "b", "c"])
+    live.clock.advance(seconds=1)
+    assert (holds(live, "vip", "a"), await values_of(admin, made)) == (False, ["c"])
+    assert (await by_name(admin))["vip"]["entries"] == 1
+    assert (await admin("GET", f"/lists/{made}")).json()["entries"] == 1
+    assert await add(admin, made, "a") == {"added": 1, "replaced": 0}
+    assert holds(live, "vip", "a")
+    entry = (await page(admin, made))["entries"][0]
+    assert (entry["created_at"], entry["expires_at"]) == (TOMORROW, None)
+
+
+async def test_expired_entries_are_deleted_by_retention_and_by_those_that_are_added(live: Live, admin: Automation):
+    made, networks = await create(admin), await create(admin, "networks", "address")
+    await add(admin, made, *(f"user-{number}" for number in range(600)), expires_at=TOMORROW)
+    await add(admin, networks, "198.51.100.0/24", expires_at=TOMORROW)
+    await add(admin, networks, "203.0.113.0/25")
+    live.clock.now_ms += DAY_MS
+    await add(admin, made, "a", "b")
+    with live.found.store.read() as snapshot:
+        assert (snapshot.count(LIST_ENTRIES), snapshot.count(LIST_EXPIRIES)) == (600, 597)
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    with live.found.store.read() as snapshot:
+        assert (snapshot.count(LIST_ENTRIES), snapshot.count(LIST_EXPIRIES)) == (3, 0)
+        found = named_list(snapshot, live.organization.number, "networks")
+    assert found is not None
+    assert (found.entries, found.prefixes) == (1, ((4, 25, 1),))
+    assert await values_of(admin, made) == ["a", "b"]
+
+
+@pytest.mark.slow
+async def test_an_organization_has_at_most_100_000_living_entries(live: Live, admin: Automation):
+    first, second = await create(admin, "first"), await create(admin, "second")
+    number, expires_at_ms = live.organization.number, live.clock.now_ms + DAY_MS
+    for start in range(0, MOST_ENTRIES - 2, 10_000):
+        some = range(start, min(start + 10_000, MOST_ENTRIES - 2))
+        entries = [NewEntry(f"user-{at}", expires_at_ms=expires_at_ms if at < 3 else None) for at in some]
+        live.found.store.write_now(
+            [partial(transactions.add_entries, number=number, list_id=first, entries=entries, now_ms=live.clock.now_ms)]
+        )
+    await add(admin, second, "a")
+    with nothing_changed(live):
+        body = {"entries": [{"value": "b"}, {"value": "c"}]}
+        assert_error(await admin("POST", f"/lists/{second}/entries", body), 409, "list_limit")
+    assert await add(admin, second, "a", "b") == {"added": 1, "replaced": 1}
+    live.clock.now_ms += DAY_MS
+    assert (await by_name(admin))["first"]["entries"] == MOST_ENTRIES - 5
+    assert await add(admin, second, "c", "d", "e") == {"added": 3, "replaced": 0}
+    with nothing_changed(live):
+        assert_error(await admin("POST", f"/lists/{second}/entries", {"entries": [{"value": "f"}]}), 409, "list_limit")
+    assert (await admin("DELETE", f"/lists/{first}")).status_code == 204
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(LIST_ENTRIES) == 5
+
+
+async def test_entries_of_a_list_whose_deletion_was_interrupted_are_deleted_by_retention(live: Live, admin: Automation):
+    made, number = await create(admin), live.organization.number
+    await add(admin, made, *(f"user-{at}" for at in range(ENTRIES_A_STEP)))
+    await add(admin, made, "x", "y", expires_at=TOMORROW)
+    begin = partial(transactions.delete_list, number=number, list_id=made)
+    assert live.found.store.write_now([begin]) == [False]
+    assert "vip" not in await by_name(admin)
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(LIST_ENTRIES) == 2
+    await add(admin, await create(admin), "z")
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    with live.found.store.read() as snapshot:
+        assert [entry.value for _, entry in snapshot.scan(LIST_ENTRIES)] == ["z"]
+        assert snapshot.count(LIST_EXPIRIES) == 0
+
+
+# What rules see
+
+
+async def test_an_address_is_in_a_list_where_one_of_its_networks_is(live: Live, admin: Automation):
+    made = await create(admin, "networks", "address")
+    await add(admin, made, "198.51.100.0/24", "203.0.113.7", "2001:db8::/32", "10.0.0.0/8")
+    inside = ("198.51.100.255", "203.0.113.7", "2001:DB8:ffff::1", "10.9.8.7", "::ffff:10.1.1.1")
+    outside = ("198.51.101.0", "203.0.113.6", "2001:db9::1", "11.0.0.0", "::a00:1", "shop", "", None)
+    assert [holds(live, "networks", value) for value in inside] == [True] * 5
+    assert [holds(live, "networks", value) for value in outside] == [False] * 8
+    await admin("DELETE", f"/lists/{made}/entries", {"values": ["10.0.0.0/8", "198.51.100.7/24"]})
+    assert [holds(live, "networks", value) for value in inside] == [False, True, True, False, False]
+
+
+async def test_a_question_to_a_list_reads_a_row_or_two_and_one_for_each_length_of_networks(
+    live: Live, admin: Automation
+):
+    made = await create(admin)
+    networks = (await by_name(admin))["blocked_addresses"]["id"]
+    reads: Counter[str] = Counter()
+    assert not holds(live, "vip", "user-1", reads)
+    assert not holds(live, "blocked_addresses", "203.0.113.7", reads)
+    assert reads == {"lists": 2}
+    await add(admin, made, *(f"user-{number}" for number in range(100)))
+    await add(
+        admin, networks, *(f"198.51.{number}.0/24" for number in range(200)), "10.0.0.0/8", "::1", "2001:db8::/32"
+    )
+    for name, value, rows in (
+        ("vip", None, 0), ("vip", "nobody", 1), ("vip", "user-1", 1), ("blocked_addresses", "203.0.113.7", 2),
+        ("blocked_addresses", "2001:db9::1", 2), ("blocked_addresses", "shop", 0),
+    ):  # fmt: skip
+        reads.clear()
+        holds(live, name, value, reads)
+        assert reads == Counter(lists=1, list_entries=rows)
+
+
+async def test_a_list_counts_from_the_next_request_on_wherever_it_was_changed(live: Live, admin: Automation):
+    """Commands are processes of their own, as other workers are."""
+    organization = live.organization.id
+    listed = (await by_name(admin))["blocked_accounts"]["id"]
+    await add(admin, listed, "a")
+    assert holds(live, "blocked_accounts", "a")
+    shown = await run_beside("list", "export", organization, "blocked_accounts", *live.options)
+    assert shown.out == "value,note,expires_at\na,,\n"
+    file = Path(str(live.found.directory)) / "entries.csv"
+    file.write_text("b\n")
+    assert (await run_beside("list", "import", organization, "blocked_accounts", file, *live.options)).status == 0
+    assert holds(live, "blocked_accounts", "b")
+    assert await values_of(admin, listed) == ["a", "b"]
+    assert (await admin("DELETE", f"/lists/{listed}/entries", {"values": ["a"]})).status_code == 204
+    assert not holds(live, "blocked_accounts", "a")
+
+
+async def test_an_erased_visitor_is_in_no_list(live: Live, admin: Automation):
+    """Decisions 7.6: whoever is known only by a list is erased as well."""
+    visitor = (await visit(live, live.issue()[1], report())).json()["visitor_id"]
+    first, made = (await by_name(admin))["blocked_visitors"]["id"], await create(admin, "those", "visitor")
+    accounts = await create(admin, "accounts")
+    await add(admin, first, visitor, VISITOR)
+    await add(admin, made, visitor, VISITOR, note="seen twice", expires_at=TOMORROW)
+    await add(admin, accounts, visitor)
+    other = Automation(live, organization=live.new_organization())
+    await add(other, (await by_name(other))["blocked_visitors"]["id"], VISITOR)
+    for erased in (visitor, VISITOR):
+        assert (await admin("DELETE", f"/visitors/{erased}")).status_code == 204
+        assert_error(await admin("DELETE", f"/visitors/{erased}"), 404, "not_found")
+        assert (holds(live, "blocked_visitors", erased), holds(live, "those", erased)) == (False, False)
+    assert {name: each["entries"] for name, each in (await by_name(admin)).items() if each["entries"]} == {
+        "accounts": 1
+    }
+    assert (await by_name(other))["blocked_visitors"]["entries"] == 1
+
+
+async def test_the_audit_log_counts_entries_and_names_none(live: Live, admin: Automation):
+    made = await create(admin)
+    await add(admin, made, "user-8271", "b", note="chargeback")
+    await admin("DELETE", f"/lists/{made}/entries", {"values": ["user-8271"]})
+    found = (await live.client.get("/console/api/audit", headers={"x-api-key": admin.secret})).json()["records"]
+    assert [(row["action"], row["subject"], row["change"]) for row in found[:3]] == [
+        ("removeListEntries", made, {"values": 1}),
+        ("addListEntries", made, {"entries": 2}),
+        ("createList", made, {"name": "vip", "kind": "account"}),
+    ]
+
+
+async def test_lists_are_served_to_the_console_too(live: Live, admin: Automation):
+    path = f"/console/api/management/organizations/{live.organization.id}/lists"
+    found = await live.client.get(path, headers={"x-api-key": admin.secret})
+    assert {each["name"] for each in found.json()["lists"]} == set(FIRST_LISTS)
+
+
+# Decisions 10 and 12.1: `svc list`
+
+
+@pytest.fixture
+def org(run: Run) -> str:
+    return run("org", "create", "Shop", "--json").json["organization_id"]
+
+
+def test_lists_are_created_listed_and_deleted(run: Run, org: str):
+    made = run("list", "create", org, "vip", "--kind", "account", "--json").json
+    assert (made["name"], made["kind"], made["entries"]) == ("vip", "account", 0)
+    listed = run("list", "list", org, "--json").json["lists"]
+    assert [each["name"] for each in listed] == sorted([*FIRST_LISTS, "vip"])
+    assert made in listed
+    assert "blocked_addresses  address" in run("list", "list", org).out
+    run("list", "create", org, "vip", "--kind", "tag").assert_refused("vip", "of this name")
+    run("list", "create", org, "V I P", "--kind", "tag").assert_refused("'V I P'", "lower-case")
+    run("list", "create", org, "vip", "--kind", "agent").assert_usage()
+    run("list", "delete", org, "vip").assert_refused("--yes")
+    run("list", "delete", org, "trusted_visitors", "--yes").assert_refused("trusted_visitors", "six")
+    deleted = run("list", "delete", org, "vip", "--yes", "--json").json
+    assert (deleted["id"], deleted["status"]) == (made["id"], "deleted")
+    run("list", "delete", org, "vip", "--yes").assert_refused("no list 'vip'", f"svc list list {org}")
+    run("list", "export", org, "vip").assert_refused("no list 'vip'")
+
+
+def test_entries_are_imported_and_exported_as_csv(run: Run, org: str, tmp_path: Path):
+    run("list", "create", org, "orders", "--kind", "tag")
+    file, again = tmp_path / "in.csv", tmp_path / "again.csv"
+    file.write_text(
+        'value,note,expires_at\r\n"a ""b"", c",=1+1,\r\n\r\nplain\r\n"two\nlines",x,2099-01-01T00:00:00+01:00\r\n',
+        encoding="utf-8-sig",
+        newline="",
+    )
+    assert run("list", "import", org, "orders", file, "--json").json | {"id": ""} == {
+        "id": "",
+        "name": "orders",
+        "added": 3,
+        "replaced": 0,
+    }
+    exported = run("list", "export", org, "orders").out
+    assert exported == ('value,note,expires_at\n"a ""b"", c",=1+1,\nplain,,\n"two\nlines",x,2098-12-31T23:00:00.000Z\n')
+    again.write_text(exported)
+    assert run("list", "import", org, "orders", again, "--json").json["replaced"] == 3
+    assert run("list", "export", org, "orders").out == exported
+    assert run("list", "export", org, "orders", "--json").json["entries"][1] == {
+        "value": "plain",
+        "note": "",
+        "expires_at": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "says"),
+    [
+        (["10.0.0.0/8", "shop"], 2, "'shop' is no value of a list of kind address"),
+        (["value,note", "10.0.0.0/8", "10.0.0.1,x,tomorrow"], 3, "'tomorrow' is no time"),
+        (["10.0.0.1", "10.0.0.2,,2020-01-01T00:00:00Z"], 2, "2020-01-01T00:00:00Z is over"),
+        (['10.0.0.1,"two', 'lines"', "10.0.0.2," + "x" * 501], 3, "more than 500"),
+        (["10.0.0.1,a,,b"], 1, "4 columns"),
+        (["10.0.0.1", '"10.0.0.2'], 2, "unexpected end"),
+        (["10.0.0.1", "value,note,expires_at"], 2, "'value' is no value"),
+    ],
+)
+def test_a_bad_line_names_its_number_and_changes_nothing(
+    run: Run, org: str, tmp_path: Path, lines: list[str], number: int, says: str
+):
+    file = tmp_path / "in.csv"
+    file.write_text("\n".join(lines))
+    run("list", "import", org, "blocked_addresses", file).assert_refused(f"line {number}:", says, "nothing was added")
+    assert run("list", "export", org, "blocked_addresses", "--json").json["entries"] == []
+    file.write_bytes(b"10.0.0.1\n\xff\n")
+    run("list", "import", org, "blocked_addresses", file).assert_refused("line 2:", "UTF-8")
+
+
+def test_a_large_file_is_imported_whole_or_not_at_all(run: Run, org: str, tmp_path: Path):
+    run("list", "create", org, "vip", "--kind", "account")
+    file = tmp_path / "in.csv"
+    file.write_text("".join(f"user-{number}\n" for number in range(2 * MOST_AT_ONCE + 1)))
+    assert run("list", "import", org, "vip", file, "--json").json["added"] == 2 * MOST_AT_ONCE + 1
+    file.write_text("".join(f"other-{number}\n" for number in range(MOST_ENTRIES - 2 * MOST_AT_ONCE)))
+    run("list", "import", org, "vip", file).assert_refused("at most 100,000 entries", "nothing was added")
+    listed = run("list", "list", org, "--json").json["lists"]
+    assert {each["name"]: each["entries"] for each in listed}["vip"] == 2 * MOST_AT_ONCE + 1
+    records = run("audit", "--action", "svc list import", "--json").json["records"]
+    assert [record["change"] for record in records] == [{"entries": 2 * MOST_AT_ONCE + 1}]

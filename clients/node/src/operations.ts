@@ -4,11 +4,16 @@ import { type Call, segment } from "./call.js";
 import type {
   AccountAnswer,
   AccountsAnswer,
+  AddEntriesBody,
+  AddedBody,
   ChallengeAnswer,
+  CreateListBody,
   CreateWebhookBody,
   DuplicateAnswer,
+  EntriesBody,
   EventDetailBody,
   EventsAnswer,
+  GetRulesQuery,
   HealthBody,
   IdentifyAnswer,
   IdentifyBody,
@@ -20,21 +25,31 @@ import type {
   IssuedSdkKeyBody,
   IssuedWebhookBody,
   ListAccountsQuery,
+  ListBody,
   ListEventsQuery,
+  ListListEntriesQuery,
   ListProxyKeysQuery,
   ListSdkKeysQuery,
   ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
+  ListsBody,
   ManagementKeyBody,
+  PreviewBody,
+  PreviewRulesQuery,
   ProxyKeyBody,
   ProxyKeysBody,
   QueuedDeliveryBody,
   ReadinessBody,
   RedeliverWebhookBody,
+  RemoveEntriesBody,
   ReplaceOriginsBody,
   RiskWeightsBody,
   RotateVerdictKeyBody,
   RotateWebhookSecretBody,
+  RulesAnswer,
+  RulesBody,
+  RulesPreview,
+  SaveRulesQuery,
   SaveWeightsBody,
   SdkKeyBody,
   SdkKeysBody,
@@ -46,6 +61,7 @@ import type {
   SupplementBody,
   SupplementEventHeaders,
   UpdateEventBody,
+  UpdateListBody,
   UpdateSettingsBody,
   UpdateWebhookBody,
   VerdictKeysBody,
@@ -433,6 +449,153 @@ export abstract class Operations {
       method: "GET",
       path: `/management/organizations/${segment(organizationId)}/risk-signals`,
       isRepeatable: true,
+    });
+  }
+
+  /** Read the rules. */
+  getRules(organizationId: string, query: GetRulesQuery = {}): Promise<RulesAnswer> {
+    return this.send<RulesAnswer>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/rules`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Save the rules.
+   *
+   * The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is `409
+   * revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and column. Needs
+   * the role `admin`.
+   */
+  saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
+    return this.send<RulesAnswer>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/rules`,
+      body,
+      query: { ...query },
+    });
+  }
+
+  /**
+   * Try rules on the newest events.
+   *
+   * On the newest 10,000 events, with their stored velocity and the lists as they are now.
+   */
+  previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
+    return this.send<RulesPreview>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/rules/preview`,
+      body,
+      query: { ...query },
+    });
+  }
+
+  /**
+   * List lists.
+   *
+   * Every organization has six from the start: `blocked_visitors`, `blocked_accounts`, `blocked_addresses`,
+   * `trusted_visitors`, `trusted_accounts` and `trusted_addresses`.
+   */
+  listLists(organizationId: string): Promise<ListsBody> {
+    return this.send<ListsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Make a list.
+   *
+   * At most 100 per organization, the six of the start included.
+   */
+  createList(organizationId: string, body: CreateListBody): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/lists`,
+      body,
+    });
+  }
+
+  /**
+   * Read a list.
+   *
+   * Without its entries, which are listed apart.
+   */
+  getList(organizationId: string, listId: string): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Rename a list.
+   *
+   * One of the six of the start, and one that a rule names, keeps its name.
+   */
+  updateList(organizationId: string, listId: string, body: UpdateListBody): Promise<ListBody> {
+    return this.send<ListBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a list.
+   *
+   * With its entries. One of the six of the start, and one that a rule names, stays.
+   */
+  deleteList(organizationId: string, listId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}`,
+    });
+  }
+
+  /**
+   * List the entries of a list.
+   *
+   * In the order of their values, without those that have expired. A page may be short and have a `next_cursor`.
+   */
+  listListEntries(organizationId: string, listId: string, query: ListListEntriesQuery = {}): Promise<EntriesBody> {
+    return this.send<EntriesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Add entries to a list.
+   *
+   * All of them or, where one is refused, none. Values are stored in one spelling: networks without host bits,
+   * lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have not expired
+   * may be in the lists of an organization. What is added counts from the next request on.
+   */
+  addListEntries(organizationId: string, listId: string, body: AddEntriesBody): Promise<AddedBody> {
+    return this.send<AddedBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      body,
+    });
+  }
+
+  /**
+   * Remove entries from a list.
+   *
+   * By their values. From the next request on they are in it no more.
+   */
+  removeListEntries(organizationId: string, listId: string, body: RemoveEntriesBody): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
+      body,
     });
   }
 

@@ -80,6 +80,18 @@ export interface AccountsAnswer {
   next_cursor?: string;
 }
 
+export interface AddEntriesBody {
+  /** At most 1,000. A value that is in the list gets a new note and expiry. */
+  entries: Array<NewEntryBody>;
+}
+
+export interface AddedBody {
+  /** Values that were not in the list. */
+  added: number;
+  /** Values that were. */
+  replaced: number;
+}
+
 export interface AddressVelocity {
   /** Events from the address. */
   events: Record<string, number>;
@@ -94,6 +106,13 @@ export interface ChallengeAnswer {
   challenge: string;
   /** Five minutes after issue. */
   expires_at: string;
+}
+
+export interface CreateListBody {
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name: string;
+  /** What its entries are, which never changes. A list of kind `address` has addresses and networks. */
+  kind: "account" | "address" | "asn" | "country" | "origin" | "tag" | "visitor";
 }
 
 export interface CreateWebhookBody {
@@ -117,6 +136,15 @@ export interface CreateWebhookBody {
   description: string;
 }
 
+export interface DecisionBody {
+  /** What to do. */
+  action: Open<"allow" | "review" | "challenge" | "block">;
+  /** Id of the first rule that matched. */
+  rule_id: string;
+  /** Its name then. */
+  rule: string;
+}
+
 export interface DetailBody {
   /** A path such as `sdk.version`; empty for the whole body. */
   field: string;
@@ -138,6 +166,7 @@ export interface DetailBody {
     | "unknown_signal"
     | "invalid_cursor"
     | "invalid_value"
+    | "invalid_condition"
   >;
   /** Where it is. */
   location: Open<"body" | "query" | "header" | "path">;
@@ -148,6 +177,26 @@ export interface DuplicateAnswer {
   request_id: string;
   /** The same was accepted before, and nothing changed. */
   duplicate?: boolean;
+}
+
+export interface EntriesBody {
+  /** In the order of their values. */
+  entries: Array<EntryBody>;
+  /** Of the next page; left out on the last one. */
+  next_cursor?: string;
+}
+
+export interface EntryBody {
+  /** In its one spelling: networks without host bits, lower-case origins, upper-case countries. */
+  value: string;
+  /** Why it is there. */
+  note: string;
+  /** From when on it is no entry any more. */
+  expires_at: string | null;
+  /** When it was added. */
+  created_at: string;
+  /** The member who added it; left out where a management key did. */
+  created_by?: string;
 }
 
 export interface ErrorBody {
@@ -176,6 +225,8 @@ export interface EventBody {
   reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
   /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
   suspect_level?: Open<"low" | "medium" | "high">;
+  /** What the rules of the organization decided; left out where none matched. */
+  decision?: DecisionBody;
   /** When the request arrived. */
   occurred_at: string;
   /** Environment of the key. */
@@ -249,6 +300,8 @@ export interface EventDetailBody {
   reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
   /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
   suspect_level?: Open<"low" | "medium" | "high">;
+  /** What the rules of the organization decided; left out where none matched. */
+  decision?: DecisionBody;
   /** When the request arrived. */
   occurred_at: string;
   /** Environment of the key. */
@@ -303,6 +356,8 @@ export interface EventDetailBody {
   velocity?: VelocityBody;
   /** The archived submission and what scored it; `null` where none was kept. Its contents are not a public contract. */
   document: Record<string, unknown> | null;
+  /** Rules in shadow mode that matched; left out where none did. */
+  shadow?: Array<ShadowBody>;
   /** The deferred report, when one arrived. Its contents are not a public contract. */
   deferred_signals?: Record<string, unknown>;
 }
@@ -366,6 +421,10 @@ export interface Fault {
     | "sdk_key_revoked"
     | "proxy_key_revoked"
     | "key_limit"
+    | "list_exists"
+    | "list_limit"
+    | "list_permanent"
+    | "list_in_use"
     | "supplement_conflict"
     | "idempotency_key_too_long"
     | "invalid_visitor_metadata"
@@ -412,6 +471,8 @@ export interface IdentifyAnswer {
   reason?: Open<"no_network_data" | "private_address" | "lookup_failed">;
   /** From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. */
   suspect_level?: Open<"low" | "medium" | "high">;
+  /** What the rules of the organization decided; left out where none matched. */
+  decision?: DecisionBody;
   /** Allows the deferred report of this request to be sent, for 24 hours. */
   deferred_token: string;
   /** This is the response of an earlier request with the same `Idempotency-Key`; nothing changed. */
@@ -511,6 +572,26 @@ export interface LabelCounts {
   legitimate?: number;
 }
 
+export interface ListBody {
+  /** Its id. */
+  id: string;
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name: string;
+  /** What its entries are, which never changes. A list of kind `address` has addresses and networks. */
+  kind: Open<"account" | "address" | "asn" | "country" | "origin" | "tag" | "visitor">;
+  /** How many entries it has. */
+  entries: number;
+  /** When it was made. */
+  created_at: string;
+  /** When its name or its entries were changed last. */
+  updated_at: string;
+}
+
+export interface ListsBody {
+  /** In the order of their names. */
+  lists: Array<ListBody>;
+}
+
 export interface ManagementKeyBody {
   /** Id of the key. */
   key_id: string;
@@ -533,6 +614,18 @@ export interface NewAccountThresholds {
   account_testing_address?: number;
   /** Visitors of an account in 30 days from which `account_sharing` fires. */
   account_sharing?: number;
+}
+
+export interface NewEntryBody {
+  /**
+   * A visitor id, an account id, an address or network, a country code, an AS number, an origin or a tag, as the
+   * kind of the list is.
+   */
+  value: string;
+  /** Why it is there. Default: `""`. */
+  note?: string;
+  /** From when on it is no entry any more; `null` = never. */
+  expires_at?: string | null;
 }
 
 export interface PlatformWeightsBody {
@@ -560,6 +653,22 @@ export interface PlatformWeightsBody {
   updated_at?: string;
   /** The member who saved it; left out where a management key did. */
   updated_by_user_id?: string;
+}
+
+export interface PreviewBody {
+  /** All rules, in their order. */
+  rules: Array<RuleFields>;
+}
+
+export interface PreviewedRule {
+  /** Id of the rule. */
+  rule_id?: string;
+  /** Its name: unique, up to 80 characters. */
+  name: string;
+  /** Events that it would have decided, or matched in shadow mode. */
+  matches: number;
+  /** The newest of them. */
+  examples: Array<string>;
 }
 
 export interface ProxyKeyBody {
@@ -626,6 +735,11 @@ export interface RedeliverWebhookBody {
   event_id: string;
 }
 
+export interface RemoveEntriesBody {
+  /** At most 1,000. One that is not in the list is passed over. */
+  values: Array<string>;
+}
+
 export interface ReplaceOriginsBody {
   /** The whole new list, such as `https://shop.example` or `https://*.shop.example`. */
   allowed_origins: Array<string>;
@@ -652,6 +766,76 @@ export interface RotateVerdictKeyBody {
 export interface RotateWebhookSecretBody {
   /** For how long the previous secret signs along. Default: `24`. */
   previous_secret_valid_hours?: number;
+}
+
+export interface RuleCounts {
+  /** Events of the last 24 hours that it decided, or matched in shadow mode. */
+  matched_24h: number;
+  /** The same of the last 30 days. */
+  matched_30d: number;
+  /** Events of the last 24 hours for which its evaluation failed. */
+  errors_24h: number;
+}
+
+export interface RuleFields {
+  /** Id of the rule. */
+  id?: string;
+  /** Its name: unique, up to 80 characters. */
+  name: string;
+  /** When it matches, in CEL (the Common Expression Language). */
+  condition: string;
+  /** What it decides. */
+  action: "allow" | "block" | "challenge" | "review";
+  /** `shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Default: `"active"`. */
+  mode?: "active" | "off" | "shadow";
+  /** For people. Default: `""`. */
+  note?: string;
+}
+
+export interface RuleRow {
+  /** Id of the rule. */
+  id: string;
+  /** Its name: unique, up to 80 characters. */
+  name: string;
+  /** When it matches, in CEL (the Common Expression Language). */
+  condition: string;
+  /** What it decides. */
+  action: Open<"allow" | "block" | "challenge" | "review">;
+  /** `shadow`: it is evaluated and counted, and decides nothing. `off`: neither. */
+  mode: Open<"active" | "off" | "shadow">;
+  /** For people. */
+  note: string;
+  /** Whole hours: those that the window touches. */
+  counts: RuleCounts;
+}
+
+export interface RulesAnswer {
+  /** `live` is production, `test` staging and development. */
+  environment: Open<"live" | "test">;
+  /** Grows by one at each save; 0 = that of the start. */
+  revision: number;
+  /** In their order: the first active one that matches decides. */
+  rules: Array<RuleRow>;
+}
+
+export interface RulesBody {
+  /** The revision that was read. */
+  revision: number;
+  /** All rules, in their order: the first that matches decides. */
+  rules: Array<RuleFields>;
+}
+
+export interface RulesPreview {
+  /** Events that were looked at. */
+  events: number;
+  /** In the order in which they were sent. */
+  rules: Array<PreviewedRule>;
+  /** Action -> events as they were decided; `none` = by no rule. */
+  before: Record<string, number>;
+  /** The same by these rules. */
+  after: Record<string, number>;
+  /** Rules that match every event, in words. */
+  warnings?: Array<string>;
 }
 
 export interface SaveWeightsBody {
@@ -782,6 +966,15 @@ export interface SettingsBody {
   decision_in_response: boolean;
   /** Of the signals of the group `account`. */
   account_thresholds: AccountThresholdsBody;
+}
+
+export interface ShadowBody {
+  /** Id of the rule. */
+  rule_id: string;
+  /** Its name then. */
+  rule: string;
+  /** What it would have decided. */
+  action: string;
 }
 
 export interface SignalBody {
@@ -939,6 +1132,11 @@ export interface UpdateEventBody {
   action?: string | null;
   /** The tag; `null` removes it. */
   tag?: string | null;
+}
+
+export interface UpdateListBody {
+  /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
+  name?: string;
 }
 
 export interface UpdateSettingsBody {
@@ -1303,6 +1501,34 @@ export interface ListProxyKeysQuery {
 
 /** Of `listSdkKeys`. */
 export interface ListSdkKeysQuery {
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}
+
+/** Of `getRules`. */
+export interface GetRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `saveRules`. */
+export interface SaveRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `previewRules`. */
+export interface PreviewRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `listListEntries`. */
+export interface ListListEntriesQuery {
+  /** Beginning of the value. */
+  q?: string;
   /** How many per page, at most. */
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */

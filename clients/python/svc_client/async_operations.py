@@ -8,8 +8,10 @@ from svc_client.call import UNSET, Call, Unset, given, new_idempotency_key, path
 from svc_client.types import (
     AccountAnswer,
     AccountsAnswer,
+    AddedBody,
     ChallengeAnswer,
     DuplicateAnswer,
+    EntriesBody,
     EventDetailBody,
     EventsAnswer,
     HealthBody,
@@ -17,13 +19,19 @@ from svc_client.types import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
+    ListBody,
+    ListsBody,
     ManagementKeyBody,
     NewAccountThresholds,
+    NewEntryBody,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
     ReadinessBody,
     RiskWeightsBody,
+    RuleFields,
+    RulesAnswer,
+    RulesPreview,
     Sdk,
     SdkKeyBody,
     SdkKeysBody,
@@ -833,6 +841,222 @@ class AsyncOperations:
         """
         return await self._send(
             Call("GET", path("/management/organizations/{}/risk-signals", organization_id), is_repeatable=True)
+        )
+
+    async def get_rules(
+        self, organization_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> RulesAnswer:
+        """Read the rules.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/rules", organization_id),
+                query=given({"environment": environment}),
+                is_repeatable=True,
+            )
+        )
+
+    async def save_rules(
+        self,
+        organization_id: str,
+        *,
+        revision: int,
+        rules: list[RuleFields],
+        environment: Literal["live", "test"] | None = None,
+    ) -> RulesAnswer:
+        """Save the rules.
+
+        The whole ruleset, in force from the next request on. Send the `revision` that you read: another one is
+        `409 revision_conflict`. A condition that cannot be used is `invalid_condition`; `message` has line and
+        column. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            revision: The revision that was read.
+            rules: All rules, in their order: the first that matches decides.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/rules", organization_id),
+                query=given({"environment": environment}),
+                body=given({"revision": revision, "rules": rules}),
+            )
+        )
+
+    async def preview_rules(
+        self, organization_id: str, *, rules: list[RuleFields], environment: Literal["live", "test"] | None = None
+    ) -> RulesPreview:
+        """Try rules on the newest events.
+
+        On the newest 10,000 events, with their stored velocity and the lists as they are now.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            rules: All rules, in their order.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/rules/preview", organization_id),
+                query=given({"environment": environment}),
+                body=given({"rules": rules}),
+            )
+        )
+
+    async def list_lists(self, organization_id: str) -> ListsBody:
+        """List lists.
+
+        Every organization has six from the start: `blocked_visitors`, `blocked_accounts`, `blocked_addresses`,
+        `trusted_visitors`, `trusted_accounts` and `trusted_addresses`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/lists", organization_id), is_repeatable=True)
+        )
+
+    async def create_list(
+        self,
+        organization_id: str,
+        *,
+        name: str,
+        kind: Literal["account", "address", "asn", "country", "origin", "tag", "visitor"],
+    ) -> ListBody:
+        """Make a list.
+
+        At most 100 per organization, the six of the start included.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            name: Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it.
+            kind: What its entries are, which never changes. A list of kind `address` has addresses and
+                networks.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/lists", organization_id),
+                body=given({"name": name, "kind": kind}),
+            )
+        )
+
+    async def get_list(self, organization_id: str, list_id: str) -> ListBody:
+        """Read a list.
+
+        Without its entries, which are listed apart.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/lists/{}", organization_id, list_id), is_repeatable=True)
+        )
+
+    async def update_list(self, organization_id: str, list_id: str, *, name: str | None = None) -> ListBody:
+        """Rename a list.
+
+        One of the six of the start, and one that a rule names, keeps its name.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+            name: Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/lists/{}", organization_id, list_id),
+                body=given({"name": name}),
+            )
+        )
+
+    async def delete_list(self, organization_id: str, list_id: str) -> None:
+        """Delete a list.
+
+        With its entries. One of the six of the start, and one that a rule names, stays.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/lists/{}", organization_id, list_id)))
+
+    async def list_list_entries(
+        self,
+        organization_id: str,
+        list_id: str,
+        *,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> EntriesBody:
+        """List the entries of a list.
+
+        In the order of their values, without those that have expired. A page may be short and have a
+        `next_cursor`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+            q: Beginning of the value.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/lists/{}/entries", organization_id, list_id),
+                query=given({"q": q, "limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def add_list_entries(self, organization_id: str, list_id: str, *, entries: list[NewEntryBody]) -> AddedBody:
+        """Add entries to a list.
+
+        All of them or, where one is refused, none. Values are stored in one spelling: networks without host
+        bits, lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have
+        not expired may be in the lists of an organization. What is added counts from the next request on.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+            entries: At most 1,000. A value that is in the list gets a new note and expiry.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/lists/{}/entries", organization_id, list_id),
+                body=given({"entries": entries}),
+            )
+        )
+
+    async def remove_list_entries(self, organization_id: str, list_id: str, *, values: list[str]) -> None:
+        """Remove entries from a list.
+
+        By their values. From the next request on they are in it no more.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            list_id: Id of the list.
+            values: At most 1,000. One that is not in the list is passed over.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/lists/{}/entries", organization_id, list_id),
+                body=given({"values": values}),
+            )
         )
 
     async def get_settings(self, organization_id: str) -> SettingsBody:

@@ -85,6 +85,13 @@ class AccountsAnswer(TypedDict):
     """Of the next page, which may be empty; left out on the last one."""
 
 
+class AddedBody(TypedDict):
+    added: int
+    """Values that were not in the list."""
+    replaced: int
+    """Values that were."""
+
+
 class AddressVelocity(TypedDict):
     events: dict[str, int]
     """Events from the address."""
@@ -101,6 +108,15 @@ class ChallengeAnswer(TypedDict):
     """Five minutes after issue."""
 
 
+class DecisionBody(TypedDict):
+    action: str
+    """What to do. Now one of `allow`, `review`, `challenge`, `block`."""
+    rule_id: str
+    """Id of the first rule that matched."""
+    rule: str
+    """Its name then."""
+
+
 class DetailBody(TypedDict):
     field: str
     """A path such as `sdk.version`; empty for the whole body."""
@@ -108,7 +124,7 @@ class DetailBody(TypedDict):
     """What is the matter with it. Now one of `required`, `unknown_field`, `wrong_type`, `malformed_json`,
     `malformed_encoding`, `out_of_range`, `too_long`, `too_deep`, `invalid_url`, `not_public_address`,
     `unknown_event_type`, `requires_live`, `invalid_origin`, `unknown_signal`, `invalid_cursor`,
-    `invalid_value`.
+    `invalid_value`, `invalid_condition`.
     """
     location: str
     """Where it is. Now one of `body`, `query`, `header`, `path`."""
@@ -119,6 +135,26 @@ class DuplicateAnswer(TypedDict):
     """UUIDv7 of the request; it sorts by time."""
     duplicate: NotRequired[bool]
     """The same was accepted before, and nothing changed."""
+
+
+class EntriesBody(TypedDict):
+    entries: list[EntryBody]
+    """In the order of their values."""
+    next_cursor: NotRequired[str]
+    """Of the next page; left out on the last one."""
+
+
+class EntryBody(TypedDict):
+    value: str
+    """In its one spelling: networks without host bits, lower-case origins, upper-case countries."""
+    note: str
+    """Why it is there."""
+    expires_at: str | None
+    """From when on it is no entry any more."""
+    created_at: str
+    """When it was added."""
+    created_by: NotRequired[str]
+    """The member who added it; left out where a management key did."""
 
 
 class ErrorBody(TypedDict):
@@ -149,6 +185,8 @@ class EventBody(TypedDict):
     """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
     `low`, `medium`, `high`.
     """
+    decision: NotRequired[DecisionBody]
+    """What the rules of the organization decided; left out where none matched."""
     occurred_at: str
     """When the request arrived."""
     environment: str
@@ -226,6 +264,8 @@ class EventDetailBody(TypedDict):
     """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
     `low`, `medium`, `high`.
     """
+    decision: NotRequired[DecisionBody]
+    """What the rules of the organization decided; left out where none matched."""
     occurred_at: str
     """When the request arrived."""
     environment: str
@@ -284,6 +324,8 @@ class EventDetailBody(TypedDict):
     """The archived submission and what scored it; `null` where none was kept. Its contents are not a public
     contract.
     """
+    shadow: NotRequired[list[ShadowBody]]
+    """Rules in shadow mode that matched; left out where none did."""
     deferred_signals: NotRequired[dict[str, Any]]
     """The deferred report, when one arrived. Its contents are not a public contract."""
 
@@ -316,10 +358,10 @@ class Fault(TypedDict):
     """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
-    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
-    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
-    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
-    `internal_error`, `service_unavailable`.
+    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`, `list_exists`,
+    `list_limit`, `list_permanent`, `list_in_use`, `supplement_conflict`, `idempotency_key_too_long`,
+    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
+    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -357,6 +399,8 @@ class IdentifyAnswer(TypedDict):
     """From the threshold in force: `low` below it, `high` from twice of it. Left out when not scored. Now one of
     `low`, `medium`, `high`.
     """
+    decision: NotRequired[DecisionBody]
+    """What the rules of the organization decided; left out where none matched."""
     deferred_token: str
     """Allows the deferred report of this request to be sent, for 24 hours."""
     duplicate: NotRequired[bool]
@@ -416,6 +460,28 @@ class LabelCounts(TypedDict):
     """Labeled `legitimate`."""
 
 
+class ListBody(TypedDict):
+    id: str
+    """Its id."""
+    name: str
+    """Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it."""
+    kind: str
+    """What its entries are, which never changes. A list of kind `address` has addresses and networks. Now one of
+    `account`, `address`, `asn`, `country`, `origin`, `tag`, `visitor`.
+    """
+    entries: int
+    """How many entries it has."""
+    created_at: str
+    """When it was made."""
+    updated_at: str
+    """When its name or its entries were changed last."""
+
+
+class ListsBody(TypedDict):
+    lists: list[ListBody]
+    """In the order of their names."""
+
+
 class ManagementKeyBody(TypedDict):
     key_id: str
     """Id of the key."""
@@ -438,6 +504,17 @@ class NewAccountThresholds(TypedDict):
     """Accounts of an address within an hour from which `account_testing` fires."""
     account_sharing: NotRequired[int]
     """Visitors of an account in 30 days from which `account_sharing` fires."""
+
+
+class NewEntryBody(TypedDict):
+    value: str
+    """A visitor id, an account id, an address or network, a country code, an AS number, an origin or a tag, as the
+    kind of the list is.
+    """
+    note: NotRequired[str]
+    """Why it is there. Default: `""`."""
+    expires_at: NotRequired[str | None]
+    """From when on it is no entry any more; `null` = never."""
 
 
 class PlatformWeightsBody(TypedDict):
@@ -465,6 +542,17 @@ class PlatformWeightsBody(TypedDict):
     """Of the scope's own configuration."""
     updated_by_user_id: NotRequired[str]
     """The member who saved it; left out where a management key did."""
+
+
+class PreviewedRule(TypedDict):
+    rule_id: NotRequired[str]
+    """Id of the rule."""
+    name: str
+    """Its name: unique, up to 80 characters."""
+    matches: int
+    """Events that it would have decided, or matched in shadow mode."""
+    examples: list[str]
+    """The newest of them."""
 
 
 class ProxyKeyBody(TypedDict):
@@ -536,6 +624,71 @@ class RiskWeightsBody(TypedDict):
     """The largest weight that may be given."""
     platforms: list[PlatformWeightsBody]
     """Each platform once."""
+
+
+class RuleCounts(TypedDict):
+    matched_24h: int
+    """Events of the last 24 hours that it decided, or matched in shadow mode."""
+    matched_30d: int
+    """The same of the last 30 days."""
+    errors_24h: int
+    """Events of the last 24 hours for which its evaluation failed."""
+
+
+class RuleFields(TypedDict):
+    id: NotRequired[str]
+    """Id of the rule."""
+    name: str
+    """Its name: unique, up to 80 characters."""
+    condition: str
+    """When it matches, in CEL (the Common Expression Language)."""
+    action: Literal["allow", "block", "challenge", "review"]
+    """What it decides."""
+    mode: NotRequired[Literal["active", "off", "shadow"]]
+    """`shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Default: `"active"`."""
+    note: NotRequired[str]
+    """For people. Default: `""`."""
+
+
+class RuleRow(TypedDict):
+    id: str
+    """Id of the rule."""
+    name: str
+    """Its name: unique, up to 80 characters."""
+    condition: str
+    """When it matches, in CEL (the Common Expression Language)."""
+    action: str
+    """What it decides. Now one of `allow`, `block`, `challenge`, `review`."""
+    mode: str
+    """`shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Now one of `active`, `off`,
+    `shadow`.
+    """
+    note: str
+    """For people."""
+    counts: RuleCounts
+    """Whole hours: those that the window touches."""
+
+
+class RulesAnswer(TypedDict):
+    environment: str
+    """`live` is production, `test` staging and development."""
+    revision: int
+    """Grows by one at each save; 0 = that of the start."""
+    rules: list[RuleRow]
+    """In their order: the first active one that matches decides."""
+
+
+class RulesPreview(TypedDict):
+    events: int
+    """Events that were looked at."""
+    rules: list[PreviewedRule]
+    """In the order in which they were sent."""
+    before: dict[str, int]
+    """Action -> events as they were decided; `none` = by no rule."""
+    after: dict[str, int]
+    """The same by these rules."""
+    warnings: NotRequired[list[str]]
+    """Rules that match every event, in words."""
 
 
 class Sdk(TypedDict):
@@ -655,6 +808,15 @@ class SettingsBody(TypedDict):
     """Whether responses and signed verdicts for public keys have the decision of the rules."""
     account_thresholds: AccountThresholdsBody
     """Of the signals of the group `account`."""
+
+
+class ShadowBody(TypedDict):
+    rule_id: str
+    """Id of the rule."""
+    rule: str
+    """Its name then."""
+    action: str
+    """What it would have decided."""
 
 
 class SignalBody(TypedDict):

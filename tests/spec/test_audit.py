@@ -42,6 +42,7 @@ UNKNOWN = {
     "proxy_credential_id": "key_" + NOBODY,
     "webhook_id": "whk_" + NOBODY,
     "visitor_id": NOBODY,
+    "account_id": NOBODY,
 }
 PLACE = "203.0.113.7"
 """From where the automation asks, as the trusted proxy says."""
@@ -77,6 +78,7 @@ CASES: dict[str, Case] = {
     "testWebhook": Case(refused_path=UNKNOWN),
     "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
     "eraseVisitor": Case(refused_path=UNKNOWN),
+    "eraseAccount": Case(refused_path=UNKNOWN),
     "updateSettings": Case(
         {"decision_in_response": False, "account_thresholds": {"multi_account": 2}},
         refused_body={"account_thresholds": {"multi_account": 0}},
@@ -100,6 +102,7 @@ class Scene:
             "event_id": self._event,
             "visitor_id": self._visitor,
             "request_id": self._request,
+            "account_id": self._account,
         }
         self._endpoint_id = ""
 
@@ -139,6 +142,11 @@ class Scene:
     async def _visitor(self) -> str:
         _, public = self.live.issue()
         return (await visit(self.live, public)).json()["visitor_id"]
+
+    async def _account(self) -> str:
+        _, public = self.live.issue()
+        assert (await visit(self.live, public, account_id="user-8271")).is_success
+        return "user-8271"
 
     async def _request(self) -> str:
         _, public = self.live.issue()

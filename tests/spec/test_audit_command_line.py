@@ -40,7 +40,8 @@ READING = {
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",
-    "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
+    "export events", "export visitor", "visitor show", "visitor list", "visitor export",
+    "account show", "account list", "completion", "config check",
     "doctor", "retention confirm",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
@@ -68,13 +69,18 @@ class Scene(NamedTuple):
         file.write_text(json.dumps({"signals": report()}) + "\n")
         return file
 
-    def visitor(self, visits: int = 1) -> str:
+    def account(self) -> str:
+        """The id of an account that the organization knows."""
+        self.visitor(account_id="user-8271")
+        return "user-8271"
+
+    def visitor(self, visits: int = 1, **body: Any) -> str:
         """The id of a visitor whom the organization knows."""
         secret = self.run("key", "issue", self.org, "--kind", "secret", *ISSUE[2:], "--json").json["secret"]
 
         async def visit() -> str:
             async with live_service(self.directory / "data", now_ms=World.real().now_ms()) as live:
-                answers = [await live.identify(secret, origin=None) for _ in range(visits)]
+                answers = [await live.identify(secret, origin=None, **body) for _ in range(visits)]
             return answers[0].json()["visitor_id"]
 
         return trio.run(visit)
@@ -107,6 +113,7 @@ CASES: dict[str, Case] = {
         lambda s: (s.key(), "--revoke-all-keys")[1:],
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
     ),
+    "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
     "webhook recover": Case(lambda _: (ENDPOINT, "--since", LONG_AGO), lambda _: ("whk_none", "--since", LONG_AGO)),
     "replay": Case(

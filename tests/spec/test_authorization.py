@@ -110,6 +110,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/redeliver"): DEVELOPER._replace(status=404, body=AN_EVENT),
     ("GET", ORGANIZATION + "/webhook-deliveries"): DEVELOPER,
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
+    ("DELETE", ORGANIZATION + "/accounts/{account_id}"): ADMIN._replace(status=404),
     ("GET", "/console/api/events/{request_id}"): DEVELOPER._replace(status=404),
     ("GET", "/console/api/events"): DEVELOPER,
     ("GET", "/console/api/visitors"): DEVELOPER,

@@ -206,7 +206,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS),
     ErasedByKey("request_id"),
-    rules=("events", "holding"),
+    rules=("events", "holding", "velocity"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")
@@ -329,6 +329,14 @@ ERASURES = Table(
     NotPersonal("an erasure under way; its last step deletes the row"),
 )
 """-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
+ACCOUNT_ERASURES = Table(
+    "account_erasures",
+    Key(organization=U32, account=U64),
+    Opaque("bytes"),
+    Until("the account is erased"),
+    NotPersonal("an erasure under way; its last step deletes the row"),
+)
+"""By the digest of an account: its id. Erasures that have begun and have not ended."""
 ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)
 """Events erased so far: so many idempotency keys may be answered by an event that is gone."""
 STATISTICS = Table(
@@ -375,7 +383,6 @@ VELOCITY = Table(
     Layout(VelocityRow.pack, VelocityRow.unpack),
     LastTwoPeriods(),
     ErasedBy("purge_velocity"),
-    rules=("velocity",),
 )
 """By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
 days carries over what is left of the period before, whose row counts no more from then on.

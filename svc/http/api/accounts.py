@@ -1,7 +1,7 @@
 """Accounts and visitors read by the customer's server (decisions 11.3): those of the environments that are counted with
 that of the key.
 
-What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is a walk through the
+What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is read from the
 index of events (`svc.store.views.subjects`), some at a time: how much there is delays nobody.
 """
 

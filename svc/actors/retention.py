@@ -25,6 +25,7 @@ from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
+from svc.store.transactions.account_erasure import continue_account_erasure, pending_account_erasures
 from svc.store.transactions.erasure import continue_erasure, continue_removal, is_removal_pending, pending_erasures
 from svc.store.transactions.retention import (
     CleanupTask,
@@ -126,7 +127,9 @@ async def finish_interrupted(store: Store, progress: Progress) -> None:
     for number in await store.query(organizations):
         try:
             for raw_id in await store.query(partial(pending_erasures, number=number)):
-                await _erase(store, progress, number, raw_id)
+                await _erase(store, progress, number, partial(continue_erasure, number=number, raw_id=raw_id))
+            for digest in await store.query(partial(pending_account_erasures, number=number)):
+                await _erase(store, progress, number, partial(continue_account_erasure, number=number, digest=digest))
             if await store.query(partial(is_removal_pending, number=number)):
                 await _remove(store, progress, number)
         except CorruptionError as error:
@@ -171,9 +174,8 @@ async def _sweep_one(
         await _write(store, progress, number, "pass", note)
 
 
-async def _erase(store: Store, progress: Progress, number: int, raw_id: bytes) -> None:
+async def _erase(store: Store, progress: Progress, number: int, step: Callable[[Transaction], bool]) -> None:
     """To its end, or until a step fails."""
-    step = partial(continue_erasure, number=number, raw_id=raw_id)
     while (ended := await _write(store, progress, number, "erasure", step)) is False:
         pass
     if ended:

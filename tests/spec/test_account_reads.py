@@ -4,6 +4,8 @@ an account.
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +13,17 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from svc.actors.retention import sweep
+from svc.domain.accounts.velocity import account_digest
 from svc.http.api import accounts as account_reads
+from svc.store.check.invariants import violations
+from svc.store.schema.tables import ACCOUNT_ERASURES, VELOCITY, WEBHOOK_EVENTS
+from svc.store.transactions.account_erasure import EVENTS_A_STEP, erase_account
 from svc.store.views import subjects
+from svc.world import World
+from tests.spec.commands import run_beside
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, assert_error, assert_invalid, visit
+from tests.spec.subscriber import subscribing
 from tests.support.live import Live, live_service, report
 from tests.support.mmdb_writer import Tree
 
@@ -446,3 +456,132 @@ async def test_a_change_of_settings_is_audited(live: Live):
     record = audit.json()["records"][0]
     assert (record["action"], record["subject"], record["change"]) == ("updateSettings", live.organization.id, asked)
     assert record["id"] == response.headers["x-request-id"]
+
+
+# Erasure
+
+
+async def erase(live: Live, key: str, account: str) -> httpx.Response:
+    path = f"/api/v1/management/organizations/{live.organization.id}/accounts/{quote(account, safe='')}"
+    return await live.client.delete(path, headers={"x-api-key": key})
+
+
+def digests_in_rows(live: Live, account: str) -> int:
+    """In how many rows of velocity an account is, its own included."""
+    digest = account_digest(live.organization.number, account)
+    rows = live.contents()[VELOCITY.name]
+    return sum(key[-1] == digest or any(digest in seen.ids for seen in row.others) for key, row in rows)
+
+
+async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    _, admin = live.issue("management")
+    _, staging = live.issue(environment="staging")
+    answers = [await act(live, public, "user/1", device=device, action="log_in") for device in (1, 1, 2)]
+    await act(live, staging, "user/1")
+    await act(live, public, "other")
+    assert digests_in_rows(live, "user/1") == 2 + 4 + 1
+    assert (await erase(live, admin, "user/1")).status_code == 204
+    assert digests_in_rows(live, "user/1") == 0
+    assert digests_in_rows(live, "other") == 3
+    assert [name for name, rows in live.contents().items() if "user/1" in repr(rows)] == ["audit"]
+    assert_error(await get(live, secret, "accounts/user%2F1"), 404, "not_found")
+    assert await listed(live, secret, "accounts") == ["other"]
+    assert (await read(live, secret, "events", account_id="user/1"))["rows"] == []
+    for answer in answers:
+        event = await read(live, secret, f"events/{answer['request_id']}")
+        assert {"account_id", "account_verified"} & set(event) == set()
+        assert (event["action"], set(event["velocity"])) == ("log_in", {"visitor", "address"})
+    visitor = await read(live, secret, f"visitors/{answers[0]['visitor_id']}")
+    assert [account["account_id"] for account in visitor["accounts"]] == ["other"]
+    assert visitor["velocity"]["accounts"] == ONE
+    assert visitor["velocity"]["events"]["1h"] == 3
+    assert_error(await erase(live, admin, "user/1"), 404, "not_found")
+    again = await act(live, public, "user/1")
+    event = await read(live, secret, f"events/{again['request_id']}")
+    assert event["velocity"]["account"]["events"] == ONE
+
+
+async def test_an_unknown_account_is_not_erased_and_only_an_admin_erases(live: Live, keys: tuple[str, str]):
+    await act(live, keys[0], "a")
+    admin, developer = (live.issue("management", role=role)[1] for role in ("admin", "developer"))
+    _, other = live.issue("management", organization=live.new_organization().number)
+    before = live.contents()
+    for account in ("b", "x" * 257, "a\n"):
+        assert_error(await erase(live, admin, account), 404, "not_found")
+    assert_error(await erase(live, developer, "a"), 403, "insufficient_role")
+    assert_error(await erase(live, other, "a"), 404, "not_found")
+    after = live.contents()
+    for name in ("events", "velocity", "event_tail", "audit"):
+        assert after[name] == before[name]
+
+
+async def test_the_webhooks_of_an_erased_account_do_not_name_it(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        live = hooks.live
+        await hooks.create(environment="live", events=["identification.completed"])
+        public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+        _, admin = live.issue("management")
+        erased, moved = await act(live, public, "user-1"), await act(live, public, "user-2")
+        path = f"/api/v1/events/{moved['request_id']}"
+        patched = await live.client.patch(path, json={"account_id": "user-3"}, headers={"x-api-key": secret})
+        assert patched.status_code == 200
+        assert (await erase(live, admin, "user-1")).status_code == 204
+        bodies = {
+            body["data"]["request_id"]: body["data"]
+            for body in (json.loads(event.body) for _, event in live.contents()[WEBHOOK_EVENTS.name])
+        }
+        assert set(bodies) == {erased["request_id"], moved["request_id"]}
+        for data in bodies.values():
+            assert {"account_id", "account_verified"} & set(data) == set()
+            assert set(data["velocity"]) == {"visitor", "address"}
+            assert data["visitor_id"] == erased["visitor_id"]
+
+
+@pytest.mark.slow
+async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    number = live.organization.number
+    for _ in range(EVENTS_A_STEP + 5):
+        await act(live, public, "user-1")
+    step = partial(erase_account, number=number, account_id="user-1")
+    assert live.found.store.write_now([step]) == [False]
+    assert len((await read(live, secret, "events", account_id="user-1", limit=200))["rows"]) == 5
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        assert snapshot.count(ACCOUNT_ERASURES) == 1
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=False)
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(ACCOUNT_ERASURES) == 0
+        assert list(violations(snapshot)) == []
+    assert digests_in_rows(live, "user-1") == 0
+    assert len(live.events()) == EVENTS_A_STEP + 5
+    assert "user-1" not in repr(live.contents())
+
+
+# The command line
+
+
+async def test_the_operator_lists_shows_and_erases_accounts_while_the_service_runs(tmp_path: Path):
+    async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
+        org, options = live.organization.id, live.options
+        _, public = live.issue(environment="staging")
+        answers = [
+            await act(live, public, account, device=device) for account, device in (("a b", 1), ("a b", 2), ("c", 1))
+        ]
+        staging = ("--environment", "staging", *options)
+        listed = (await run_beside("account", "list", org, *staging, "--limit", "1", "--json")).json
+        assert (len(listed["accounts"]), listed["more"]) == (1, True)
+        rows = (await run_beside("account", "list", org, *staging)).out.splitlines()
+        assert len(rows) == 3
+        assert rows[0].split() == ["account_id", "first_seen_at", "last_seen_at", "level", "events_24h", "visitors_30d"]
+        assert (await run_beside("account", "list", org, *options)).out == "no accounts\n"
+        shown = (await run_beside("account", "show", org, "a b", *staging, "--json")).json
+        assert {each["visitor_id"] for each in shown["visitors"]} == {each["visitor_id"] for each in answers[:2]}
+        assert shown["velocity"]["events"] == {"1h": 2, "24h": 2, "30d": 2}
+        assert answers[0]["visitor_id"] in (await run_beside("account", "show", org, "a b", *staging)).out
+        (await run_beside("account", "show", org, "a b", *options)).assert_refused("a b", "svc account list")
+        erased = (await run_beside("account", "erase", org, "a b", "--yes", *options, "--json")).json
+        assert erased == {"organization_id": org, "account_id": "a b", "status": "erased"}
+        assert {event.account_id for _, event in live.events()} == {None, "c"}
+        (await run_beside("account", "erase", org, "a b", "--yes", *options)).assert_refused("a b", "svc account list")

@@ -43,6 +43,7 @@ UNKNOWN = {
     "webhook_id": "whk_" + NOBODY,
     "visitor_id": NOBODY,
     "list_id": "lst_" + NOBODY,
+    "account_id": NOBODY,
 }
 PLACE = "203.0.113.7"
 """From where the automation asks, as the trusted proxy says."""
@@ -83,6 +84,7 @@ CASES: dict[str, Case] = {
     "addListEntries": Case({"entries": [{"value": "order 1"}]}, refused_path=UNKNOWN),
     "removeListEntries": Case({"values": ["order 1"]}, refused_path=UNKNOWN),
     "eraseVisitor": Case(refused_path=UNKNOWN),
+    "eraseAccount": Case(refused_path=UNKNOWN),
     "updateSettings": Case(
         {"decision_in_response": False, "account_thresholds": {"multi_account": 2}},
         refused_body={"account_thresholds": {"multi_account": 0}},
@@ -107,6 +109,7 @@ class Scene:
             "visitor_id": self._visitor,
             "list_id": self._list,
             "request_id": self._request,
+            "account_id": self._account,
         }
         self._endpoint_id = ""
 
@@ -150,6 +153,11 @@ class Scene:
     async def _list(self) -> str:
         name = f"list_{len(self.records())}"
         return (await self.admin("POST", "/lists", {"name": name, "kind": "tag"})).json()["id"]
+
+    async def _account(self) -> str:
+        _, public = self.live.issue()
+        assert (await visit(self.live, public, account_id="user-8271")).is_success
+        return "user-8271"
 
     async def _request(self) -> str:
         _, public = self.live.issue()

@@ -40,8 +40,9 @@ READING = {
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
     "events list", "events get", "events tail",
-    "export events", "export visitor", "visitor show", "visitor list", "visitor export", "completion", "config check",
-    "doctor", "retention confirm", "list list", "list export",
+    "export events", "export visitor", "visitor show", "visitor list", "visitor export",
+    "account show", "account list", "completion", "config check",
+    "doctor", "retention confirm", "list list", "list export", "rule list", "rule export",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
 nothing; what it is asked to change is tested apart."""
@@ -68,13 +69,18 @@ class Scene(NamedTuple):
         file.write_text(json.dumps({"signals": report()}) + "\n")
         return file
 
-    def visitor(self, visits: int = 1) -> str:
+    def account(self) -> str:
+        """The id of an account that the organization knows."""
+        self.visitor(account_id="user-8271")
+        return "user-8271"
+
+    def visitor(self, visits: int = 1, **body: Any) -> str:
         """The id of a visitor whom the organization knows."""
         secret = self.run("key", "issue", self.org, "--kind", "secret", *ISSUE[2:], "--json").json["secret"]
 
         async def visit() -> str:
             async with live_service(self.directory / "data", now_ms=World.real().now_ms()) as live:
-                answers = [await live.identify(secret, origin=None) for _ in range(visits)]
+                answers = [await live.identify(secret, origin=None, **body) for _ in range(visits)]
             return answers[0].json()["visitor_id"]
 
         return trio.run(visit)
@@ -117,6 +123,7 @@ CASES: dict[str, Case] = {
         lambda s: (s.key(), "--revoke-all-keys")[1:],
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
     ),
+    "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
     "list create": Case(
         lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")

@@ -121,6 +121,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(body={"entries": [{"value": "a"}]}),
     ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(status=204, body={"values": ["a"]}),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
+    ("DELETE", ORGANIZATION + "/accounts/{account_id}"): ADMIN._replace(status=404),
     ("GET", "/console/api/events/{request_id}"): DEVELOPER._replace(status=404),
     ("GET", "/console/api/events"): DEVELOPER,
     ("GET", "/console/api/visitors"): DEVELOPER,

@@ -25,6 +25,7 @@ from svc.store.inspection.inspection import read_key
 from svc.store.inspection.reading import ReadOnlyStore, read_only
 from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import (
+    ACCOUNT_ERASURES,
     BLOCKS,
     CHALLENGES,
     DELETED_VISITORS,
@@ -86,6 +87,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Toured:
     jobs = [
         put(SETTLEMENTS, 1, 20454, value=Settlement(1, 2, 3, 4, 5, 6)),
         put(ERASURES, 1, b"A" * 20, value=0),
+        put(ACCOUNT_ERASURES, 1, 7, value=b"user-8271"),
         put(REMOVED_ENDPOINTS, 1, 2, value=b""),
         put(DELETED_VISITORS, 1, 9, value=1_767_225_600_000),
         put(DUE, 1, 2, 1_767_225_600_000, NOBODY.bytes, 2, value=b""),

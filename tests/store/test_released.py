@@ -35,6 +35,7 @@ CHANGED = (
 )
 PASSING = {
     "departed",
+    "account_erasures",
     "erasures",
     "event_segments",
     "following",

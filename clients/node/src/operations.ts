@@ -751,6 +751,18 @@ export abstract class Operations {
     });
   }
 
+  /**
+   * Erase an account.
+   *
+   * Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+   */
+  eraseAccount(organizationId: string, accountId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}`,
+    });
+  }
+
   /** Is the process up?. */
   getHealth(): Promise<HealthBody> {
     return this.send<HealthBody>({ method: "GET", path: "/healthz", isRepeatable: true });

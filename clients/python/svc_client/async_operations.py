@@ -1307,6 +1307,17 @@ class AsyncOperations:
         """
         await self._send(Call("DELETE", path("/management/organizations/{}/visitors/{}", organization_id, visitor_id)))
 
+    async def erase_account(self, organization_id: str, account_id: str) -> None:
+        """Erase an account.
+
+        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/accounts/{}", organization_id, account_id)))
+
     async def get_health(self) -> HealthBody:
         """Is the process up?."""
         return await self._send(Call("GET", "/healthz", is_repeatable=True))

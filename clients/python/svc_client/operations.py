@@ -1297,6 +1297,17 @@ class Operations:
         """
         self._send(Call("DELETE", path("/management/organizations/{}/visitors/{}", organization_id, visitor_id)))
 
+    def erase_account(self, organization_id: str, account_id: str) -> None:
+        """Erase an account.
+
+        Its id leaves events, counts and queued webhooks, for good. The events stay. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+        """
+        self._send(Call("DELETE", path("/management/organizations/{}/accounts/{}", organization_id, account_id)))
+
     def get_health(self) -> HealthBody:
         """Is the process up?."""
         return self._send(Call("GET", "/healthz", is_repeatable=True))

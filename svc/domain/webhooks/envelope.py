@@ -68,6 +68,16 @@ def seal(
     return WebhookEvent(event_type, environment, at_ms, _encoder.encode(envelope))
 
 
+def without_account(body: bytes) -> bytes:
+    """An envelope whose data is an event row, without the event's account and what it counts (decisions 11.6)."""
+    envelope = msgspec.json.decode(body)
+    data: dict[str, Any] = envelope["data"]
+    for name in ("account_id", "account_verified"):
+        data.pop(name, None)
+    data.get("velocity", {}).pop("account", None)
+    return _encoder.encode(envelope)
+
+
 def derived_event_id(event_type: EventType, subject: bytes, at_ms: int) -> UUID:
     """A UUIDv7 (RFC 9562) of this time whose other 74 bits are a digest of the type and of the fact's own name."""
     noise = int.from_bytes(hashlib.blake2b(event_type.encode() + b"\n" + subject, digest_size=10).digest())

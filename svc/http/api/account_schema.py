@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.accounts.velocity import MOST
-from svc.domain.events.event_row import AccountVelocity, VisitorVelocity
+from svc.domain.accounts.velocity import MOST, VelocityRow
+from svc.domain.bodies import present
+from svc.domain.events.event_row import AccountVelocity, VisitorVelocity, windows
 from svc.domain.fields import AccountId, PageCursor, Timestamp, VisitorId, about, open_to
 from svc.domain.model import Level
+from svc.domain.records import Event
+from svc.domain.timestamps import timestamp
 from svc.http.schema import CursorOn, Limit
+from svc.store.views.events import EventMatch
+from svc.store.views.subjects import Sighted
+
+MOST_SHOWN = 100
+"""Visitors, accounts, addresses and countries of one."""
 
 _FirstSeen = Annotated[Timestamp, about("When it was seen first.")]
 _LastSeen = Annotated[Timestamp, about("When it was seen last.")]
@@ -169,3 +178,88 @@ class SeenVisitorAnswer(_SubjectAnswer, frozen=True, kw_only=True):
     accounts: Annotated[
         tuple[AccountOfVisitor, ...], about("The newest 100 accounts that it acted for, the one seen last first.")
     ]
+
+
+def account_body(account_id: str, row: VelocityRow, found: Sequence[EventMatch], now_s: int) -> AccountAnswer:
+    """An account by its row and its newest events, of which there is one at least, newest first."""
+    visitors = _grouped(
+        (match for match in found if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
+    )
+    return AccountAnswer(
+        account_id=account_id,
+        velocity=AccountVelocity(*windows(row.counts("account", now_s))),
+        visitors=tuple(
+            VisitorOfAccount(visitor_id=visitor_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
+            for visitor_id, used in visitors
+        ),
+        **_common(row, found),
+    )
+
+
+def visitor_body(visitor_id: str, row: VelocityRow, found: Sequence[EventMatch], now_s: int) -> SeenVisitorAnswer:
+    """A visitor by its row and its newest events, of which there is one at least, newest first."""
+    return SeenVisitorAnswer(
+        visitor_id=visitor_id,
+        velocity=VisitorVelocity(*windows(row.counts("visitor", now_s))),
+        accounts=tuple(
+            AccountOfVisitor(account_id=account_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
+            for account_id, used in _grouped(found, lambda event: event.account_id)
+        ),
+        **_common(row, found),
+    )
+
+
+def account_row(each: Sighted, now_s: int) -> AccountRow:
+    """An account of a list."""
+    velocity = AccountVelocity(*windows(each.row.counts("account", now_s)))
+    return AccountRow(account_id=each.id, level=present(each.level), velocity=velocity, **_times(each))
+
+
+def visitor_row(each: Sighted, now_s: int) -> SeenVisitorRow:
+    """A visitor of a list."""
+    velocity = VisitorVelocity(*windows(each.row.counts("visitor", now_s)))
+    return SeenVisitorRow(visitor_id=each.id, level=present(each.level), velocity=velocity, **_times(each))
+
+
+def _times(each: Sighted) -> dict[str, str]:
+    last_ms = each.at.arrival_ms
+    return {"first_seen_at": _first_seen(each.row, last_ms), "last_seen_at": timestamp(last_ms)}
+
+
+def _common(row: VelocityRow, found: Sequence[EventMatch]) -> dict[str, Any]:
+    """What the bodies of an account and of a visitor have in common."""
+    return {
+        "first_seen_at": _first_seen(row, found[-1].event.occurred_at_ms),
+        "last_seen_at": timestamp(found[0].event.occurred_at_ms),
+        "addresses": tuple(
+            SeenAddress(ip_address=address, country_code=present(used[0].country_code), **_span(used))
+            for address, used in _grouped(found, lambda event: event.ip_address)
+        ),
+        "countries": tuple(
+            SeenCountry(country_code=code, **_span(used))
+            for code, used in _grouped(found, lambda event: event.country_code)
+        ),
+    }
+
+
+def _grouped(found: Iterable[EventMatch], value_of: Callable[[Event], str | None]) -> list[tuple[str, list[Event]]]:
+    """(value, events with it) of the `MOST_SHOWN` values that were seen last; events are newest first."""
+    groups: dict[str, list[Event]] = {}
+    for _, event in found:
+        value = value_of(event)
+        if value is not None:
+            groups.setdefault(value, []).append(event)
+    return list(groups.items())[:MOST_SHOWN]
+
+
+def _span(used: Sequence[Event]) -> dict[str, str]:
+    return {
+        "first_seen_at": timestamp(used[-1].occurred_at_ms),
+        "last_seen_at": timestamp(used[0].occurred_at_ms),
+    }
+
+
+def _first_seen(row: VelocityRow, oldest_ms: int) -> str:
+    """When one was seen first: by its row, to the second, or by the oldest event that was looked at."""
+    is_older = row.first_s and row.first_s < oldest_ms // 1000
+    return timestamp(1000 * row.first_s if is_older else oldest_ms)

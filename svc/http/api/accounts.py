@@ -1,7 +1,7 @@
 """Accounts and visitors read by the customer's server (decisions 11.3): those of the environments that are counted with
 that of the key.
 
-What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is a walk through the
+What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is read from the
 index of events (`svc.store.views.subjects`), some at a time: how much there is delays nobody.
 """
 
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 import trio
@@ -19,28 +19,23 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import EMPTY, VelocityRow, kind_of
-from svc.domain.bodies import present
 from svc.domain.cursor import List, read_cursor, write_cursor
-from svc.domain.events.event_row import AccountVelocity, VisitorVelocity, windows
 from svc.domain.events.listing import FILTERS, Listing, Position
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import Level
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.timestamps import timestamp
 from svc.http.api.account_schema import (
     AccountAnswer,
-    AccountOfVisitor,
-    AccountRow,
     AccountsAnswer,
     AccountsQuery,
-    SeenAddress,
-    SeenCountry,
     SeenVisitorAnswer,
-    SeenVisitorRow,
     SeenVisitorsAnswer,
     SeenVisitorsQuery,
-    VisitorOfAccount,
+    account_body,
+    account_row,
+    visitor_body,
+    visitor_row,
 )
 from svc.http.api.events import find_positions, read_at
 from svc.http.change import caller_of, touch_caller
@@ -54,8 +49,6 @@ from svc.store.views.velocity import party_of, row_of
 
 EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
-MOST_SHOWN = 100
-"""Visitors, accounts, addresses and countries of one."""
 EVENTS_A_PAGE = 5000
 """That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
 
@@ -81,19 +74,7 @@ async def get_account(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    identifiable = [match for match in seen.events if match.event.verdict.identifiable]
-    visitors = _grouped(identifiable, lambda match: match.event.verdict.visitor_id)
-    return Outcome(
-        AccountAnswer(
-            account_id=account_id,
-            velocity=AccountVelocity(*windows(seen.row.counts("account", call.at_ms // 1000))),
-            visitors=tuple(
-                VisitorOfAccount(visitor_id=visitor_id, confidence=_confidence(used), **_span(used))
-                for visitor_id, used in visitors
-            ),
-            **_common(seen),
-        )
-    )
+    return Outcome(account_body(account_id, seen.row, seen.events, call.at_ms // 1000))
 
 
 async def get_visitor(services: Services, call: Call) -> Outcome:
@@ -104,18 +85,7 @@ async def get_visitor(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    accounts = _grouped(seen.events, lambda match: match.event.account_id)
-    return Outcome(
-        SeenVisitorAnswer(
-            visitor_id=visitor_id,
-            velocity=VisitorVelocity(*windows(seen.row.counts("visitor", call.at_ms // 1000))),
-            accounts=tuple(
-                AccountOfVisitor(account_id=account_id, confidence=_confidence(used), **_span(used))
-                for account_id, used in accounts
-            ),
-            **_common(seen),
-        )
-    )
+    return Outcome(visitor_body(visitor_id, seen.row, seen.events, call.at_ms // 1000))
 
 
 async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> _Seen | None:
@@ -151,50 +121,6 @@ def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
     return row
 
 
-def _common(seen: _Seen) -> dict[str, Any]:
-    """What the bodies of an account and of a visitor have in common."""
-    addresses = _grouped(seen.events, lambda match: match.event.ip_address)
-    countries = _grouped(seen.events, lambda match: match.event.country_code)
-    return {
-        "first_seen_at": _first_seen(seen.row, seen.events[-1].event.occurred_at_ms),
-        "last_seen_at": timestamp(seen.events[0].event.occurred_at_ms),
-        "addresses": tuple(
-            SeenAddress(ip_address=address, country_code=present(used[0].event.country_code), **_span(used))
-            for address, used in addresses
-        ),
-        "countries": tuple(SeenCountry(country_code=code, **_span(used)) for code, used in countries),
-    }
-
-
-def _grouped(
-    found: Iterable[EventMatch], value_of: Callable[[EventMatch], str | None]
-) -> list[tuple[str, list[EventMatch]]]:
-    """(value, events with it) of the `MOST_SHOWN` values that were seen last; events are newest first."""
-    groups: dict[str, list[EventMatch]] = {}
-    for match in found:
-        value = value_of(match)
-        if value is not None:
-            groups.setdefault(value, []).append(match)
-    return list(groups.items())[:MOST_SHOWN]
-
-
-def _span(used: Sequence[EventMatch]) -> dict[str, str]:
-    return {
-        "first_seen_at": timestamp(used[-1].event.occurred_at_ms),
-        "last_seen_at": timestamp(used[0].event.occurred_at_ms),
-    }
-
-
-def _confidence(used: Sequence[EventMatch]) -> int:
-    return used[0].event.verdict.visitor_confidence
-
-
-def _first_seen(row: VelocityRow, oldest_ms: int) -> str:
-    """When one was seen first: by its row, to the second, or by the oldest event that was looked at."""
-    is_older = row.first_s and row.first_s < oldest_ms // 1000
-    return timestamp(1000 * row.first_s if is_older else oldest_ms)
-
-
 async def list_accounts(services: Services, call: Call) -> Outcome:
     """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
     query: AccountsQuery = call.query
@@ -208,34 +134,11 @@ async def list_visitors(services: Services, call: Call) -> Outcome:
 
 
 def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> AccountsAnswer:
-    rows = (
-        AccountRow(
-            account_id=each.id,
-            level=present(each.level),
-            velocity=AccountVelocity(*windows(each.row.counts("account", now_s))),
-            **_times(each),
-        )
-        for each in found
-    )
-    return AccountsAnswer(tuple(rows), cursor)
+    return AccountsAnswer(tuple(account_row(each, now_s) for each in found), cursor)
 
 
 def _visitors(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> SeenVisitorsAnswer:
-    rows = (
-        SeenVisitorRow(
-            visitor_id=each.id,
-            level=present(each.level),
-            velocity=VisitorVelocity(*windows(each.row.counts("visitor", now_s))),
-            **_times(each),
-        )
-        for each in found
-    )
-    return SeenVisitorsAnswer(tuple(rows), cursor)
-
-
-def _times(each: Sighted) -> dict[str, str]:
-    last_ms = each.at.arrival_ms
-    return {"first_seen_at": _first_seen(each.row, last_ms), "last_seen_at": timestamp(last_ms)}
+    return SeenVisitorsAnswer(tuple(visitor_row(each, now_s) for each in found), cursor)
 
 
 async def _page(

@@ -1,14 +1,16 @@
-"""The rights of visitors, by the organization's own automation (decisions 7.6)."""
+"""The rights of visitors, and of who has an account, by the organization's own automation (decisions 7.6, 11.6)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from svc.domain.accounts.velocity import account_digest
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.account_erasure import continue_account_erasure, erase_account
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
 
 
@@ -39,6 +41,21 @@ async def erase_wholly(
     return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
 
 
+async def erase_an_account(services: Services, call: Call) -> Outcome:
+    """`DELETE .../accounts/{account_id}`: `204` when nothing names the account any more (decisions 11.6). `404
+    not_found`.
+
+    Where the caller does not wait, or the store is full in between, retention completes the erasure.
+    """
+    number, account_id = caller_of(call).organization.number, call.path["account_id"]
+    begin = partial(erase_account, number=number, account_id=account_id)
+    ended = await change(services, call, begin, may_use_reserve=True)
+    while ended is False:
+        go_on = partial(continue_account_erasure, number=number, digest=account_digest(number, account_id))
+        ended = await change(services, call, go_on, may_use_reserve=True)
+    return Outcome(ended) if isinstance(ended, Refusal) else Outcome(None, status=204)
+
+
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="eraseVisitor",
@@ -48,6 +65,18 @@ ROUTES: tuple[Route, ...] = (
         summary="Erase a visitor",
         description="With its events, their submissions and deferred reports, for good.",
         handler=erase,
+        kinds=("management",),
+        role="admin",
+        status=204,
+    ),
+    Route(
+        operation_id="eraseAccount",
+        method="DELETE",
+        path=ORGANIZATION + "/accounts/{account_id}",
+        tag="Management: visitors",
+        summary="Erase an account",
+        description="Its id leaves events, counts and queued webhooks, for good. The events stay.",
+        handler=erase_an_account,
         kinds=("management",),
         role="admin",
         status=204,

@@ -28,7 +28,7 @@ FOLDERS = {
     "Start": ("The id of the organization, which later requests need.", ("getManagementKey",)),
     "End": (
         "Revokes, removes and erases what the requests before have made.",
-        ("deleteList", "deleteWebhook", "revokeSdkKey", "revokeProxyKey", "eraseVisitor"),
+        ("deleteList", "deleteWebhook", "revokeSdkKey", "revokeProxyKey", "eraseAccount", "eraseVisitor"),
     ),
 }
 """The first folder and the last: what it is for, and its operations. The others are in between, by tag."""

@@ -67,7 +67,7 @@ TAGS = {
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: lists": "Lists of visitors, accounts, addresses and more. Needs a management key.",
     "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
-    "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
+    "Management: visitors": "The rights of visitors and account holders. Needs a management key with the role `admin`.",
     "Console": (
         f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "
         "or, without one, a management key of either role. Every operation under `/management` is served there too, "

@@ -1,14 +1,16 @@
-"""The tables of what an organization decides by: its lists, and the entries that they have.
+"""The tables of what an organization decides by: its lists with their entries, and its rules.
 
 What may live here: declarations as in `tables`, which has them too; import them from there.
 """
 
 from __future__ import annotations
 
+from svc.domain.accounts.velocity import KINDS as _KINDS
 from svc.domain.lists import ListEntry, StoredList
+from svc.domain.rules.ruleset import Ruleset
 from svc.store.schema.codec import Key, Opaque, Record
-from svc.store.schema.key_parts import LIST_ID, MOMENT, TEXT, U32
-from svc.store.schema.table import NOT_PERSONAL, ErasedBy, Swept, Table, Until, With
+from svc.store.schema.key_parts import LIST_ID, MOMENT, TEXT, U32, index_of
+from svc.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, ErasedBy, NotPersonal, Swept, Table, Until, With
 
 # Lists of values that rules look up. Entries lie in the order of their values.
 LISTS = Table(
@@ -38,3 +40,20 @@ LIST_EXPIRIES = Table(
     rules=("lists",),
 )
 """The entries that expire, by when."""
+
+RULESETS = Table(
+    "rulesets",
+    Key(organization=U32, kind=index_of(_KINDS)),
+    Record(Ruleset, remembered=1024),
+    WITH_ORGANIZATION,
+    NotPersonal("conditions are the customer's own text"),
+)
+"""In force, of live or of test environments; no row = that of the start."""
+RULESET_HISTORY = Table(
+    "ruleset_history",
+    Key(organization=U32, kind=index_of(_KINDS), revision=U32),
+    Record(Ruleset),
+    Until("so many later ones were saved (`transactions/rules.py`)"),
+    NotPersonal("conditions are the customer's own text"),
+)
+"""Every revision that was in force, of the latest."""

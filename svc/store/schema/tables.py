@@ -40,7 +40,6 @@ from svc.domain.records import (
     RetentionPass,
     WeightsSnapshot,
 )
-from svc.domain.rules.ruleset import Ruleset
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.store.schema.decision_tables import *  # noqa: F403  declared with the others, below
@@ -208,7 +207,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS),
     ErasedByKey("request_id"),
-    rules=("events", "holding"),
+    rules=("events", "holding", "velocity"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")
@@ -255,23 +254,6 @@ HOURS = Table(
     rules=("events",),
 )
 """Always what the events that arrived in that hour add up to; an hour without events has no row."""
-
-RULESETS = Table(
-    "rulesets",
-    Key(organization=U32, kind=index_of(KINDS)),
-    Record(Ruleset, remembered=1024),
-    WITH_ORGANIZATION,
-    NotPersonal("conditions are the customer's own text"),
-)
-"""In force, of live or of test environments; no row = that of the start."""
-RULESET_HISTORY = Table(
-    "ruleset_history",
-    Key(organization=U32, kind=index_of(KINDS), revision=U32),
-    Record(Ruleset),
-    Until("so many later ones were saved (`transactions/rules.py`)"),
-    NotPersonal("conditions are the customer's own text"),
-)
-"""Every revision that was in force, of the latest."""
 
 WEIGHTS_SNAPSHOTS = Table(
     "weights_snapshots",
@@ -348,6 +330,14 @@ ERASURES = Table(
     NotPersonal("an erasure under way; its last step deletes the row"),
 )
 """-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
+ACCOUNT_ERASURES = Table(
+    "account_erasures",
+    Key(organization=U32, account=U64),
+    Opaque("bytes"),
+    Until("the account is erased"),
+    NotPersonal("an erasure under way; its last step deletes the row"),
+)
+"""By the digest of an account: its id. Erasures that have begun and have not ended."""
 ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORGANIZATION, NOT_PERSONAL)
 """Events erased so far: so many idempotency keys may be answered by an event that is gone."""
 STATISTICS = Table(
@@ -394,7 +384,6 @@ VELOCITY = Table(
     Layout(VelocityRow.pack, VelocityRow.unpack),
     LastTwoPeriods(),
     ErasedBy("purge_velocity"),
-    rules=("velocity",),
 )
 """By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
 days carries over what is left of the period before, whose row counts no more from then on.

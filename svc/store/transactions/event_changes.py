@@ -16,6 +16,7 @@ from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.velocity import move_event
+from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.events import event_by_request, refuse_hidden, rewrite_event
 from svc.store.views.velocity import party_of
 
@@ -30,7 +31,8 @@ def change_event(
 ) -> Event | Refusal:
     """Give an event these values of `account_id`, `action` and `tag`; `None` removes one. `404 event_not_found`.
 
-    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses follow.
+    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses follow. Webhooks
+    about it that are still to be sent no longer name an account that it had: its erasure would not find them.
     """
     before = event_by_request(transaction, number, environment, request_id, now_ms)
     if before is None:
@@ -41,6 +43,8 @@ def change_event(
     if after == before:
         return before
     rewrite_event(transaction, number, request_id, before, after)
+    if before.account_id not in (None, after.account_id):
+        remove_account(transaction, number, request_id)
     if after.account_id != before.account_id and before.velocity is not None:
         visitor = transaction.get(VISITOR_IDS, number, before.verdict.visitor_id.encode())
         move_event(transaction, before, party_of(number, before, visitor), party_of(number, after, visitor), now_ms)

@@ -152,8 +152,7 @@ def identify(
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
-    known = None if is_new or visitor.number is None else index.visitor(visitor.number)
-    first_s = submission.at_ms // 1000 if known is None else known.first_seen_s
+    first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
     event = with_decision(event, decide_event(transaction, number, event, first_s, counted.account_first_s))
     put_event(transaction, number, submission.request_id, event)
     queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
@@ -268,6 +267,11 @@ class VisitorIndex:
             if found is None and not self._transaction.has(DELETED_VISITORS, self._organization, number):
                 raise CorruptionError(f"visitor {number} is missing, and a block has it")
         return self._visitors[number]
+
+    def first_seen_s(self, number: int | None, now_s: int) -> int:
+        """Since when a visitor is known; now for one without a record from before."""
+        known = None if number is None else self.visitor(number)
+        return now_s if known is None else known.first_seen_s
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
         """Write the visitor and the blocks that a recognition changes; returns the visitor's id and number. A new

@@ -169,6 +169,18 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
             transaction.put(VELOCITY, key, left)
 
 
+def forget_account(transaction: Transaction, who: Party) -> None:
+    """Take the account of an event, which is erased, out of the rows of its visitor and its address. Its own rows are
+    deleted apart from that.
+    """
+    for key in row_keys(who):
+        subject = SUBJECTS[key[3]]
+        row = None if subject == "account" else transaction.get(VELOCITY, *key)
+        left = None if row is None else row.without_others(_account_alone(who, subject))
+        if left is not None and left != row:
+            transaction.put(VELOCITY, key, left)
+
+
 def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
     """What a row says of the visitor of an event: all where it is the visitor's own, else the event alone."""
     subject = SUBJECTS[key[3]]

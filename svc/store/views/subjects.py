@@ -1,6 +1,6 @@
 """Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3).
 
-The list is a walk through the index of events, newest first: a subject is listed at its last event. Nothing is kept
+The list reads the index of events, newest first: a subject is listed at its last event. Nothing is kept
 between two pages, and each step looks at a bounded number of events, of however many there are.
 """
 
@@ -28,7 +28,7 @@ NEWEST = Position(*LAST)
 """Where the first page begins."""
 EVENTS_AT_ONCE = 64
 """Events that one step of a list looks at: about 2 milliseconds."""
-SUBJECTS_AT_ONCE = 4
+SUBJECTS_AT_ONCE = 2
 """That one step finds: each is some searches."""
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from svc.domain.events.event_row import event_row
 from svc.domain.records import Event
-from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
+from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, without_account
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
@@ -246,6 +246,16 @@ def erase_identification(transaction: Transaction, organization: int, request_id
     """
     for event_type in IDENTIFICATION_EVENTS:
         purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
+    """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
+    for event_type in IDENTIFICATION_EVENTS:
+        key = (organization, identification_event_id(event_type, request_id).bytes)
+        event = transaction.get(WEBHOOK_EVENTS, *key)
+        if event is not None:
+            body = without_account(event.body)
+            transaction.put(WEBHOOK_EVENTS, key, msgspec.structs.replace(event, body=body))
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:

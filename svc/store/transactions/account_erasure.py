@@ -1,0 +1,112 @@
+"""Erasure of an account: its id leaves events, counts and queued webhooks; the events stay (decisions 11.6).
+
+An account is erased in steps, since it may have any number of events. The first one leaves a row in `account_erasures`,
+so that retention ends what an interruption has begun; the last one, which finds no event of the account any more,
+deletes what counts it and that row. What arrives for the account meanwhile is erased, too.
+
+What stays is the audit record that names the account as erased. A row of velocity whose events are gone by age may have
+its digest until that row is gone, too; it leads to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from uuid import UUID
+
+import msgspec
+
+from svc.domain.accounts.names import ACCOUNT_ID
+from svc.domain.accounts.velocity import KINDS, SUBJECTS, account_digest
+from svc.domain.events.listing import Filters
+from svc.domain.model import ENVIRONMENTS
+from svc.domain.refusals import Refusal
+from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.velocity import forget_account
+from svc.store.transactions.webhooks.deliveries import remove_account
+from svc.store.views.event_index import Scope, Search, wanted
+from svc.store.views.events import rewrite_event
+from svc.store.views.velocity import party_of
+
+EVENTS_A_STEP = 32
+"""What is erased in one transaction: some milliseconds."""
+
+
+def erase_account(transaction: Transaction, number: int, account_id: str) -> Refusal | bool:
+    """Begin to erase an account, or go on; `False` = `continue_account_erasure` must follow. `404 not_found` where
+    nothing is known of it; `account_id` may be any text.
+    """
+    if not ACCOUNT_ID.fullmatch(account_id):
+        return Refusal("not_found")
+    digest = account_digest(number, account_id)
+    if not transaction.has(ACCOUNT_ERASURES, number, digest):
+        is_known = any(_events_of(transaction, number, account_id)) or any(_own_rows(transaction, number, digest))
+        if not is_known:
+            return Refusal("not_found")
+        transaction.put(ACCOUNT_ERASURES, (number, digest), account_id.encode())
+    return continue_account_erasure(transaction, number, digest)
+
+
+def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
+    """Take the account with this digest out of at most `EVENTS_A_STEP` more events; `True` = nothing is left, also
+    where no erasure is pending.
+    """
+    raw = transaction.get(ACCOUNT_ERASURES, number, digest)
+    if raw is None:
+        return True
+    account_id = raw.decode()
+    found = list(islice(_events_of(transaction, number, account_id), EVENTS_A_STEP + 1))
+    for request_id in found[:EVENTS_A_STEP]:
+        _leave_event(transaction, number, request_id)
+    if len(found) > EVENTS_A_STEP:
+        return False
+    _purge_account(transaction, number, digest)
+    transaction.delete(ACCOUNT_ERASURES, number, digest)
+    return True
+
+
+def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
+    """The digest of the account of each erasure of an organization that has begun and has not ended."""
+    return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
+
+
+def _purge_account(transaction: Transaction, number: int, digest: int) -> None:
+    """Delete what is of an account and of no event: what counts it. What else names accounts is erased from here."""
+    for key in list(_own_rows(transaction, number, digest)):
+        transaction.delete(VELOCITY, *key)
+
+
+def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Take the account out of one event, out of what the event counted for its visitor and its address, and out of
+    webhooks about it.
+    """
+    event = transaction.get(EVENTS, number, request_id)
+    assert event is not None, "it was found by its account"
+    visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
+    forget_account(transaction, party_of(number, event, visitor))
+    velocity = None if event.velocity is None else msgspec.structs.replace(event.velocity, account=None)
+    left = msgspec.structs.replace(event, account_id=None, account_verified=False, velocity=velocity)
+    rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
+    remove_account(transaction, number, UUID(bytes=request_id))
+
+
+def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[bytes]:
+    """Request ids (16 bytes) of the events of an account, in all environments."""
+    filters = Filters(account_id=account_id)
+    for environment in range(len(ENVIRONMENTS)):
+        for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
+            event = snapshot.get(EVENTS, number, request_id)
+            if event is not None and filters.matches(event):
+                yield request_id
+
+
+def _own_rows(snapshot: Snapshot, number: int, digest: int) -> Iterator[tuple[int, ...]]:
+    """Keys of the rows that count the account itself."""
+    after = -1
+    while (found := next(snapshot.scan_keys(VELOCITY, (number, after + 1), (number + 1,)), None)) is not None:
+        after = found[1]
+        for kind in range(len(KINDS)):
+            key = (number, after, kind, SUBJECTS.index("account"), digest)
+            if snapshot.has(VELOCITY, *key):
+                yield key

@@ -209,6 +209,7 @@ def test_the_history_of_a_new_visitor_is_not_read(tmp_path: Path):
     assert read == [0, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("copied", "writes"), [(False, SAMPLED_VISITORS), (True, LOOKALIKES)])
 def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path, copied: bool, writes: int):
     """Once its day is sampled, or it floods with reports that others sent before, it is read and never written."""

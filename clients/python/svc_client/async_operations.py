@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from svc_client.call import Call, given, new_idempotency_key, path
+from svc_client.call import UNSET, Call, Unset, given, new_idempotency_key, path
 from svc_client.types import (
     AccountAnswer,
     AccountsAnswer,
@@ -345,7 +345,12 @@ class AsyncOperations:
         return await self._send(Call("GET", path("/events/{}", request_id), is_repeatable=True))
 
     async def update_event(
-        self, request_id: str, *, account_id: str | None = None, action: str | None = None, tag: str | None = None
+        self,
+        request_id: str,
+        *,
+        account_id: str | Unset | None = UNSET,
+        action: str | Unset | None = UNSET,
+        tag: str | Unset | None = UNSET,
     ) -> EventDetailBody:
         """Set the account, the action or the tag of an event.
 
@@ -363,7 +368,7 @@ class AsyncOperations:
             Call(
                 "PATCH",
                 path("/events/{}", request_id),
-                body=given({"account_id": account_id, "action": action, "tag": tag}),
+                body=given({}, {"account_id": account_id, "action": action, "tag": tag}),
             )
         )
 
@@ -542,7 +547,7 @@ class AsyncOperations:
         *,
         name: str,
         environment: Literal["development", "production", "staging"],
-        expires_at: str | None = None,
+        expires_at: str | Unset | None = UNSET,
     ) -> IssuedProxyKeyBody:
         """Issue a proxy key.
 
@@ -559,7 +564,7 @@ class AsyncOperations:
             Call(
                 "POST",
                 path("/management/organizations/{}/proxy-credentials", organization_id),
-                body=given({"name": name, "environment": environment, "expires_at": expires_at}),
+                body=given({"name": name, "environment": environment}, {"expires_at": expires_at}),
             )
         )
 
@@ -607,7 +612,7 @@ class AsyncOperations:
         *,
         name: str,
         environment: Literal["development", "production", "staging"],
-        expires_at: str | None = None,
+        expires_at: str | Unset | None = UNSET,
         kind: Literal["public", "secret"] | None = None,
         platforms: list[Literal["android", "ios", "web"]] | None = None,
         allowed_origins: list[str] | None = None,
@@ -634,11 +639,11 @@ class AsyncOperations:
                     {
                         "name": name,
                         "environment": environment,
-                        "expires_at": expires_at,
                         "kind": kind,
                         "platforms": platforms,
                         "allowed_origins": allowed_origins,
-                    }
+                    },
+                    {"expires_at": expires_at},
                 ),
             )
         )

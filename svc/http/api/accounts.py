@@ -37,7 +37,7 @@ from svc.http.api.account_schema import (
     visitor_body,
     visitor_row,
 )
-from svc.http.api.events import find_places, read_places
+from svc.http.api.events import find_positions, read_at
 from svc.http.change import caller_of, touch_caller
 from svc.http.route import Call, Outcome, Route, Services
 from svc.http.rows import in_parts
@@ -97,9 +97,9 @@ async def _seen(services: Services, call: Call, listed: Listed, subject_id: str)
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
     for environment in subjects.environments_of(kind):
-        places += (await find_places(services, number, environment, listing)).rows
+        places += (await find_positions(services, number, environment, listing)).rows
     newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
-    found = await in_parts(newest, partial(read_places, services, filters))
+    found = await in_parts(newest, partial(read_at, services, filters))
     if not found:
         return None
 

@@ -37,7 +37,7 @@ from bench.identify import Server, prepare, report_body
 from bench.load import CLIENTS, Measured, requests, run
 from bench.reports import device_report
 from svc.cli.records.organizations import create_organization
-from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.billing import LedgerEntry
 from svc.domain.events.archive import deflate
 from svc.domain.matching import Visitor
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT

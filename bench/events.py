@@ -28,20 +28,18 @@ from bench.measures import quantile
 from bench.reports import device_report
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
-from svc.domain.billing.counting import NOTHING
 from svc.domain.events.archive import deflate
-from svc.domain.model import ENVIRONMENTS, Level
-from svc.domain.network.countries import COUNTRY_NAMES
+from svc.domain.events.hour_counts import NOTHING
+from svc.domain.model import ENVIRONMENTS, EventSignal, EventTrigger, Level, Verdict
 from svc.domain.records import Document, Event, WeightsSnapshot
 from svc.domain.scoring.score import default_weights
-from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
 from svc.domain.timestamps import timestamp
+from svc.network_data.mmdb import COUNTRY_NAMES
 from svc.store.directory import open_directory
 from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.indexing import step
-from svc.store.transactions.rebuilding import rebuild_indexes
+from svc.store.transactions.indexing import rebuild_indexes, step
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
 from svc.store.views.event_index import Scope
 from svc.store.views.events import put_event

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
-from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.billing import LedgerEntry
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
+from svc.domain.model import EventSignal, EventTrigger, Verdict
 from svc.domain.network.facts import Country
 from svc.domain.records import Event
-from svc.domain.scoring.verdict import EventSignal, EventTrigger, Verdict
 from svc.store.schema.segments import Digests, Segment, joined, of_one, packed
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, LEDGER, REPORT_FINGERPRINTS, Table
 from svc.store.transactions.indexing import EVENTS_A_LARGE

@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
-from svc.domain.billing.counting import NOTHING, HourCounts
+from svc.domain.events.hour_counts import NOTHING, HourCounts
 from svc.domain.history.evidence import AddressHistory, VisitorHistory
 from svc.domain.ids import DAY_MS
 from svc.domain.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
@@ -28,9 +28,9 @@ from svc.domain.matching.blocks import TOKEN, token_key
 from svc.domain.matching.parameters import BLOCK_LENGTH
 from svc.domain.matching.tokens import CAME_BACK
 from svc.domain.matching.visitor import first_record
-from svc.domain.network.countries import COUNTRY_NAMES
 from svc.domain.network.facts import Country, Known
 from svc.domain.records import Event, Idempotency
+from svc.network_data.mmdb import COUNTRY_NAMES
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     BALANCES,

@@ -33,7 +33,7 @@ from svc.cli.records.organizations import create_organization
 from svc.config import Config
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE, VisitorNumbers
 from svc.domain.identification import Assessment, Submission, assess
-from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.lookup import BuiltInRanges
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.engine import Engine, Writer

@@ -16,18 +16,18 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from svc.actors import indexer, leader, maintenance, retention, settler
+from svc.actors import indexer, leader, retention, settler
 from svc.actors.live import LiveHub
 from svc.actors.pipeline import Pipeline
 from svc.actors.refusal_log import RefusalLog
 from svc.actors.supervisor import supervise
+from svc.actors.watch.clock import ClockWatch
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
-from svc.actors.watch.event_loop_lag import EventLoopLag
 from svc.actors.watch.network import NetworkWatch
-from svc.actors.watch.store import Pulse, StoreWatch
+from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
-from svc.actors.webhooks.shares import EVERY_SHARE, Shares
+from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.config import Config, ConfigError
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import verdict_key
@@ -40,18 +40,16 @@ from svc.domain.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.domain.clock_watch import ClockWatch
+from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
-from svc.domain.limits.body_budget import BodyBudget
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.cursor import cursors_key
-from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.signature import secrets_key
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.envelope import secrets_key
+from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
+from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
 from svc.http.limits import RequestLimits
 from svc.http.pages import try_page
@@ -68,18 +66,16 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics.nodes import NodeSources
 from svc.metrics.registry import Metrics, Sources
 from svc.metrics.scrape import Scrape, expected_hosts
-from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.lookup import BuiltInRanges
 from svc.store.directory import Opened
 from svc.store.store import Store
 from svc.webhook_transport.connections import tls_context, usual_tls_context
-from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.resolver import Resolver, SystemResolver
-from svc.webhook_transport.transport import WebhookTransport
+from svc.webhook_transport.transport import WebhookTransport, check_target
 from svc.workers.bus import Alone, Bus
-from svc.workers.counts import Counts
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
-from svc.workers.slot import WorkerSlot
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")
@@ -98,7 +94,7 @@ class NodeParts(NamedTuple):
     sources: NodeSources
     is_answered: Callable[[], bool]
     """Whether the database has answered lately."""
-    shares: Shares
+    partitions: Partitions
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
@@ -148,9 +144,9 @@ class Service:
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
-        shares = EVERY_SHARE if node is None else node.shares
+        partitions = EVERY_PARTITION if node is None else node.partitions
         transport, key = transport or self._receivers, secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport, key, shares, self._corrupt)
+        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt)
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
@@ -307,7 +303,7 @@ class Service:
             "store watch": self.watch.run,
             "relay": self.relay.run,
             "counts": self.metrics.run,
-            "full flag": partial(maintenance.clear_full_flag, self._store),
+            "full flag": partial(clear_full_flag, self._store),
             "network watch": partial(self._network.run, self._world.run_sync, self._config.network_interval_s),
         }
 
@@ -315,7 +311,7 @@ class Service:
         """Those of the leader alone."""
         config, store, world = self._config, self._kept_store, self._world
         return {
-            "maintenance": partial(maintenance.run, store),
+            "maintenance": partial(maintain, store),
             "retention": partial(
                 retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
             ),

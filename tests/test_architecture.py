@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "svc").rglob("*.py"))
 
@@ -47,7 +49,7 @@ ONLY_IN = {
     "random": ("svc/world.py",),
     "uuid": ("svc/world.py",),
     "psycopg": ("svc/store/postgresql/",),
-    "iporigin": ("svc/network_data/builtin.py",),
+    "iporigin": ("svc/network_data/lookup.py",),
     "maxminddb": ("svc/network_data/mmdb.py",),
     "prometheus_client": ("svc/metrics/registry.py",),
     "ua_parser": ("svc/domain/useragent",),
@@ -202,3 +204,24 @@ def test_the_module_graph_has_no_cycle_between_packages():
     for layer, allowed in LAYERS.items():
         for other in allowed:
             assert layer not in LAYERS[other], f"{layer} and {other} import each other"
+
+
+@pytest.mark.parametrize("package", ["svc.domain", "svc.store", "svc.http", "svc.cli"])
+def test_no_two_children_of_a_package_import_each_other(package: str):
+    """Children are the folders and the modules directly in the package."""
+    names = {name_of(path) for path in MODULES}
+    arrows: dict[tuple[str, str], str] = {}
+    for path in MODULES:
+        importer = child_of(package, name_of(path))
+        for module, taken, line in imports(path):
+            for target in [f"{module}.{name}" for name in taken if f"{module}.{name}" in names] or [module]:
+                imported = child_of(package, target)
+                if importer and imported and importer != imported:
+                    arrows[importer, imported] = f"{path}:{line}"
+    assert len(arrows) > 10
+    assert not [f"{where} and {arrows[one[::-1]]}" for one, where in arrows.items() if one[::-1] in arrows]
+
+
+def child_of(package: str, module: str) -> str | None:
+    """The direct child of a package that a module is, or lies in; `None` for one outside of the package."""
+    return module.removeprefix(package + ".").split(".")[0] if module.startswith(package + ".") else None

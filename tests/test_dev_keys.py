@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from svc.cli.data_directory import opened_directory
-from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys, read_keys
+from svc.cli.develop.dev_keys import development_keys
+from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, read_keys
 from svc.cli.output import CommandError
 from svc.cli.records.keys import revoke_key
 from svc.cli.records.organizations import create_organization
@@ -54,7 +55,7 @@ def directory(tmp_path: Path) -> Generator[Directory]:
 
 def test_keys_persist_between_starts_in_a_file_readable_by_its_owner_only(directory: Directory):
     first = directory.start()
-    file = directory.path / FILE
+    file = directory.path / KEYS_FILE
     assert json.loads(file.read_text()) == {
         "url": URL,
         "organization_id": directory.organization.id,
@@ -91,7 +92,7 @@ def test_a_revoked_key_is_created_again_and_the_others_stay(directory: Directory
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"public": 1}', "{}", '{"secret": "svc_sk_us_development_x"}'])
 def test_an_unusable_file_is_replaced_with_every_key_in_it(directory: Directory, content: str):
     first = directory.start()
-    (directory.path / FILE).write_text(content)
+    (directory.path / KEYS_FILE).write_text(content)
     second = directory.start()
     assert {first.public, first.secret, first.management}.isdisjoint({second.public, second.secret, second.management})
     assert directory.start() == second
@@ -116,4 +117,4 @@ def test_an_invalid_origin_is_rejected_before_any_change(directory: Directory):
     with pytest.raises(CommandError, match="is not an origin such as"):
         directory.start("192.168.1.20:3000")
     assert directory.issued() == []
-    assert not (directory.path / FILE).exists()
+    assert not (directory.path / KEYS_FILE).exists()

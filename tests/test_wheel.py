@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import svc
-from svc.http.pages import site, web
+from svc.http.pages import app as pages
 from tests.test_deployment import copied
 
 pytestmark = pytest.mark.slow(10)
@@ -139,13 +139,13 @@ def test_the_installed_program_starts_from_nothing_and_serves_requests_and_a_pag
                 break
         assert "a new visitor" in shown
         assert "known visitor" in shown
-        if web.sdk_version() is not None:  # built here, and so by the wheel's own build
+        if pages.sdk_version() is not None:  # built here, and so by the wheel's own build
             assert b"svc.esm.js" in fetched(f"http://{bind}/try")
             assert len(fetched(f"http://{bind}/sdk/v1/svc.esm.js")) > 10_000
         page = fetched(f"http://{bind}/docs/api")
         assert b"swagger-ui-bundle.js" in page
         assert len(fetched(f"http://{bind}/docs/api/swagger-ui-bundle.js")) > 10_000
-        if site.HOME in site.SITE:  # as for the SDK
+        if pages.HOME in pages.SITE:  # as for the SDK
             assert b"Documentation" in fetched(f"http://{bind}/docs/")
             assert len(fetched(f"http://{bind}/docs/searchindex.js")) > 10_000
     finally:

@@ -20,7 +20,7 @@ from bench.linkage.tables import Table
 from svc.domain.detection import detect
 from svc.domain.detection.graphics import is_software_renderer
 from svc.domain.model import Network, Observation, RequestFacts
-from svc.domain.network.fetch_metadata import read_fetch_metadata
+from svc.domain.network.request_headers import read_fetch_metadata
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints

@@ -22,9 +22,8 @@ from typing import NamedTuple
 from bench.linkage.tables import Table
 from svc.domain.model import Network
 from svc.domain.network.facts import read_network
-from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, Signature, read_folder, read_source
-from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData
+from svc.network_data.lookup import VPN_NEIGHBORS, BuiltInRanges, NetworkData
 from svc.network_data.mmdb import Database
 from svc.network_data.sources import SOURCES
 

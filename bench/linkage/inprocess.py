@@ -24,8 +24,7 @@ from svc.domain.model import Agent, Network, Report, RequestFacts
 from svc.domain.network.facts import read_network
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.lookup import NetworkData
+from svc.network_data.lookup import BuiltInRanges, NetworkData
 from tests.domain.matching_world import DAY_MS, Organization
 
 _KNOWS_REPLAYED = "replayed" in signature(match_visitor).parameters

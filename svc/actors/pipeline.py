@@ -1,6 +1,8 @@
 """The identification pipeline: three actors and their mailboxes, started together and drained from the front.
 
 Identify -> admission -> Admitted -> scorer -> Assessed -> visitor index -> one commit, then the replies
+
+What may live here: the pipeline, and its first two actors; the third is `visitor_index.py`.
 """
 
 from __future__ import annotations
@@ -8,22 +10,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+import structlog
 import trio
 
-from svc.actors import admission, scorer
 from svc.actors.counters import IdentificationCounters
 from svc.actors.mailbox import Mailbox, MailboxStatistics
-from svc.actors.messages import Admitted, Assessed, Identify
+from svc.actors.messages import Admission, Admitted, Assessed, Failed, Identify, PipelineResult, RateLimited
 from svc.actors.visitor_index import Nudge, Publish, VisitorIndex
 from svc.actors.watch.corruption import CorruptRows
 from svc.domain.attestation.trust import Trust
+from svc.domain.identification import assess
 from svc.domain.limits.quotas import Quotas
-from svc.domain.limits.ratelimit import Buckets, LimitShares
+from svc.domain.limits.ratelimit import Buckets, Limiter, LimitShares, MemoryBuckets
 from svc.domain.network.facts import Ranges
 from svc.store.store import Store
 
+log = structlog.get_logger()
+
+
 ADMISSION_PARTS = 4
-"""One organization may take so small a part of the places at the front door."""
+"""One organization may take so small a part of the capacity of admission."""
 
 
 class Pipeline:
@@ -68,8 +74,8 @@ class Pipeline:
         index = VisitorIndex(store, nudge, self.counters, quotas, publish, numbers_at_once, corrupt)
         self._actors: tuple[Callable[[], Awaitable[None]], ...] = (
             partial(index.run, self._visitor_index, batch_limit),
-            partial(scorer.run, self._scorer, self._visitor_index, ranges, trust),
-            partial(admission.run, self.admission, self._scorer, shares, now_ms, buckets),
+            partial(run_scorer, self._scorer, self._visitor_index, ranges, trust),
+            partial(run_admission, self.admission, self._scorer, shares, now_ms, buckets),
         )
 
     async def run(self) -> None:
@@ -85,3 +91,63 @@ class Pipeline:
             "scorer": self._scorer.statistics(),
             "visitor_index": self._visitor_index.statistics(),
         }
+
+
+async def run_admission(
+    inbox: Mailbox[Identify],
+    scorer: Mailbox[Admitted],
+    shares: LimitShares,
+    now_ms: Callable[[], int],
+    buckets: Buckets | None = None,
+) -> None:
+    """Admission: apply the rate limits until the inbox is closed and empty; then close the scorer's.
+
+    It hears `Identify`, of each organization in turn, and says `Admitted` to the scorer, or the refusal to the caller.
+    It never reads the store. `buckets` are the token buckets of organizations and of what has a part of their limits;
+    where none are given they are this process's own, in memory, and a restart refills them (decisions 4).
+
+    Time is that of now, not of arrival: a body may come long after its head, and would refill the bucket a second time.
+    """
+    limiter = Limiter("identify", shares, buckets or MemoryBuckets())
+    try:
+        while True:
+            # One at a time: what an actor has taken already can no longer be overtaken by another organization.
+            for submission, limit_per_s, address, reply in await inbox.batch(1):
+                is_production = submission.environment == "production"
+                taken = limiter.take(
+                    submission.organization, limit_per_s, now_ms(), production=is_production, address=address
+                )
+                admission = Admission(limit_per_s, taken.remaining)
+                if taken.admitted:
+                    await scorer.put(Admitted(submission, admission, reply))
+                else:
+                    reply.set(PipelineResult(admission, RateLimited(taken.retry_after_s, taken.reached)))
+    except trio.EndOfChannel:
+        scorer.close()
+
+
+async def run_scorer(
+    inbox: Mailbox[Admitted],
+    visitor_index: Mailbox[Assessed],
+    ranges: Callable[[], Ranges | None],
+    trust: Trust | None,
+) -> None:
+    """The scorer: assess messages until the inbox is closed and empty; then close the visitor index's.
+
+    It hears `Admitted`, and says `Assessed` to the visitor index, or the failure of one hostile report to its caller
+    alone. It never reads the store or the clock, and takes one message at a time, so that others can overtake the rest.
+    `ranges()` are the network ranges in force, asked for again for each report, since they may be replaced in between;
+    `trust` is as of `assess`.
+    """
+    try:
+        while True:
+            for admitted in await inbox.batch(1):
+                try:
+                    assessment = assess(admitted.submission, ranges(), trust)
+                except Exception:  # a report that breaks an adapter must not be an off-switch
+                    log.exception("assessment failed", request_id=str(admitted.submission.request_id))
+                    admitted.respond(Failed("internal_error"))
+                    continue
+                await visitor_index.put(Assessed(assessment, admitted))
+    except trio.EndOfChannel:
+        visitor_index.close()

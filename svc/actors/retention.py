@@ -17,17 +17,15 @@ import msgspec
 import structlog
 import trio
 
-from svc.actors.watch.believed_clock import is_ahead
+from svc.actors.watch.clock import ClockWatch, is_ahead
 from svc.actors.watch.corruption import CorruptRows
-from svc.domain.clock_watch import ClockWatch
 from svc.domain.timestamps import timestamp
 from svc.store.engine import UnavailableError
 from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.erasure import continue_erasure, pending_erasures
-from svc.store.transactions.removal import continue_removal, is_removal_pending
+from svc.store.transactions.erasure import continue_erasure, continue_removal, is_removal_pending, pending_erasures
 from svc.store.transactions.retention import (
     CleanupTask,
     end_pass,

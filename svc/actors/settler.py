@@ -15,10 +15,9 @@ import structlog
 import trio
 
 from svc.actors.visitor_index import Nudge
-from svc.actors.watch.believed_clock import is_ahead
+from svc.actors.watch.clock import ClockWatch, is_ahead
 from svc.actors.watch.corruption import CorruptRows
-from svc.domain.billing.ledger import Usage
-from svc.domain.clock_watch import ClockWatch
+from svc.domain.billing import Usage
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
 from svc.store.transactions.accounts import Author

@@ -1,4 +1,6 @@
-"""How commands speak: options that many share, and one way to print for people and for programs."""
+"""How commands speak: options that many share, times as people type them, and one way to print for people and for
+programs.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ import msgspec
 from svc.config import Config
 from svc.config_loading import load
 from svc.domain.errors import OperatorError
+from svc.domain.timestamps import read_timestamp
+from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -197,3 +201,31 @@ def readable(value: Any) -> str:
     if isinstance(value, list | tuple):
         value = ", ".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  shown as text whatever it is
     return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(value))
+
+
+_AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+_UNITS_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+
+
+class TimestampType(click.ParamType[int]):
+    """RFC 3339 with any offset, or `30m`, `24h`, `7d`, `2w` for so long before now -> Unix milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Unix milliseconds; an integer is returned as it is. Fails with a usage error."""
+        at_ms = value if isinstance(value, int) else read_time(value, World.real().now_ms())
+        if at_ms is None:
+            self.fail(f"{value!r} is neither a time such as 2026-01-05T10:00:00Z nor an age such as 7d", param, ctx)
+        return at_ms
+
+
+def read_time(text: str, now_ms: int) -> int | None:
+    """Unix milliseconds of RFC 3339 text, or of an age such as `7d` (units s, m, h, d, w); `None` for other text and
+    for what lies before 1970.
+    """
+    ago = _AGO.fullmatch(text)
+    if ago is None:
+        return read_timestamp(text)
+    at_ms = now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
+    return at_ms if at_ms >= 0 else None

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from msgspec import Meta, inspect
 
 from svc.domain.model import Level
-from svc.domain.scoring.signals import CATALOGUE
 
 A_TIME = "2026-01-05T10:00:00.000Z"
 A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
@@ -69,12 +68,6 @@ OrganizationId = Annotated[
 KeyId = Annotated[str, about("Id of the key.", A_KEY_ID, form=id_form("key_"))]
 WebhookId = Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID, form=id_form("whk_"))]
 Confidence = Annotated[Level, about("How well founded it is; it does not change the weight.", "high")]
-SignalGroup = Annotated[
-    str,
-    about(
-        "The group that the signal belongs to.", "bot", form=open_to(*{each.group: None for each in CATALOGUE.values()})
-    ),
-]
 Cursor = Annotated[str, Meta(examples=["AZuNLzxAfFGdDm8bLD1OX1OKp9pTEb2H"])]
 PageCursor = Annotated[Cursor, about("`next_cursor` of the page before; the first page when left out.")]
 Tag = Annotated[str, about("The caller's own reference, shown again on the event and in webhooks.", "order 1234")]

@@ -16,7 +16,7 @@ import msgspec
 from svc.domain.access.proof import examine
 from svc.domain.attestation.claim import Attestation, missing, read_attestation
 from svc.domain.attestation.trust import Trust, published_trust
-from svc.domain.billing.ledger import price_micros
+from svc.domain.billing import price_micros
 from svc.domain.detection import detect
 from svc.domain.events.archive import deflate
 from svc.domain.history.evidence import HistoryEvidence, history_evidence
@@ -29,6 +29,7 @@ from svc.domain.model import (
     Platform,
     Report,
     RequestFacts,
+    Verdict,
     scoring_platform,
 )
 from svc.domain.network.facts import Ranges, read_network
@@ -37,7 +38,6 @@ from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
 from svc.domain.scoring.score import Score, group_triggers
-from svc.domain.scoring.verdict import Verdict
 from svc.domain.useragent import read_agent
 
 

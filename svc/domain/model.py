@@ -1,4 +1,4 @@
-"""The words that every part of the service shares: ids, small value types, and the facts about one report.
+"""The words that every part of the service shares: small value types, the facts about one report, and its verdict.
 
 What may live here: types without behavior that at least two domain modules exchange. Values in, values out; nothing
 here reads a clock, a socket or a store.
@@ -286,3 +286,49 @@ class Observation(msgspec.Struct, frozen=True):
     confidence: Level
     evidence: tuple[str, ...] = ()
     """Short names of the checks that gave it away, for people who ask why."""
+
+
+class EventTrigger(msgspec.Struct, frozen=True, array_like=True):
+    """A signal group that fired, with the sum of its weights (interface 2.3)."""
+
+    signal: str
+    """Name of the group."""
+    weight: int
+    confidence: Level
+
+
+class EventSignal(msgspec.Struct, frozen=True, array_like=True):
+    """A signal that fired, with the weight in force then (interface 2.2)."""
+
+    signal: str
+    group: str
+    weight: int
+    confidence: Level
+
+
+class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The result of one identification: which visitor, how certain, and how suspicious (interface 2.2 and 2.3,
+    decisions 7.1 and 8.10).
+
+    It travels whole from the decision through the transaction into the stored event, to the response of identify, to
+    reads of events and into webhooks; `event_row` takes it apart. Stored within an event, so fields are appended with
+    defaults.
+    """
+
+    visitor_id: str
+    state: State
+    reason: str | None
+    suspect_score: int | None
+    """`None` = not scored."""
+    suspect_level: Level | None
+    triggers: tuple[EventTrigger, ...]
+    identifiable: bool
+    visitor_is_new: bool
+    visitor_confidence: int
+    """0 for a new id, 85 to 99 matched though something changed, 100 (decisions 3.5)."""
+    linkage: str
+    """How the visitor was matched: `token`, `exact`, `match`, ..., for operators."""
+    signals: tuple[EventSignal, ...] | None = None
+    """Heaviest first, ties by name; `None` in events stored by 0.1.0, which kept only their groups."""
+    proven: bool = False
+    """The report was signed by the key that its token had before this visit (`proof`)."""

@@ -11,10 +11,9 @@ import msgspec
 from svc.domain.accounts.signals import AccountThresholds
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.billing.ledger import BillingStatus, BlockedReason
+from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.model import Environment, Platform
-from svc.domain.scoring.verdict import Verdict
+from svc.domain.model import Environment, Platform, Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):

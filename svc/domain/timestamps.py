@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
+)
+"""RFC 3339, 5.6. The space for a plus: that is what an unescaped `+` of a query string says."""
 
 
 def timestamp(at_ms: int) -> str:
@@ -30,3 +35,23 @@ def iso_day(day: int) -> str:
 def utc(at_ms: int) -> datetime:
     """Unix milliseconds as a time in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def read_timestamp(text: str) -> int | None:
+    """RFC 3339 with any offset as Unix milliseconds, rounded up so that whatever is before it stays before; `None` for
+    other text.
+    """
+    found = _TIMESTAMP.fullmatch(text)
+    if found is None:
+        return None
+    date, time, fraction, sign, hours, minutes = found.groups()
+    try:
+        ms = unix_ms(datetime.fromisoformat(f"{date}T{time}Z"))  # the offset is reckoned apart: no year is out of range
+    except ValueError:
+        return None
+    if fraction is not None:
+        ms += int(fraction[:3].ljust(3, "0")) + bool(fraction[3:].strip("0"))
+    if sign is not None:
+        offset_ms = (int(hours) * 60 + int(minutes)) * 60_000
+        ms += offset_ms if sign == "-" else -offset_ms
+    return ms

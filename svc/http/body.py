@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -297,3 +298,34 @@ def _named(message: str) -> str:
 
 def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
+
+
+CLIENT_SHARE = 0.25
+"""What one client may have of it: an address, or the /64 of an IPv6 address."""
+
+
+class BodyBudget:
+    """Bytes of bodies that are still arriving: at most `most_bytes` of all clients together, and a share of that of
+    each (decisions 4).
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._held: Counter[str] = Counter()
+        self.held_bytes = 0
+
+    def take(self, client: str, size: int) -> bool:
+        """Count so many more bytes of a client; false where there is no space for them, and nothing is counted."""
+        own = self._held[client] + size
+        if self.held_bytes + size > self._most_bytes or own > CLIENT_SHARE * self._most_bytes:
+            return False
+        self._held[client] = own
+        self.held_bytes += size
+        return True
+
+    def release(self, client: str, size: int) -> None:
+        """Bytes of a client that are not held any more."""
+        self.held_bytes -= size
+        self._held[client] -= size
+        if not self._held[client]:
+            del self._held[client]

@@ -24,7 +24,7 @@ from svc.http.authentication import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.transactions.audit import audited
+from svc.store.transactions.accounts import audited
 from svc.store.transactions.keys import note_use, touch_is_due
 from svc.store.transactions.sessions import note_session_use
 from svc.store.transactions.webhooks.endpoints import Issued

@@ -32,9 +32,9 @@ from svc.http.authentication import (
 from svc.http.body import MAX_BODY_BYTES, MAX_WIRE_BYTES, acceptable, decode, sdk_platform, unpack
 from svc.http.openapi.parameters import ADMITTED, EVERYWHERE
 from svc.http.pages.app import Pages
-from svc.http.paths import PATHS, Resource, RouteMatch
 from svc.http.query import read_query
 from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream, unavailable
+from svc.http.routes import PATHS, Resource, RouteMatch
 from svc.http.schema import error_body
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request

@@ -19,13 +19,13 @@ from svc.actors.messages import Identify
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.store import StoreWatch
 from svc.domain.access.credentials import KeyKind
-from svc.domain.limits.body_budget import BodyBudget
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import AuthPolicy, Caller
+from svc.http.body import BodyBudget
 from svc.http.limits import RequestLimits
 from svc.http.sessions import Site
 from svc.store.store import Store
@@ -42,9 +42,9 @@ class Webhooks(NamedTuple):
     is_behind: Callable[[], bool]
     """As `Outbox.is_behind`."""
     secrets_key: bytes
-    """As in `svc.domain.webhooks.signature`."""
+    """As in `svc.domain.webhooks.envelope`."""
     cursors_key: bytes
-    """As in `svc.domain.webhooks.cursor`."""
+    """As in `svc.domain.cursor`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]
     """What is the matter with a URL as a target, in a few seconds at most."""
 

@@ -1,20 +1,25 @@
 """ROUTES: every route. Registration, authentication, CORS, documents and tests all read this table.
 
-What may live here: the modules of endpoints in the order of the reference. Each has the rows of its own endpoints.
+What may live here: the modules of endpoints in the order of the reference, each of which has the rows of its own
+endpoints; and the table arranged for finding which resource a path leads to, and which methods it takes there.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+from urllib.parse import unquote
+
 import msgspec
 
-from svc.http.api import attestation, events, health
+from svc.http.api import accounts as api_accounts
+from svc.http.api import events, health
 from svc.http.api import identify as client_api
 from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
-from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
+from svc.http.management import keys, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.pages import try_page
-from svc.http.route import BASE, CONSOLE, Route
+from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
 
 def _for_the_console(route: Route) -> Route:
@@ -28,9 +33,105 @@ _CONSOLE = (sign_in, stream, console_events, console_visitors, statistics, previ
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)
-    for module in (client_api, attestation, events, verdict_keys, keys, weights, webhooks, visitors, *_CONSOLE, health)
+    for module in (
+        client_api,
+        events,
+        api_accounts,
+        verdict_keys,
+        keys,
+        weights,
+        settings,
+        webhooks,
+        visitors,
+        *_CONSOLE,
+        health,
+    )
     for route in module.ROUTES
 )
 """What the reference describes."""
 
 ROUTES: tuple[Route, ...] = (*API, *try_page.ROUTES)
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """The routes of one path."""
+
+    routes: dict[str, Route]
+    """By method."""
+    from_browsers: bool
+    """Preflights are responded to here."""
+    allow: str
+    """Every method that the path takes, as the `Allow` header says it (RFC 9110, 10.2.1)."""
+    is_console: bool
+    """A session of the console is a credential here."""
+
+
+class RouteMatch(NamedTuple):
+    """The resource that a path leads to, and the values of its variable segments by name, decoded."""
+
+    resource: Resource
+    path: dict[str, str]
+
+
+class Paths:
+    """Finds the resource that a path leads to: those without variable segments at once, the others by their segments.
+
+    The path is matched as it was sent, so that a reverse proxy's rules about paths hold here too: an escape in a fixed
+    segment makes another path. Escapes in variable segments are decoded.
+    """
+
+    def __init__(self, routes: tuple[Route, ...]) -> None:
+        self._fixed: dict[str, RouteMatch] = {}
+        self._variable: dict[int, list[tuple[tuple[str, ...], Resource]]] = {}
+        for path, resource in _by_path(routes).items():
+            if "{" in path:
+                segments = tuple(path.split("/"))
+                self._variable.setdefault(len(segments), []).append((segments, resource))
+            else:
+                self._fixed[path] = RouteMatch(resource, {})
+
+    def find(self, path: str) -> RouteMatch | None:
+        """The resource of a path as it stands in the request line, without the query; `None` where nothing is."""
+        found = self._fixed.get(path)
+        if found is not None:
+            return found
+        parts = path.split("/")
+        for segments, resource in self._variable.get(len(parts), ()):
+            variables = _matched(segments, parts)
+            if variables is not None:
+                return RouteMatch(resource, variables)
+        return None
+
+
+def _matched(segments: tuple[str, ...], parts: list[str]) -> dict[str, str] | None:
+    variables: dict[str, str] = {}
+    for segment, part in zip(segments, parts, strict=True):
+        if segment[:1] == "{":
+            if not part:
+                return None
+            variables[segment[1:-1]] = unquote(part)
+        elif segment != part:
+            return None
+    return variables
+
+
+def _by_path(routes: tuple[Route, ...]) -> dict[str, Resource]:
+    table: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        for beginning in route.under:
+            table.setdefault(beginning + route.path, {})[route.method] = route
+    return {path: _resource(path, found) for path, found in table.items()}
+
+
+def _resource(path: str, routes: dict[str, Route]) -> Resource:
+    from_browsers = any(route.from_browsers for route in routes.values())
+    taken: list[str] = [*routes]
+    if "GET" in routes:
+        taken.append("HEAD")
+    if from_browsers:
+        taken.append("OPTIONS")
+    return Resource(routes, from_browsers, ", ".join(sorted(taken)), path.startswith(CONSOLE_ROOT + "/"))
+
+
+PATHS = Paths(ROUTES)
+"""Of every route."""

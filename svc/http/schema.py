@@ -13,11 +13,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.domain.access.credentials import redact
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, signal_rows
 from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
-from svc.domain.events.redaction import redact
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,
@@ -34,10 +34,9 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import Level
+from svc.domain.model import Level, Verdict
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 from svc.domain.scoring.signals import CATALOGUE as SIGNALS
-from svc.domain.scoring.verdict import Verdict
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]

@@ -13,8 +13,8 @@ import msgspec
 from svc.domain.access.credentials import ApiKey
 from svc.domain.model import HeaderContext, RequestFacts
 from svc.domain.network.addresses import client_address, is_public, is_trusted, read_address
-from svc.domain.network.fetch_metadata import read_fetch_metadata
 from svc.domain.network.origins import is_loopback, normalize_origin
+from svc.domain.network.request_headers import read_fetch_metadata
 from svc.domain.refusals import Detail, Issue, Refusal
 from svc.domain.useragent import read_hints
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.store import StoreWatch
-from svc.domain.billing.ledger import CreditState
+from svc.domain.billing import CreditState
 from svc.metrics.samples import Metric, Samples, by, one
 from svc.store.store import StoreSpace, StoreStatistics
 

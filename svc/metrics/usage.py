@@ -1,4 +1,5 @@
-"""What the store says of all its organizations at a scrape: how their webhooks stand, and who holds most.
+"""What the store says of all its organizations at a scrape: how their webhooks stand, and who holds most; and the
+metrics of webhooks.
 
 Some rows are read at a time, with checkpoints in between, so that a scrape delays nobody.
 """
@@ -8,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from heapq import nlargest
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import trio
 
+from svc.actors.webhooks.attempts import OutboxStatistics
 from svc.domain.webhooks.records import EndpointKey, EndpointStatus
-from svc.store.store import Store
+from svc.metrics.samples import Metric, Samples, by, one
+from svc.store.store import Store, StoreSpace
 from svc.store.transactions.holdings import holdings
 from svc.store.views.lookups import organization
 from svc.store.views.webhooks import endpoint_overviews
@@ -67,3 +70,45 @@ async def largest_holdings(store: Store) -> dict[str, int]:
     return await store.query(
         lambda snapshot: {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
     )
+
+
+OPEN_DELIVERIES = Metric("svc_webhook_deliveries_open", "gauge", "Deliveries that wait for their next attempt.")
+OLDEST_DUE_SECONDS = Metric(
+    "svc_webhook_oldest_due_seconds",
+    "gauge",
+    "How long the oldest due delivery has waited, by endpoint status; 0 = none is due.",
+    ("status",),
+)
+ENDPOINTS = Metric("svc_webhook_endpoints", "gauge", "Webhook endpoints by status.", ("status",))
+ATTEMPTS_IN_FLIGHT = Metric("svc_webhook_attempts_in_flight", "gauge", "Attempts that have not ended.")
+ENDPOINT_QUEUES = Metric("svc_webhook_queues", "gauge", "Endpoints with work, or of which something was learned.")
+ATTEMPTS = Metric(
+    "svc_webhook_attempts",
+    "counter",
+    "Attempts: `delivered`, `retrying` (another follows), `failed` (none follows).",
+    ("result",),
+)
+ATTEMPT_ERRORS = Metric("svc_webhook_attempt_errors", "counter", "Attempts that failed, by why.", ("error",))
+ATTEMPT_SECONDS = Metric("svc_webhook_attempt_duration_seconds", "histogram", "How long attempts took.")
+
+WEBHOOK_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+"""All of these, in this order."""
+
+ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
+
+
+def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, usage: UsageCounts, now_ms: int) -> Samples:
+    """The samples of the queue of deliveries, which are the same for all that use the store. Times are Unix ms."""
+    yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
+    since_ms = {status: usage.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
+    yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
+    yield ENDPOINTS, [((status,), usage.endpoints[status]) for status in ENDPOINT_STATUSES]
+    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
+    yield ENDPOINT_QUEUES, one(outbox.queues)
+
+
+def attempt_samples(outbox: OutboxStatistics) -> Samples:
+    """The samples of the attempts that this process has made."""
+    yield ATTEMPTS, by(outbox.attempts)
+    yield ATTEMPT_ERRORS, by(outbox.errors)
+    yield ATTEMPT_SECONDS, one(outbox.attempts_s)

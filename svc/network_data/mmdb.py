@@ -17,10 +17,14 @@ from typing import Any, Protocol, cast
 
 import maxminddb
 
+from svc.domain.data import read_tables
 from svc.domain.network.addresses import Address
-from svc.domain.network.countries import COUNTRY_NAMES
 from svc.domain.network.facts import AutonomousSystem, Country
-from svc.network_data.refused import NetworkFileError
+from svc.network_data import NetworkFileError
+
+COUNTRY_NAMES = read_tables("countries", dict[str, str])
+"""ISO 3166-1 alpha-2 code -> short English name."""
+
 
 MAX_BYTES = 1 << 30
 LONGEST_NAME = 200

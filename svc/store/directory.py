@@ -13,7 +13,6 @@ A store may be in a database instead of DATA/store: then the directory has the p
 from __future__ import annotations
 
 import errno
-import hmac
 import os
 import stat
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from typing import NamedTuple
 from svc.domain.errors import OperatorError
 from svc.store import durable_files
 from svc.store.engine import EngineError, OpenEngine
+from svc.store.installation import PEPPER_BYTES, pepper_mark
 from svc.store.lmdb.environment import DEFAULT_MAP_BYTES
 from svc.store.opening import engine_at, open_store, version_of
 from svc.store.postgresql.connection.url import StoreUrl
@@ -33,7 +33,6 @@ from svc.store.snapshot import Transaction
 from svc.store.store import Store
 from svc.world import RunSync, wall_clock_ms
 
-PEPPER_BYTES = 32
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
 EMPTY = "{} is empty: restore a backup, or delete the file if nothing was ever stored there"
 _NO_DATA = "{} holds no data of this service; `svc org create` makes it, or name another --data"
@@ -246,13 +245,6 @@ def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
     if pepper_file is None and pepper.exists() and pepper.stat().st_mode & stat.S_IROTH:
         found.append(f"{pepper} can be read by everybody, who can then forge keys: chmod 600 {pepper}")
     return found
-
-
-def pepper_mark(pepper: bytes) -> int:
-    """32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so opening it
-    fails.
-    """
-    return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
 def _note_pepper(transaction: Transaction, pepper: bytes, path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
-from svc.domain.billing.counting import HOUR_MS
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors

@@ -13,18 +13,18 @@ from contextlib import suppress
 
 import msgspec
 
-from svc.domain.billing.ledger import Usage, counters
+from svc.domain.billing import Usage, counters
 from svc.domain.errors import OperatorError
 from svc.domain.ids import DAY_MS
 from svc.domain.matching.learned.statistics import rows_of_format_2
-from svc.store.region import derive_region
+from svc.store.installation import derive_region
 from svc.store.schema.codec import Key, Opaque
 from svc.store.schema.key_parts import U32
 from svc.store.schema.tables import ATTEMPTS, CREDITS, LEDGER, META, ORGANIZATIONS, STATISTICS, Table
 from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import counted, keep
+from svc.store.transactions.indexing import rebuild_indexes
 from svc.store.transactions.keys import counted_keys
-from svc.store.transactions.rebuilding import rebuild_indexes
 from svc.store.views.learned import PRODUCTION, SHARED
 from svc.store.views.webhooks import attempt_index_keys
 

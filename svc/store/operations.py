@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch
+from svc.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch
 from svc.store.schema.tables import FOLLOWING, OPERATIONS
 from svc.store.snapshot import Snapshot, Transaction
 
@@ -25,7 +25,7 @@ _BEYOND = 2**64 - 1
 
 
 class LogPosition(NamedTuple):
-    """A place in an operation log: after the batch `sequence` of this timeline."""
+    """A position in an operation log: after the batch `sequence` of this timeline."""
 
     timeline: bytes
     sequence: int

@@ -3,5 +3,5 @@
 What may live here: everything that opens a socket to a customer's receiver, and nothing that decides when.
 
 `resolver` asks for names, `connections` dials what was judged and keeps connections, `transport` makes one attempt,
-`registration` judges a target before it is stored. Rules about addresses are in `svc.domain.webhooks.addresses`.
+and checks a target before it is stored. Rules about addresses are in `svc.domain.webhooks.addresses`.
 """

@@ -1,13 +1,25 @@
-"""The pulse of the workers: memory in which each says that it lives, and since when its commit is under way.
+"""Whether workers live: memory in which each says so, a thread that logs the stack of an event loop that hangs,
+and what systemd is told.
 
-What may live here: the memory, and what is read from it. Who writes is `svc/actors/watch/store.py`; who replaces a
-worker that stands still, `parent.py`. All of it is monotonic seconds (`World.elapsed_s`), which the processes of a
-machine share; 0 = not.
+What may live here: the memory, what is read from it, that thread, and the datagrams to systemd. Who writes is
+`svc/actors/watch/store.py`; who replaces a worker that stands still, `parent.py`. All of it is monotonic seconds
+(`World.elapsed_s`), which the processes of a machine share; 0 = not.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import socket
+import sys
+import threading
+import traceback
+from contextlib import suppress
+
+import structlog
+import trio
+
+from svc.world import World
 
 
 class PulseBoard:
@@ -68,3 +80,64 @@ class PulseBoard:
         self._serving_since[index] = self._beaten_at[index] = self._commit_since[index] = 0.0
         self._restarts[index] += replaced
         return now_s - since if since else 0.0
+
+
+log = structlog.get_logger()
+
+LOOK_S = 1.0
+HANG_S = 10.0
+"""A loop that has not run for so long hangs."""
+
+
+class HangWatch:
+    """Logs the stack of an event loop that hangs, before the process is replaced and the stack is lost.
+
+    A thread checks every second, since nothing on the loop can. It needs the GIL: a call into C that holds it is not
+    logged, and the process is replaced all the same. The loop is that of the thread that makes this.
+    """
+
+    def __init__(self, world: World, hang_s: float = HANG_S, look_s: float = LOOK_S) -> None:
+        self._world, self._hang_s, self._look_s = world, hang_s, look_s
+        self._beaten_at_s = world.elapsed_s()
+        self._loop = threading.get_ident()
+        self._is_over = threading.Event()
+
+    async def run(self) -> None:
+        """Run on the loop until cancelled; each hang is logged once, with the stack of the loop."""
+        thread = threading.Thread(target=self._look, name="hang watch", daemon=True)
+        thread.start()
+        try:
+            while True:
+                self._beaten_at_s = self._world.elapsed_s()
+                await trio.sleep(self._look_s)
+        finally:
+            self._is_over.set()
+            thread.join()
+
+    def _look(self) -> None:
+        said = False
+        while not self._is_over.wait(self._look_s):
+            silent_s = self._world.elapsed_s() - self._beaten_at_s
+            hangs = silent_s > self._hang_s
+            if hangs and not said:
+                log.critical("the event loop hangs", seconds=round(silent_s, 1), stack=self._stack())
+            said = hangs
+
+    def _stack(self) -> list[str]:
+        """Innermost first: `file:line function`."""
+        frame = sys._current_frames().get(self._loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  documented
+        return [f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame))]
+
+
+def notify(state: str) -> None:
+    """Tell systemd a state of the service, such as `READY=1` (sd_notify(3), `Type=notify`), in one datagram. Without
+    NOTIFY_SOCKET nothing happens. Never raises: a manager that does not listen is no reason to end.
+    """
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    if address.startswith("@"):  # of the abstract namespace
+        address = "\0" + address[1:]
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
+        manager.setblocking(False)
+        manager.sendto(state.encode(), address)

@@ -9,10 +9,10 @@ import pytest
 import structlog
 import trio
 
-from svc.actors import maintenance
-from svc.domain.operations import Following
+from svc.actors.watch.store import BEHIND_MS, MAINTENANCE_INTERVAL_S, maintain
 from svc.store import operations
 from svc.store.opening import open_store
+from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import BALANCES
 from svc.store.store import Store
 from tests.support.backup import put
@@ -36,18 +36,18 @@ def store(tmp_path: Path, clock: list[int]):
 async def told(store: Store) -> list[dict]:
     """What maintenance reports in two minutes."""
     with structlog.testing.capture_logs() as logs:
-        with trio.move_on_after(2.5 * maintenance.INTERVAL_S):
-            await maintenance.run(store)
+        with trio.move_on_after(2.5 * MAINTENANCE_INTERVAL_S):
+            await maintain(store)
     return logs
 
 
 async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: list[int], autojump_clock):
     assert await told(store) == []
     store.change_log(partial(operations.begin, following=FOLLOWING))
-    for clock[0] in range(0, maintenance.BEHIND_MS, 1000):
+    for clock[0] in range(0, BEHIND_MS, 1000):
         store.write_now([put(BALANCES, 1, value=5)])
     assert await told(store) == []
-    clock[0] += 10 * maintenance.BEHIND_MS
+    clock[0] += 10 * BEHIND_MS
     store.change_log(partial(operations.cut, timeline=FOLLOWING.timeline, copied=60))
     store.write_now([put(BALANCES, 1, value=6)])
     assert await told(store) == []
@@ -55,7 +55,7 @@ async def test_a_follower_that_keeps_up_is_not_mentioned(store: Store, clock: li
 
 async def test_a_follower_that_lags_is_reported_each_minute(store: Store, clock: list[int], autojump_clock):
     store.change_log(partial(operations.begin, following=FOLLOWING))
-    for clock[0] in (0, maintenance.BEHIND_MS):
+    for clock[0] in (0, BEHIND_MS):
         store.write_now([put(BALANCES, 1, value=5)])
     line = {
         "event": "the backup is behind: is its follower running?",

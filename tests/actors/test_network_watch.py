@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from svc.actors.watch.network import NetworkWatch
 from svc.domain.network.facts import read_network
-from svc.network_data.builtin import BuiltInRanges
+from svc.network_data.lookup import BuiltInRanges
 from tests.support.worlds import sim_world
 
 IP = "81.2.69.160"

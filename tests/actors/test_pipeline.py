@@ -12,10 +12,9 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from svc.actors import admission
 from svc.actors.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.actors.messages import Admitted, Failed, Identify, PipelineResult
-from svc.actors.pipeline import Pipeline
+from svc.actors.pipeline import Pipeline, run_admission
 from svc.domain.identification import Identified, Submission
 from svc.domain.limits.ratelimit import LimitShares
 from svc.domain.model import RequestFacts
@@ -300,5 +299,5 @@ async def test_a_request_with_a_delayed_body_does_not_refill_the_rate_limit():
         held = msgspec.structs.replace(now, at_ms=now.at_ms - late_ms)
         inbox.offer(Identify(held, 2, None, Reply()))
     inbox.close()
-    await admission.run(inbox, scorer, LimitShares(nonproduction=1, address=1), lambda: now.at_ms)
+    await run_admission(inbox, scorer, LimitShares(nonproduction=1, address=1), lambda: now.at_ms)
     assert scorer.statistics().accepted == 2

@@ -10,8 +10,8 @@ import trio
 from trio.testing import MockClock
 
 from svc.actors.settler import INTERVAL_S, run, settle_all
-from svc.domain.billing.ledger import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
-from svc.domain.clock_watch import ClockWatch
+from svc.actors.watch.clock import ClockWatch
+from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, Settlement
 from svc.domain.ids import DAY_MS
 from svc.store.schema.tables import SETTLEMENTS
 from svc.store.store import StoreFullError

@@ -22,12 +22,12 @@ from svc.actors.visitor_index import ClassKey, Frequencies, VisitorIndex
 from svc.domain.identification import Duplicate, Identified, Refused, assess
 from svc.domain.matching import Statistics, StatisticsUpdate
 from svc.domain.matching.learned.statistics import CLASSES, StatisticsRows
-from svc.domain.operations import Following, unpack_batch
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.store import operations
 from svc.store.directory import Opened
 from svc.store.postgresql.connection.wire import Statement, Wire
+from svc.store.schema.operation_log import Following, unpack_batch
 from svc.store.schema.tables import EVENTS, STATISTICS
 from svc.store.store import StoreFullError
 from svc.store.transactions.accounts import create_organization
@@ -198,6 +198,7 @@ Learned = tuple[int, int, int, float | None]
 """Which worker, which class, which device, and how probably it returned."""
 
 
+@pytest.mark.slow
 @given(
     learned=st.lists(
         st.one_of(

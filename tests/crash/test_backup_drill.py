@@ -12,9 +12,8 @@ from uuid import UUID
 import pytest
 import trio
 
-from svc.domain.events.listing import read_timestamp
 from svc.domain.ids import made_at_ms
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import read_timestamp, timestamp
 from tests.support.drill import Drill, Following, TimedJournal, lose_the_node, requests_in, under_load
 from tests.support.process import Served, run, run_json
 

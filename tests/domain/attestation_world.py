@@ -17,8 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
-from svc.domain.attestation.chain import verify_chain
-from svc.domain.attestation.key_description import ATTESTATION_EXTENSION, KeyDescription
+from svc.domain.attestation.key_attestation import ATTESTATION_EXTENSION, KeyDescription, verify_chain
 from svc.domain.attestation.trust import Trust, public_key
 
 CHALLENGE = bytes(range(32))

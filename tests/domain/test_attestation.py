@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.attestation.chain import MAX_CERTIFICATES
 from svc.domain.attestation.challenge import (
     LIFETIME_MS,
     Challenge,
@@ -26,8 +25,9 @@ from svc.domain.attestation.challenge import (
     refusal,
 )
 from svc.domain.attestation.claim import Attestation, observe, read_attestation, verify_claims
-from svc.domain.attestation.key_description import (
+from svc.domain.attestation.key_attestation import (
     ATTESTATION_EXTENSION,
+    MAX_CERTIFICATES,
     ApplicationId,
     BootState,
     KeyDescription,
@@ -172,7 +172,7 @@ def test_a_non_canonical_encoding_is_not_a_key_description(raw: bytes):
     assert read_key_description(raw) is None
 
 
-@settings(max_examples=effort(100, 300))
+@settings(max_examples=effort(40, 300))
 @given(st.binary(max_size=200), st.integers(0, 400), st.binary(max_size=4))
 def test_no_bytes_raise_an_exception(raw: bytes, at: int, put_in: bytes):
     assert read_key_description(raw) is None

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.domain.attestation.certificates import MAX_CERTIFICATE_BYTES
-from svc.domain.attestation.chain import verify_chain
-from svc.domain.attestation.key_description import ATTESTATION_EXTENSION, KeyDescription
+from svc.domain.attestation.key_attestation import ATTESTATION_EXTENSION, KeyDescription, verify_chain
 from svc.domain.attestation.trust import Trust, public_key, published_trust
 from tests.domain.attestation_world import (
     NOW_MS,

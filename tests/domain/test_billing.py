@@ -1,4 +1,4 @@
-from svc.domain.billing.ledger import (
+from svc.domain.billing import (
     MICROS_PER_USD,
     OVERDUE_MS,
     SETTLED_AFTER_MS,

@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from svc.domain.billing.counting import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket
+from svc.domain.events.hour_counts import NOTHING, SCORE_BUCKETS, HourCounts, score_bucket
 from svc.domain.records import Event
 from tests.store.test_events import event, fired
 from tests.support.worlds import EPOCH_MS

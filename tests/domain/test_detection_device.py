@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from svc.domain.detection import detect
-from svc.domain.detection.device import CLOCK_WRONG_MS, RECENT_MS, SIGNALS
+from svc.domain.detection.sdk_flags import CLOCK_WRONG_MS, RECENT_MS, SIGNALS
 from svc.domain.identification import Submission, assess
 from svc.domain.model import PLATFORMS, Agent, Network, Observation, Platform, Report, RequestFacts
 from svc.domain.report import read_report

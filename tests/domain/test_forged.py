@@ -12,8 +12,13 @@ import pytest
 
 from svc.domain.detection import detect
 from svc.domain.model import HeaderContext, Network, RequestFacts
-from svc.domain.network.fetch_metadata import is_of_a_script, read_fetch_metadata
-from svc.domain.network.request_headers import archived_headers, facts_of, read_headers
+from svc.domain.network.request_headers import (
+    archived_headers,
+    facts_of,
+    is_of_a_script,
+    read_fetch_metadata,
+    read_headers,
+)
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent, read_hints
 

@@ -17,11 +17,11 @@ from svc.domain.events.listing import (
     Resume,
     next_cursor,
     read_listing,
-    read_timestamp,
     read_window,
 )
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Detail, Refusal
+from svc.domain.timestamps import read_timestamp
 from tests.support.worlds import EPOCH_MS
 
 NOW = EPOCH_MS

@@ -3,8 +3,7 @@
 import pytest
 
 from svc.domain.network.addresses import Address
-from svc.domain.network.facts import AutonomousSystem, Country, Known, Range, all_ranges, read_network
-from svc.domain.network.names import kind_of_network
+from svc.domain.network.facts import AutonomousSystem, Country, Known, Range, all_ranges, kind_of_network, read_network
 
 
 class Finding:

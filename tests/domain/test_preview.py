@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.model import Observation
+from svc.domain.model import EventSignal, Observation, Verdict
 from svc.domain.records import Document, Event
 from svc.domain.scoring.preview import (
     MOST_EXAMPLES,
@@ -23,7 +23,6 @@ from svc.domain.scoring.preview import (
 )
 from svc.domain.scoring.score import Score, Weights, default_profile, score
 from svc.domain.scoring.signals import MAX_WEIGHT, signal_names
-from svc.domain.scoring.verdict import EventSignal, Verdict
 
 NOW = default_profile("web")
 SIGNALS = signal_names("web")

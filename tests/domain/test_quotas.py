@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.domain.billing.ledger import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, LedgerEntry, Usage, counters
+from svc.domain.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS, LedgerEntry, Usage, counters
 from svc.domain.ids import DAY_MS
 from svc.domain.limits.quotas import (
     PAGE_BYTES,

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from svc.domain.network.facts import Known, Range, read_network
-from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
-from svc.network_data.lookup import NetworkData
+from svc.network_data.lookup import BuiltInRanges, NetworkData
 from svc.network_data.mmdb import Database
 from tests.support.mmdb_writer import Tree
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 import trio
 
-from svc.domain.billing.ledger import Usage
+from svc.domain.billing import Usage
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.cli.progress import progress
+from svc.cli.terminal import progress
 from svc.store.schema.tables import BALANCES
 from svc.world import World
 from tests.spec.commands import Run, run_beside

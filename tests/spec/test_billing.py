@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing.ledger import BILLING_STATUSES, LedgerEntry
+from svc.domain.billing import BILLING_STATUSES, LedgerEntry
 from svc.domain.ids import first_id
 from svc.domain.records import Organization
 from svc.store.schema.tables import LEDGER

@@ -9,8 +9,8 @@ import pytest
 
 from svc.actors.retention import Progress, sweep_if_believed
 from svc.actors.settler import settle_all
-from svc.domain.billing.ledger import Usage
-from svc.domain.clock_watch import ClockWatch
+from svc.actors.watch.clock import ClockWatch
+from svc.domain.billing import Usage
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import SETTLEMENTS

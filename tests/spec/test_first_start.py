@@ -16,10 +16,10 @@ from svc.cli.store.initialize import initialize
 from svc.config import Config, ConfigError
 from svc.config_loading import load
 from svc.store.inspection.reading import read_only
+from svc.store.installation import derive_region, region_of
 from svc.store.maintenance.upgrade import upgrade
 from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
-from svc.store.region import derive_region, region_of
 from svc.store.schema.tables import KEYS, META
 from svc.world import World
 from tests.spec.commands import Run

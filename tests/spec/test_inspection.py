@@ -14,16 +14,16 @@ from zlib import crc32
 import pytest
 import trio
 
-from svc.domain.billing.ledger import Settlement
-from svc.domain.operations import Following
+from svc.domain.billing import Settlement
 from svc.domain.webhooks.records import DeliveryKey, WebhookEvent
 from svc.domain.webhooks.refused import Refusals
 from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.check.verification import Verification
 from svc.store.inspection import inspection
+from svc.store.inspection.inspection import read_key
 from svc.store.inspection.reading import ReadOnlyStore, read_only
-from svc.store.schema.naming import read_key
+from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import (
     BLOCKS,
     CHALLENGES,

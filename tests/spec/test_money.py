@@ -16,7 +16,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
 from svc.cli.data_directory import opened_directory
 from svc.cli.records.organizations import create_organization
-from svc.cli.serve.credit_check import finding_of
+from svc.cli.serve.doctor import finding_of
 from svc.cli.store.upgrade import upgrade_where_needed
 from svc.config import Config
 from svc.domain.ids import DAY_MS

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from svc.cli.records.organizations import create_organization
-from svc.domain.billing.ledger import IDENTIFIABLE_MICROS
+from svc.domain.billing import IDENTIFIABLE_MICROS
 from svc.domain.ids import DAY_MS
 from svc.store.transactions import accounts
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, post, visit

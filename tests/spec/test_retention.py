@@ -14,8 +14,8 @@ import trio.testing
 from bench.retention import Months
 from svc.actors import retention
 from svc.actors.retention import sweep
+from svc.actors.watch.clock import ClockWatch
 from svc.domain.attestation.challenge import period
-from svc.domain.clock_watch import ClockWatch
 from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S
 from svc.domain.ids import DAY_MS
 from svc.domain.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from svc.actors.settler import settle_all
-from svc.domain.billing.ledger import OVERDUE_MS, Settlement, Usage
+from svc.domain.billing import OVERDUE_MS, Settlement, Usage
 from svc.domain.ids import DAY_MS
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS, WEBHOOK_EVENTS

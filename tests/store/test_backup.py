@@ -14,7 +14,6 @@ import pytest
 from svc.cli.records.keys import fresh_key
 from svc.domain.access.credentials import digest
 from svc.domain.access.sessions import ConsoleLink, new_session
-from svc.domain.operations import Batch, pack_batch
 from svc.domain.timestamps import timestamp
 from svc.store import operations
 from svc.store.backup import segments, snapshots
@@ -36,6 +35,7 @@ from svc.store.engine import Writer as EngineWriter
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import Batch, pack_batch
 from svc.store.schema.table import Table
 from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.snapshot import Transaction

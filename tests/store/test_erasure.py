@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.billing.ledger import BillingChange
+from svc.domain.billing import BillingChange
 from svc.domain.matching import Block
 from svc.domain.records import Idempotency
 from svc.store.schema.tables import BILLING_CHANGES, BLOCKS, DELETED_VISITORS, ERASED_EVENTS, IDEMPOTENCY, PAST_DUE

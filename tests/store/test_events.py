@@ -13,9 +13,8 @@ from uuid import UUID
 import pytest
 
 from svc.domain.events.listing import KINDS, LEVELS, Filters, Listing
-from svc.domain.model import ENVIRONMENTS
+from svc.domain.model import ENVIRONMENTS, EventSignal, Verdict
 from svc.domain.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
-from svc.domain.scoring.verdict import EventSignal, Verdict
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
@@ -117,6 +116,7 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_page_equals_a_scan_of_every_event(tmp_path: Path):
     """Every filter, over windows whose ends are on events, between them and outside; many share a millisecond."""
     chance = random.Random(11)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.model import ENVIRONMENTS
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import HOURS

@@ -14,14 +14,13 @@ import pytest
 from bench.retention import Months
 from svc.domain.attestation.attested_key import AttestedKey, VisitorKeys
 from svc.domain.history.evidence import VisitorHistory
-from svc.domain.limits.key_quota import ActiveKeys
+from svc.domain.limits.quotas import ActiveKeys
 from svc.domain.matching import EMPTY_BLOCK
 from svc.domain.matching.blocks import token_key
 from svc.domain.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
 from svc.domain.scoring.score import default_profile
 from svc.domain.scoring.weights import StoredWeights, WeightsChange, changed
-from svc.store.check.invariants import violations
-from svc.store.check.repeated import repeated
+from svc.store.check.invariants import repeated, violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import (  # fmt: skip
     ATTESTED_KEYS,

@@ -10,8 +10,7 @@ import pytest
 
 from svc.domain.access.credentials import ApiKey
 from svc.domain.ids import DAY_MS
-from svc.domain.limits.key_quota import ActiveKeys
-from svc.domain.limits.quotas import Holding
+from svc.domain.limits.quotas import ActiveKeys, Holding
 from svc.domain.refusals import Refusal
 from svc.store.check.invariants import violations
 from svc.store.migrations import MIGRATIONS

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing.ledger import (
+from svc.domain.billing import (
     BILLING_STATUSES,
     OVERDUE_MS,
     SETTLED_AFTER_MS,

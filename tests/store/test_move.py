@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.backup.move import LEFT_BEHIND, MoveError, move
 from svc.store.check.invariants import violations
@@ -20,6 +19,7 @@ from svc.store.local import LocalStore
 from svc.store.opening import open_store
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import META, TABLES, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from tests.store.release import RELEASED, unpack

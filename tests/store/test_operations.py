@@ -10,11 +10,11 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from svc.domain.operations import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.store import operations
 from svc.store.check.invariants import violations
 from svc.store.migrations import MIGRATIONS
 from svc.store.opening import open_store
+from svc.store.schema.operation_log import Batch, Changes, Following, batch_time_ms, pack_batch, unpack_batch
 from svc.store.schema.tables import BALANCES, META, OPERATIONS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError

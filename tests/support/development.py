@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.cli.dev_keys import FILE
+from svc.cli.local_service import KEYS_FILE
 from tests.support.ports import free_port
 from tests.support.process import start
 
@@ -49,7 +49,7 @@ class Dev(NamedTuple):
     @property
     def keys(self) -> dict[str, str]:
         """Kind -> the key that it printed."""
-        written = json.loads((self.data / FILE).read_text())
+        written = json.loads((self.data / KEYS_FILE).read_text())
         return {kind: written[kind] for kind in ("public", "secret", "management")}
 
 

@@ -23,9 +23,8 @@ from svc.store.check.invariants import violations
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import CheckRow, KeyRange, Reader
 from svc.store.opening import open_store
-from svc.store.postgresql.connection.pool import Pool
 from svc.store.postgresql.connection.url import StoreUrl
-from svc.store.postgresql.connection.wire import Wire
+from svc.store.postgresql.connection.wire import Pool, Wire
 from svc.store.postgresql.engine import UNLIMITED, PostgresqlEngine
 from svc.store.postgresql.store import SERVING, PostgresqlStore
 from svc.store.snapshot import Snapshot

@@ -19,9 +19,8 @@ import trustme
 from svc.domain.refusals import Issue
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.webhook_transport.connections import tls_context
-from svc.webhook_transport.registration import check_target
 from svc.webhook_transport.sockets import SocketBackend
-from svc.webhook_transport.transport import WebhookTransport
+from svc.webhook_transport.transport import WebhookTransport, check_target
 
 NAME = "receiver.test"
 LOOPBACK = (ip_network("127.0.0.0/8"),)

@@ -28,7 +28,7 @@ from svc.workers.messages import (
     pack,
     unpack,
 )
-from svc.workers.slot import WorkerSlot
+from svc.workers.shared_memory import WorkerSlot
 from tests.http.test_console_stream import an_event
 
 Pair = tuple[SocketBus, SocketBus]

@@ -27,8 +27,7 @@ from svc.domain.network.facts import read_network
 from svc.domain.report import read_report
 from svc.domain.useragent import read_agent
 from svc.domain.useragent.hints import read_hints
-from svc.network_data.builtin import BuiltInRanges
-from svc.network_data.lookup import NetworkData
+from svc.network_data.lookup import BuiltInRanges, NetworkData
 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 START_MS = 1_767_225_600_000

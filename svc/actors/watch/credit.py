@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from svc.actors.watch.corruption import CorruptRows
-from svc.domain.billing.ledger import Credit, CreditState
+from svc.domain.billing import Credit, CreditState
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store
 from svc.store.views.credit import outlook

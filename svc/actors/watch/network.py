@@ -14,9 +14,8 @@ import structlog
 import trio
 
 from svc.domain.network.facts import Ranges
-from svc.network_data.builtin import BuiltInRanges
 from svc.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
-from svc.network_data.lookup import VPN_NEIGHBORS, NetworkData
+from svc.network_data.lookup import VPN_NEIGHBORS, BuiltInRanges, NetworkData
 from svc.world import RunSync
 
 log = structlog.get_logger()

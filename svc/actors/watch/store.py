@@ -1,4 +1,5 @@
-"""The store watch: whether the store commits, whether its file is still there, and whether this loop runs.
+"""The store watch: whether the store commits, whether its file is still there, and whether this loop runs; and small
+periodic work on the store.
 
 Owns what it has logged. Hears and says nothing: who asks for `state` reads. Each second it writes this process's pulse,
 and where nothing was committed for some seconds it makes an empty commit, so that a lock that nobody releases is
@@ -12,7 +13,11 @@ from typing import Literal, Protocol
 import structlog
 import trio
 
+from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
+from svc.domain.timestamps import timestamp
+from svc.store import operations
 from svc.store.engine import EngineError, StoreFullError
+from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 from svc.world import World
 
@@ -111,3 +116,68 @@ class StoreWatch:
                 except (EngineError, StoreFullError) as error:
                     log.warning("the store does not take a write", because=str(error))
             commits = self._store.commits
+
+
+MAINTENANCE_INTERVAL_S = 60.0
+BEHIND_MS = 60_000
+"""Commits that nobody has copied for so long: the follower is not running, or cannot write."""
+
+
+async def maintain(store: Store) -> None:
+    """Every `MAINTENANCE_INTERVAL_S` until cancelled: free the reader slots of processes that died, since a forgotten
+    reader makes the file grow for good, and log that the follower of the operation log is behind or was cut off.
+    """
+    while True:
+        await trio.sleep(MAINTENANCE_INTERVAL_S)
+        freed = store.reader_check()
+        if freed:
+            log.info("cleared stale readers", slots=freed)
+        await _log_follower(store)
+
+
+async def clear_full_flag(store: Store) -> None:
+    """Every `MAINTENANCE_INTERVAL_S` until cancelled: let writes try a full store again. For every process, since each
+    has a flag of its own.
+    """
+    while True:
+        await trio.sleep(MAINTENANCE_INTERVAL_S)
+        store.clear_full_flag()
+
+
+async def _log_follower(store: Store) -> None:
+    following, behind_ms = await store.query(lambda snapshot: (operations.follower(snapshot), _behind_ms(snapshot)))
+    if following is None:
+        return
+    if following.lost_at_ms is not None:
+        since, because = timestamp(following.lost_at_ms), following.lost_because
+        log.error("nothing is being backed up: the follower was cut off", since=since, because=because)
+    elif behind_ms >= BEHIND_MS:
+        folder = following.destination
+        log.warning("the backup is behind: is its follower running?", seconds=behind_ms // 1000, folder=folder)
+
+
+def _behind_ms(snapshot: Snapshot) -> int:
+    return 0 if operations.follower(snapshot) is None else operations.lag_ms(snapshot)
+
+
+LAG_INTERVAL_S = 0.1
+
+
+class EventLoopLag:
+    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due. While it sleeps the loop serves
+    everybody else; what makes it wake late has held everybody up.
+    """
+
+    def __init__(self) -> None:
+        self._lag_s = Histogram(WAIT_S)
+
+    async def run(self) -> None:
+        """Measure every `LAG_INTERVAL_S` until cancelled."""
+        while True:
+            due = trio.current_time() + LAG_INTERVAL_S
+            await trio.sleep_until(due)
+            self._lag_s.observe(trio.current_time() - due)
+
+    def statistics(self) -> HistogramStatistics:
+        """Histogram of the lag since the start, in seconds."""
+        return self._lag_s.statistics()

@@ -16,17 +16,16 @@ import msgspec
 import trio
 
 import svc
-from svc.cli.dev_keys import FILE, DevelopmentKeys, development_keys
+from svc.cli.develop.dev_keys import development_keys
 from svc.cli.develop.dev_service import NAME
 from svc.cli.develop.loopback_certificate import loopback_certificate
 from svc.cli.develop.webhook_forwarding import FOLDER
-from svc.cli.examples import examples
-from svc.cli.listen_address import reachable
-from svc.cli.network_in_use import network_in_use
+from svc.cli.help import examples
+from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
 from svc.cli.output import directory_option, settings
 from svc.cli.records.console import console_url, link_for
 from svc.cli.records.organizations import create_organization
-from svc.cli.samples import identify_sample
+from svc.cli.store.data import network_in_use
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config, ConfigError
 from svc.domain.fields import A_REPORT
@@ -132,7 +131,7 @@ async def _introduce(
     click.echo("         watch visits arrive, and manage keys, weights and webhooks; the link signs in once")
     click.echo(f"  {url}/docs/  the documentation, and at {url}/docs/api the reference with a panel to send requests\n")
     _show_samples(*samples)
-    click.echo(f"Keys of the development organization {issued.organization_id}, kept in {directory / FILE}:")
+    click.echo(f"Keys of the development organization {issued.organization_id}, kept in {directory / KEYS_FILE}:")
     click.echo(f"  public      {issued.public}")
     click.echo(f"  secret      {issued.secret}")
     click.echo(f"  management  {issued.management}\n")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from svc.cli.dev_keys import FILE, DevelopmentKeys, read_keys
+from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, read_keys
 from svc.cli.output import CommandError, directory_option
 from svc.cli.records.event_source import reading
 from svc.store.views import lookups
@@ -43,7 +43,8 @@ class DevService:
         self.url, self.address = url, parts.netloc
         if not self.keys.management:
             raise CommandError(
-                f"{directory / FILE} has no development keys: start `svc dev --data {directory}`, or name its directory"
+                f"{directory / KEYS_FILE} has no development keys: start `svc dev --data {directory}`, or name its "
+                "directory"
             )
         with reading(directory) as store, store.read() as snapshot:
             numbers = {
@@ -63,8 +64,8 @@ class DevService:
         headers = {"x-api-key": self.keys.management, "content-type": "application/json"}
         try:
             with closing(connection):
-                place = f"/api/v1/management/organizations/{self.organization_id}{path}"
-                connection.request(method, place, None if body is None else json.dumps(body), headers)
+                target = f"/api/v1/management/organizations/{self.organization_id}{path}"
+                connection.request(method, target, None if body is None else json.dumps(body), headers)
                 response = connection.getresponse()
                 content = response.read()
         except (OSError, http.client.HTTPException) as error:

@@ -15,7 +15,7 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as Redirect
 
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import CommandError
 from svc.http.pages import app as pages
 from svc.http.server.listening import open_sockets

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.http.openapi.collection import collection as request_collection
 from svc.http.openapi.document import OF_API, OF_CONSOLE, emit, encode
 from svc.http.routes import API

@@ -32,11 +32,18 @@ from svc.cli.develop.replay_report import (
     profiles,
     read_weights,
 )
-from svc.cli.examples import examples
-from svc.cli.output import CommandError, directory_option, json_option, settings, show_json, standard_output
+from svc.cli.help import examples
+from svc.cli.output import (
+    CommandError,
+    TimestampType,
+    directory_option,
+    json_option,
+    settings,
+    show_json,
+    standard_output,
+)
 from svc.cli.records.changes import apply
 from svc.cli.records.organizations import create_organization
-from svc.cli.times import TimestampType
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.events.event_row import event_row
@@ -123,7 +130,7 @@ def replay(
     since_ms: int | None,
     until_ms: int | None,
     as_json: bool,
-    **place: Any,
+    **how: Any,
 ) -> None:
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
@@ -138,7 +145,7 @@ def replay(
     window = range(since_ms or 0, FOREVER_MS if until_ms is None else until_ms)
     if not window:
         raise click.UsageError("--until is not after --since")
-    into = Into(**place)
+    into = Into(**how)
     if into.organization_id is not None and into.directory is None:
         raise click.UsageError("--organization goes with --data")
     if weights_file is not None and into.directory is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import json_option, show_table
 from svc.domain.bodies import named
 from svc.domain.model import PLATFORMS

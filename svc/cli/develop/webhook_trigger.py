@@ -12,10 +12,10 @@ import click
 
 from svc.cli.data_directory import opened
 from svc.cli.develop.dev_service import DevService, dev_data_option, service_option
-from svc.cli.examples import examples
+from svc.cli.help import examples
+from svc.cli.local_service import identify_sample, post
 from svc.cli.output import CommandError, json_option, show
 from svc.cli.records.changes import Change, commit
-from svc.cli.samples import identify_sample, post
 from svc.domain.refusals import Refusal
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.payloads import BillingStatusChanged, DailySettled

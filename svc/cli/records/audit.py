@@ -9,9 +9,8 @@ import click
 import msgspec
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.output import data_option, json_option, show, show_table
-from svc.cli.times import TimestampType
+from svc.cli.help import examples
+from svc.cli.output import TimestampType, data_option, json_option, show, show_table
 from svc.domain.access.audit import Actor
 from svc.domain.ids import made_at_ms
 from svc.domain.timestamps import timestamp

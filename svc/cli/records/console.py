@@ -9,9 +9,8 @@ from typing import NamedTuple, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.listen_address import local_url
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
+from svc.cli.local_service import local_url
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.cli.records.changes import Change, apply, commit
 from svc.cli.records.keys import fresh_key, key_of_secret, store_issued
@@ -21,7 +20,7 @@ from svc.domain.network.origins import is_loopback, normalize_origin
 from svc.domain.records import Organization
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
-from svc.store.region import claim_region
+from svc.store.installation import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions.sessions import put_link
 from svc.world import World

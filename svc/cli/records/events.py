@@ -12,8 +12,7 @@ import click
 import msgspec
 
 from svc.cli.data_directory import Readable
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
 from svc.cli.records import event_text
 from svc.cli.records.event_source import (

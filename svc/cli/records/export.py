@@ -21,10 +21,8 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, standard_output
-from svc.cli.progress import progress
 from svc.cli.records.event_source import (
     Wanted,
     events_wanted,
@@ -36,6 +34,7 @@ from svc.cli.records.event_source import (
     time_options,
 )
 from svc.cli.records.events import Archived, Archives
+from svc.cli.terminal import progress
 from svc.domain.events.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms

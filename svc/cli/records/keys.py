@@ -9,8 +9,7 @@ from typing import Any, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
 from svc.domain.access.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
@@ -19,7 +18,7 @@ from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.network.origins import MAX_ORIGINS, normalize_pattern
 from svc.domain.refusals import Refusal
 from svc.store.directory import Opened
-from svc.store.region import claim_region
+from svc.store.installation import claim_region
 from svc.store.snapshot import Transaction
 from svc.store.transactions import keys
 from svc.store.views import lookups

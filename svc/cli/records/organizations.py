@@ -14,8 +14,7 @@ from typing import Any, cast
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import (
     CommandError,
     confirmed,
@@ -31,7 +30,7 @@ from svc.cli.records.removal import drop_documents, remove
 from svc.cli.records.statement import statement, usd
 from svc.config import GIB
 from svc.domain.access.signed_verdict import published_keys, verdict_key
-from svc.domain.billing.ledger import (
+from svc.domain.billing import (
     BILLING_STATUSES,
     IDENTIFIABLE_MICROS,
     MICROS_PER_USD,
@@ -43,12 +42,12 @@ from svc.domain.bodies import named
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.store.directory import Opened
+from svc.store.installation import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
 from svc.store.transactions import accounts
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
-from svc.store.views.served_limits import ServedLimits, served_limits
 from svc.world import World, twenty_characters
 
 _RATE_LIMIT = click.IntRange(0, 1_000_000)

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from svc.cli.data_directory import opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import data_option, json_option, show
 from svc.cli.records.changes import apply
 from svc.domain.timestamps import timestamp

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import ShownTable, data_option, json_option, show
-from svc.domain.billing.ledger import MICROS_PER_USD, BillingChange, LedgerEntry, Usage
+from svc.domain.billing import MICROS_PER_USD, BillingChange, LedgerEntry, Usage
 from svc.domain.bodies import named
 from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import iso_day, timestamp, unix_ms

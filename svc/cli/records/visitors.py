@@ -11,8 +11,7 @@ import msgspec
 
 from svc.cli import output
 from svc.cli.data_directory import account, opened
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records import event_text
 from svc.cli.records.changes import Change, apply, commit

@@ -18,8 +18,7 @@ import click
 import msgspec
 from msgspec import inspect as types
 
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, json_option, show
 from svc.config import Config, ConfigError
 from svc.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables

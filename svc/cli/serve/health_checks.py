@@ -24,13 +24,12 @@ import msgspec
 import trio
 
 from svc.cli.data_directory import database_of, reading_directory
-from svc.cli.listen_address import local_url
-from svc.cli.network_in_use import network_in_use
+from svc.cli.local_service import identify_sample, local_url
 from svc.cli.output import CommandError
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
-from svc.cli.samples import identify_sample
 from svc.cli.serve.config_check import mistakes
+from svc.cli.store.data import network_in_use
 from svc.config import Config, ConfigError
 from svc.domain.errors import OperatorError
 from svc.domain.network.addresses import read_bind

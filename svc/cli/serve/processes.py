@@ -15,6 +15,7 @@ import structlog
 import trio
 
 from svc.actors.leader import Leadership
+from svc.actors.watch.clock import seconds_behind
 from svc.actors.watch.network import NetworkWatch
 from svc.cli.data_directory import opened_directory
 from svc.cli.logs import set_up_logging
@@ -23,7 +24,6 @@ from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config
-from svc.domain.clock_watch import seconds_behind
 from svc.domain.errors import OperatorError
 from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import timestamp
@@ -37,9 +37,8 @@ from svc.store.lmdb.holders import state_of
 from svc.store.store import Store
 from svc.store.transactions.retention import clock_confirmation, last_believed_ms
 from svc.workers.bus import reach
-from svc.workers.counts import SharedMemory
 from svc.workers.parent import Parent, ignore_signals
-from svc.workers.slot import WorkerSlot
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from svc.cli.data_directory import database_of
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.logs import set_up_logging, with_log_format
 from svc.cli.output import config_option, directory_option, no_directory, settings
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck

@@ -14,13 +14,11 @@ import trio
 
 import svc
 from svc.cli.data_directory import opened
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.logs import set_up_logging, with_log_format
-from svc.cli.output import CommandError, file_option, json_option, settings, show
-from svc.cli.progress import progress
-from svc.cli.times import TimestampType
+from svc.cli.output import CommandError, TimestampType, file_option, json_option, settings, show
+from svc.cli.terminal import progress
 from svc.config import Config
-from svc.domain.operations import TIMELINE_BYTES
 from svc.domain.timestamps import timestamp
 from svc.store import operations
 from svc.store.backup import files, snapshots
@@ -31,6 +29,7 @@ from svc.store.backup.snapshots import BackupSnapshot
 from svc.store.check.verification import Verification
 from svc.store.directory import DirectoryError, refuse_without_data
 from svc.store.inspection.reading import read_only
+from svc.store.schema.operation_log import TIMELINE_BYTES
 from svc.store.steps import QUIET, Steps
 from svc.world import World
 
@@ -273,9 +272,9 @@ def _show_restored(restored: Restored, directory: Path, config: Config, *, as_js
             err=True,
         )
     if restored.pepper == "missing":
-        place = config.pepper_path() or directory / "pepper"
+        expected = config.pepper_path() or directory / "pepper"
         click.echo(
-            f"\nthe pepper is not there: until the one of the old machine is at {place} (mode 0600) the service does "
-            "not start, since no key would verify",
+            f"\nthe pepper is not there: until the one of the old machine is at {expected} (mode 0600) the service "
+            "does not start, since no key would verify",
             err=True,
         )

@@ -11,11 +11,11 @@ import click
 from click.core import ParameterSource
 
 from svc.cli.data_directory import database_of, reading_snapshot
-from svc.cli.examples import examples
+from svc.cli.help import examples
 from svc.cli.output import CommandError, directory_option, json_option, no_directory, settings, show, store_option
-from svc.cli.progress import progress
+from svc.cli.terminal import progress
 from svc.store.backup import snapshots
-from svc.store.backup.local_copy import copied_here
+from svc.store.backup.move import copied_here
 from svc.store.check.verification import Verification, faults
 from svc.store.directory import find_pepper, pepper_mark
 from svc.store.inspection.reading import ReadOnlyStore, read_only, read_only_database

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ssl
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
-from svc.cli.network_in_use import network_in_use
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import (
     CommandError,
     ShownTable,
@@ -23,17 +21,19 @@ from svc.cli.output import (
     show,
     show_table,
 )
+from svc.config import Config
 from svc.domain.network.addresses import read_address
 from svc.domain.network.facts import Known, all_ranges, read_network
 from svc.domain.timestamps import utc
-from svc.network_data.folder import Entry
+from svc.network_data.folder import NOTHING, Entry, FilesInUse, read_folder
 from svc.network_data.kept import locked_folder
-from svc.network_data.lookup import is_stale
+from svc.network_data.lookup import BuiltInRanges, NetworkData, is_stale
 from svc.network_data.sources import SOURCES
 from svc.world import World
 
 if TYPE_CHECKING:
     from svc.network_data.update import UpdateOutcome
+
 
 network_data_option = directory_option(
     "The data directory, whose folder `network` holds the databases; may be missing."
@@ -131,7 +131,7 @@ def list_sources(*, as_json: bool) -> None:
 @network_data_option
 @click.option(
     "--from",
-    "place",
+    "mirror",
     metavar="PLACE",
     help="A mirror instead of the publishers: a folder kept by another `svc data update`, or its https:// URL.",
 )
@@ -141,7 +141,7 @@ def list_sources(*, as_json: bool) -> None:
     help="PEM file of certificate authorities to trust besides the public ones, for a mirror.",
 )
 @json_option
-def update_files(directory: Path | None, place: str | None, ca_file: Path | None, *, as_json: bool) -> None:
+def update_files(directory: Path | None, mirror: str | None, ca_file: Path | None, *, as_json: bool) -> None:
     """Fetch the newest network databases and lists, and replace those that are there.
 
     Updates what it installed before and what the setting `network_sources` names, or the recommended sources if that
@@ -155,7 +155,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     folder = config.network_files(directory)
     if folder is None:
         raise no_directory()
-    origin = origin_of(place, lambda: _tls(ca_file))
+    origin = origin_of(mirror, lambda: _tls(ca_file))
     with locked_folder(folder):
         sources = wanted(folder, config.network_sources, origin)
         now = utc(World.real().now_ms())
@@ -167,7 +167,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     for outcome in failed:
         click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
     if failed:
-        hint = "; a machine without outbound access needs a mirror (--from)" if place is None else ""
+        hint = "; a machine without outbound access needs a mirror (--from)" if mirror is None else ""
         raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full{hint}")
 
 
@@ -187,3 +187,27 @@ def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
     if outcome.after is not None:
         row |= {"entries": outcome.after.entries, "built_at": outcome.after.built_at.isoformat()}
     return row | ({} if outcome.problem is None else {"problem": outcome.problem})
+
+
+class NetworkInUse(NamedTuple):
+    """The parts, and the look-up in them."""
+
+    built_in: BuiltInRanges | None
+    folder: Path | None
+    files: FilesInUse
+    data: NetworkData
+
+
+def network_in_use(config: Config, directory: Path | None) -> NetworkInUse:
+    """Read the network data of these settings and this data directory. Raises `CommandError` where the folder cannot be
+    listed.
+    """
+    folder = config.network_files(directory)
+    try:
+        files = NOTHING if folder is None else read_folder(folder)
+    except OSError as error:
+        raise CommandError(f"cannot list {folder}: {error.strerror or error}") from error
+    built_in = BuiltInRanges() if config.network_builtin else None
+    return NetworkInUse(
+        built_in, folder, files, NetworkData(built_in, files, vpn_neighbors=config.network_vpn_neighbors)
+    )

@@ -29,7 +29,7 @@ from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
 from svc.domain.records import Organization
 from svc.store import durable_files
 from svc.store.directory import DirectoryError, Opened
-from svc.store.region import claim_region
+from svc.store.installation import claim_region
 from svc.store.schema.tables import META
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions import keys

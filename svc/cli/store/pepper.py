@@ -8,14 +8,13 @@ from pathlib import Path
 import click
 
 from svc.cli.data_directory import database_of
-from svc.cli.examples import examples
-from svc.cli.mistakes import CommandGroup
+from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.cli.records.changes import Change, commit
 from svc.config import Config
 from svc.store.directory import DirectoryError, Opened, is_initialized, refuse_without_data
 from svc.store.engine import EngineError
-from svc.store.maintenance.new_pepper import put_new_pepper
+from svc.store.installation import put_new_pepper
 from svc.store.opening import open_store
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.serve_lock import sole_process

@@ -15,10 +15,9 @@ from svc.cli.records.changes import apply
 from svc.config import Config
 from svc.store.backup import files
 from svc.store.directory import Opened, refuse_without_data, risky_modes
+from svc.store.installation import ServedLimits, claim_region, record_limits
 from svc.store.maintenance.upgrade import upgrade
-from svc.store.region import claim_region
 from svc.store.serve_lock import sole_process
-from svc.store.views.served_limits import ServedLimits, record_limits
 from svc.world import World
 
 log = structlog.get_logger()

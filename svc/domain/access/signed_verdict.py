@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from svc.domain.bodies import body_of
 from svc.domain.encodings import base64url
+from svc.domain.model import Verdict
 from svc.domain.records import Organization
-from svc.domain.scoring.verdict import Verdict
 
 if TYPE_CHECKING:
     from svc.domain.identification import Submission  # which loads all that reads a report

@@ -24,8 +24,14 @@ from svc.domain.attestation.app_attest import (
 from svc.domain.attestation.attested_key import AttestationResult, AttestedKey
 from svc.domain.attestation.authenticator_data import KEY_ID_BYTES
 from svc.domain.attestation.certificates import MAX_CERTIFICATE_BYTES
-from svc.domain.attestation.chain import MAX_CERTIFICATES, verify_chain
-from svc.domain.attestation.key_description import BootState, KeyDescription, KeyOrigin, SecurityLevel
+from svc.domain.attestation.key_attestation import (
+    MAX_CERTIFICATES,
+    BootState,
+    KeyDescription,
+    KeyOrigin,
+    SecurityLevel,
+    verify_chain,
+)
 from svc.domain.attestation.trust import Trust
 from svc.domain.encodings import from_base64
 from svc.domain.model import Level, Observation, Platform

@@ -6,17 +6,7 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.domain.detection import (
-    automation,
-    botd,
-    device,
-    forged,
-    graphics,
-    network_signals,
-    privacy,
-    programs,
-    tampering,
-)
+from svc.domain.detection import automation, botd, forged, graphics, network_signals, programs, sdk_flags, tampering
 from svc.domain.detection.claimed import read_claimed
 from svc.domain.detection.findings import Findings
 from svc.domain.detection.programs import visitor_kind
@@ -45,7 +35,7 @@ def detect(
     programs.detect_programs(facts, agent, network, platform, findings)
     claimed = read_claimed(facts.user_agent or report.claims.user_agent)
     network_signals.detect_network_signals(report, facts, agent, network, claimed, findings)
-    privacy.detect_privacy(report, findings)
+    sdk_flags.detect_privacy(report, findings)
     if report.botd:
         botd.detect_botd(report.botd, findings)
     if platform == "web":
@@ -57,5 +47,5 @@ def detect(
     else:
         automation.find_flag(report, findings)
         tampering.compare_sdk(report, platform, claimed, findings)
-        device.detect_device(report, at_ms, findings)
+        sdk_flags.detect_device(report, at_ms, findings)
     return findings.observations(platform)

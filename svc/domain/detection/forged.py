@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import svc
 from svc.domain.detection.claimed import Claimed
 from svc.domain.ids import time_of_uuid
-from svc.domain.network.fetch_metadata import is_of_a_script
+from svc.domain.network.request_headers import is_of_a_script
 
 if TYPE_CHECKING:
     from svc.domain.detection.findings import Findings
@@ -78,7 +78,7 @@ def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, fi
     if not facts.accept_language:
         if sends and (claims.languages or claims.language):
             findings.add(SIGNAL, "accept_language_missing", subject="languages")
-    elif "languages_vs_header" in findings.places.get("languages", ()):
+    elif "languages_vs_header" in findings.topics.get("languages", ()):
         findings.add(SIGNAL, "languages_vs_header", "hint")
 
 

@@ -21,17 +21,15 @@ from svc.domain.fields import (
     Action,
     Confidence,
     RequestId,
-    SignalGroup,
     Tag,
     Timestamp,
     VisitorId,
     about,
     open_to,
 )
-from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, VisitorKind
+from svc.domain.model import AnonymityNetwork, DeviceKind, Level, State, Verdict, VisitorKind
 from svc.domain.records import Event
-from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.scoring.verdict import Verdict
+from svc.domain.scoring.signals import CATALOGUE, SignalGroup
 
 
 class TriggerBody(msgspec.Struct, frozen=True):

@@ -8,21 +8,20 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from svc.domain.accounts.names import ACCOUNT_ID, ACTION
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
 from svc.domain.scoring.signals import CATALOGUE
-from svc.domain.timestamps import unix_ms
-from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.domain.timestamps import read_timestamp
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
 MAX_WINDOW_MS = RETENTION_MS
@@ -35,16 +34,12 @@ KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
 Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn"]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
-"""Their places in keys are stored: append, never move."""
+"""Their indexes are stored in keys: append, never move."""
 
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
 _CURSOR = struct.Struct(">16sqIQ16s")
 """Digest of what it is bound to, start of the window, offset, position."""
-_TIMESTAMP = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
-)
-"""RFC 3339, 5.6. The space for a plus: that is what an unescaped `+` of a query string says."""
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +98,7 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
 
 
 class Position(NamedTuple):
-    """A place in the order of events: that of one event, or of where one would stand. Larger is newer."""
+    """A position in the order of events: that of one event, or of where one would stand. Larger is newer."""
 
     arrival_ms: int
     request_id: bytes
@@ -261,26 +256,6 @@ def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, i
     if to_ms - from_ms > MAX_WINDOW_MS:
         return _invalid("to", "out_of_range")
     return from_ms, to_ms + (end is None)
-
-
-def read_timestamp(text: str) -> int | None:
-    """RFC 3339 with any offset as Unix milliseconds, rounded up so that whatever is before it stays before; `None` for
-    other text.
-    """
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
-        return None
-    date, time, fraction, sign, hours, minutes = found.groups()
-    try:
-        ms = unix_ms(datetime.fromisoformat(f"{date}T{time}Z"))  # the offset is reckoned apart: no year is out of range
-    except ValueError:
-        return None
-    if fraction is not None:
-        ms += int(fraction[:3].ljust(3, "0")) + bool(fraction[3:].strip("0"))
-    if sign is not None:
-        offset_ms = (int(hours) * 60 + int(minutes)) * 60_000
-        ms += offset_ms if sign == "-" else -offset_ms
-    return ms
 
 
 def _invalid(parameter: str, issue: Issue) -> Refusal:

@@ -1,11 +1,14 @@
 """What a request says of its browser besides the report: the headers that a verdict depends on, as they are archived.
 
 With these and the report an identification can be run again and comes to the same verdict (`svc replay`).
+Fetch metadata (`sec-fetch-*`, W3C Fetch Metadata Request Headers) is archived and compared as one short text.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
@@ -53,3 +56,26 @@ def read_headers(archive: bytes) -> RequestHeaders:
 def facts_of(ip: str, headers: RequestHeaders) -> RequestFacts:
     """What the request showed, put together again. `ip` is the visitor's address."""
     return RequestFacts(ip=ip, **msgspec.structs.asdict(headers))
+
+
+NAMES = ("sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
+_WORD = re.compile(r"[a-z-]{1,24}\Z")
+_ABSENT = "-"
+
+
+def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
+    """Site, mode and destination in request headers with lower-case names, as in `RequestHeaders.fetch`; `None` where
+    none of them was sent. What is no word of letters and dashes is written as `?`.
+    """
+    sent = [headers.get(name) for name in NAMES]
+    if sent == [None, None, None]:
+        return None
+    return " ".join(_ABSENT if value is None else value if _WORD.match(value) else "?" for value in sent)
+
+
+def is_of_a_script(fetch: str) -> bool:
+    """Whether such a request can be one that a script of a page made with `fetch` or `XMLHttpRequest`, headers of its
+    own included: its mode is `cors` or `same-origin` and its destination `empty`. What is missing contradicts nothing.
+    """
+    _, mode, destination = fetch.split(" ")
+    return mode in ("cors", "same-origin", _ABSENT) and destination in ("empty", _ABSENT)

@@ -12,7 +12,6 @@ from typing import Any
 
 from svc.domain.data import read_tables
 from svc.domain.model import Attribute, ClientHints
-from svc.domain.report.brands import read_brands
 from svc.domain.report.table import Reading
 from svc.domain.report.values import (
     Converter,
@@ -24,6 +23,7 @@ from svc.domain.report.values import (
     number,
     number_text,
     pattern,
+    read_brands,
     scalar_text,
     short_text,
     shown,
@@ -233,7 +233,7 @@ _CONTEXT_FIELDS: dict[str, Converter] = {
 
 
 def contexts(*questions: str) -> Converter:
-    """A converter of an iframe's answers to these questions, and of a worker's to the same."""
+    """Make a converter of what an iframe and a worker answered to the same questions."""
 
     def convert(*given: Any) -> dict[str, dict[str, Any]] | None:
         """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""

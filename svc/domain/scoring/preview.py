@@ -19,7 +19,7 @@ from svc.domain.fields import RequestId, Timestamp, about, open_to
 from svc.domain.model import Level, Observation, Platform
 from svc.domain.records import Document, Event
 from svc.domain.scoring.score import Score, Weights, score
-from svc.domain.scoring.signals import CATALOGUE
+from svc.domain.scoring.signals import SignalName
 from svc.domain.timestamps import timestamp
 
 L = TypeVar("L", bound=str)
@@ -30,7 +30,6 @@ MOST_EVENTS = 10_000
 MOST_EXAMPLES = 20
 
 SuspectLevel = Annotated[Level, about("Suspect level.", "medium", form=open_to(*get_args(Level)))]
-SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
 WeightBefore = Annotated[int, about("What it adds to a score now.", 40)]
 WeightAfter = Annotated[int, about("What it would add.", 25)]
 

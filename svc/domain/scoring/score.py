@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from svc.domain.model import PLATFORMS, Level, Observation, Platform
+from svc.domain.model import PLATFORMS, EventSignal, EventTrigger, Level, Observation, Platform
 from svc.domain.scoring.signals import CATALOGUE, Mode, default_weights
-from svc.domain.scoring.verdict import EventSignal, EventTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,11 +7,12 @@ transaction; what a fired signal adds up to lives in `scoring`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from svc.domain.data import read_tables
+from svc.domain.fields import about, open_to
 from svc.domain.model import Platform
 
 Mode = Literal["method", "confidence"]
@@ -46,6 +47,14 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in read_tables("signals", _Tables).signals}
 """Every signal by name, in the order of signals.md 2."""
+
+SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
+SignalGroup = Annotated[
+    str,
+    about(
+        "The group that the signal belongs to.", "bot", form=open_to(*{each.group: None for each in CATALOGUE.values()})
+    ),
+]
 
 CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerate(CATALOGUE)}
 

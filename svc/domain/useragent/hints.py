@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svc.domain.model import ClientHints
-from svc.domain.report.brands import is_grease
+from svc.domain.report.values import is_grease
 
 LONGEST_HEADER = 1_024
 MAX_BRANDS = 12

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.domain.billing.ledger import BillingStatus, BlockedReason
+from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.fields import A_KEY_ID, about
 from svc.domain.model import Environment

@@ -18,17 +18,21 @@ from svc.actors.messages import Admission, Failed, Identify, PipelineResult, Rat
 from svc.actors.watch.store import STALLED_S
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import signed_verdict
+from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
 from svc.domain.bodies import sent
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
+from svc.domain.model import Verdict
 from svc.domain.refusals import Refusal, invalid, over_rate
-from svc.domain.scoring.verdict import Verdict
+from svc.domain.timestamps import timestamp
 from svc.http.authentication import Caller
 from svc.http.body import decode_signals
+from svc.http.change import caller_of, change
 from svc.http.limits import visitor_address
 from svc.http.openapi.parameters import ADMITTED, FORWARDED
 from svc.http.route import Call, Outcome, Route, Services, unavailable
-from svc.http.schema import DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
+from svc.http.schema import ChallengeAnswer, DuplicateAnswer, IdentifyAnswer, IdentifyBody, identify_response
+from svc.store.transactions.attestation import issue_challenge
 from svc.store.transactions.keys import touch_is_due
 from svc.store.views import lookups
 from svc.world import visitor_id
@@ -207,6 +211,25 @@ async def _balance(services: Services, caller: Caller) -> int:
     return await services.store.query(partial(lookups.balance, number=caller.organization.number))
 
 
+async def issue_attestation_challenge(services: Services, call: Call) -> Outcome:
+    """`POST /attestation/challenge`: `200` once the challenge is durable, so that a crash loses none (interface
+    2.5).
+    """
+    caller = caller_of(call)
+    challenge = services.world.entropy(CHALLENGE_BYTES)
+    job = partial(
+        issue_challenge,
+        number=caller.organization.number,
+        key_id=caller.applied.id,
+        challenge=challenge,
+        now_ms=call.at_ms,
+    )
+    issued = await change(services, call, job)
+    if isinstance(issued, Refusal):
+        return Outcome(issued)
+    return Outcome(ChallengeAnswer(as_text(challenge), timestamp(issued.expires_at_ms)))
+
+
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="identify",
@@ -228,5 +251,20 @@ ROUTES: tuple[Route, ...] = (
         other_responses=((200, DuplicateAnswer),),
         from_browsers=True,
         errors=("billing_blocked", "no_credit", "idempotency_key_too_long", "invalid_visitor_metadata"),
+    ),
+    Route(
+        operation_id="issueAttestationChallenge",
+        method="POST",
+        path="/attestation/challenge",
+        tag="Client API",
+        summary="Issue an attestation challenge",
+        description=(
+            "For an app that proves its device: the challenge goes into the next report, within five minutes, once."
+        ),
+        request_headers=("x-svc-sdk-platform",),
+        handler=issue_attestation_challenge,
+        kinds=("public",),
+        response=ChallengeAnswer,
+        from_browsers=True,
     ),
 )

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.audit import ActorKind, AuditRecord
 from svc.domain.access.credentials import Role
-from svc.domain.billing.ledger import BillingStatus, BlockedReason, RefusedForMoney, Settlement
+from svc.domain.billing import BillingStatus, BlockedReason, RefusedForMoney, Settlement
 from svc.domain.bodies import body_of
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
 from svc.domain.timestamps import iso_day

@@ -10,12 +10,12 @@ from functools import partial
 
 from msgspec import UNSET
 
-from svc.domain.billing.ledger import IDENTIFIABLE_MICROS, refused_for_money
+from svc.domain.billing import IDENTIFIABLE_MICROS, refused_for_money
 from svc.domain.bodies import body_of, present, sent
-from svc.domain.events.listing import read_timestamp
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import first_id
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.cursor import read_cursor, write_cursor
+from svc.domain.timestamps import read_timestamp
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.account_schema import (
     AuditBody,

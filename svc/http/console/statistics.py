@@ -15,13 +15,14 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
 from svc.domain.bodies import body_of, sent
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.events.listing import read_window
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
 from svc.domain.refusals import Detail, Refusal
-from svc.domain.scoring.preview import LevelCounts, SignalName
+from svc.domain.scoring.preview import LevelCounts
+from svc.domain.scoring.signals import SignalName
 from svc.domain.timestamps import timestamp, unix_ms
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment

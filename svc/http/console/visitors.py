@@ -15,6 +15,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.bodies import present, sent
+from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.events.event_row import event_row
 from svc.domain.events.listing import (
     MAX_TAG_LENGTH,
@@ -28,14 +29,12 @@ from svc.domain.events.listing import (
 )
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
-from svc.domain.model import Environment
+from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.cursor import read_cursor, write_cursor
-from svc.http.api.events import read_places
+from svc.http.api.events import KEYS_AT_ONCE, read_at
 from svc.http.change import caller_of, touch_caller
-from svc.http.console.activity import activity_of
 from svc.http.console.schema import (
     VisitBody,
     VisitorBody,
@@ -54,7 +53,7 @@ from svc.store.snapshot import Snapshot
 from svc.store.views import events, lookups
 from svc.store.views import visitors as visitor_views
 from svc.store.views.events import EventMatch
-from svc.store.views.visitors import sum_of
+from svc.store.views.visitors import Activity, sum_of
 
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
@@ -169,8 +168,8 @@ def _some_seen(
     """
     has_events = partial(visitor_views.has_events_in, snapshot, number, environment)
     return [
-        (visitor, Found(record.visitor_id, record) if place < count and has_events(record, since_ms) else None)
-        for place, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
+        (visitor, Found(record.visitor_id, record) if index < count and has_events(record, since_ms) else None)
+        for index, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
     ]
 
 
@@ -206,13 +205,13 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     if not is_visitor_id(visitor_id):
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
-    record, places = await services.store.query(
+    record, positions = await services.store.query(
         lambda snapshot: (
             visitor_views.find_visitor(snapshot, number, visitor_id),
-            events.places(snapshot, number, environment, listing).rows,
+            events.positions(snapshot, number, environment, listing).rows,
         )
     )
-    found = await in_parts(places, partial(read_places, services, listing.filters))
+    found = await in_parts(positions, partial(read_at, services, listing.filters))
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))
@@ -294,3 +293,30 @@ ROUTES: tuple[Route, ...] = (
         errors=("not_found",),
     ),
 )
+
+
+async def activity_of(
+    services: Services, call: Call, number: int, visitor_id: str, record: Visitor | None
+) -> dict[Environment, Activity]:
+    """The events of a visitor in the last 30 days, by environment. `record`: what the store has of it; `None` for one
+    that cannot be recognized.
+    """
+    since_ms = visitor_views.counted_from_ms(record, call.at_ms - RETENTION_MS)
+    listing = Listing(since_ms, call.at_ms + 1, Filters(visitor_id=visitor_id))
+    return {environment: await _counted(services, number, environment, listing) for environment in ENVIRONMENTS}
+
+
+async def _counted(services: Services, number: int, environment: Environment, listing: Listing) -> Activity:
+    """`KEYS_AT_ONCE` are looked at between two checkpoints; what is beyond the first takes turns with other long
+    reads.
+    """
+    read = partial(visitor_views.activity, number=number, environment=environment, most_keys=KEYS_AT_ONCE)
+    found, after = await services.store.query(partial(read, listing=listing))
+    if after is None:
+        return found
+    async with services.limits.long_reads.in_turn(number):
+        while after is not None:
+            await trio.lowlevel.checkpoint()
+            older, after = await services.store.query(partial(read, listing=listing._replace(after=after)))
+            found = found.plus(older)
+    return found

@@ -18,11 +18,11 @@ from msgspec import UNSET, UnsetType
 
 from svc.domain.access.credentials import ApiKey, KeyKind, digest, new_key
 from svc.domain.bodies import body_of
+from svc.domain.cursor import List, read_cursor, write_cursor
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.network.origins import normalize_pattern
 from svc.domain.refusals import Detail, Refusal, invalid
 from svc.domain.timestamps import unix_ms
-from svc.domain.webhooks.cursor import List, read_cursor, write_cursor
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.management.schema import (
     IssuedProxyKeyBody,

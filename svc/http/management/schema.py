@@ -14,22 +14,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.credentials import ApiKey, Role
 from svc.domain.bodies import body_of, present
-from svc.domain.fields import (
-    A_KEY_ID,
-    A_TIME,
-    Cursor,
-    KeyId,
-    OrganizationId,
-    PageCursor,
-    SignalGroup,
-    Time,
-    Timestamp,
-    about,
-)
+from svc.domain.fields import A_KEY_ID, A_TIME, Cursor, KeyId, OrganizationId, PageCursor, Time, Timestamp, about
 from svc.domain.model import Environment, Platform
 from svc.domain.network.origins import MAX_ORIGINS
 from svc.domain.scoring.score import WeightsScope
-from svc.domain.scoring.signals import MAX_WEIGHT, Mode, default_weights, signal_names
+from svc.domain.scoring.signals import MAX_WEIGHT, Mode, SignalGroup, default_weights, signal_names
 from svc.domain.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.domain.timestamps import timestamp
 from svc.http.schema import Limit

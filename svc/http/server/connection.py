@@ -10,7 +10,7 @@ pushed forward as the request advances. What is still to be said after it, such 
 A client that has closed its sending side counts as gone, whether or not it still reads: TCP tells the two apart only
 after a response was refused, and an application must stop at once when nobody waits for it. So it is cancelled, unless
 its response has begun: that is delivered to the end. A stream, which has none, is stopped. While nobody reads,
-`departures.py` sees who has left.
+`capacity.py` sees who has left.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from svc.domain.operations import Following
 from svc.store import operations
 from svc.store.backup import segments, snapshots
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import Following
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store
 

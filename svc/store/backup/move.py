@@ -9,18 +9,22 @@ What may live here: what is the same for all engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 from blake3 import blake3
 
 from svc.domain.errors import OperatorError
 from svc.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
+from svc.store.inspection.reading import ReadOnlyStore
+from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.tables import FOLLOWING, META, OPERATIONS, TABLES, Table
-from svc.store.snapshot import Snapshot, Transaction
+from svc.store.snapshot import Snapshot, Transaction, check_row
 from svc.store.steps import QUIET, Steps, counted
 
 T = TypeVar("T")
@@ -194,3 +198,25 @@ def _sum(reader: Reader, table: Table[Any], steps: Steps) -> _Sum:
         rows += 1
         size += len(key) + len(value)
     return _Sum(rows, size, hasher.digest())
+
+
+@contextmanager
+def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator[ReadOnlyStore]:
+    """A copy of a database's rows on this machine, for what reads each of them many times: the rules between rows ask
+    for some twenty rows of each event, and from a database each would be a round trip. Corrupt rows are copied as they
+    are.
+
+    Yields one state of a store in a folder for temporary files, deleted at the end. Takes as much of its disk as the
+    store has rows, at most `map_bytes`. Raises `StoreFullError` where there is no space, and `EngineError`.
+    """
+    names = [table.name for table in TABLES]
+    with TemporaryDirectory(prefix="svc-") as folder:
+        engine = LmdbEngine.open(Path(folder), map_bytes=map_bytes, durable=False, check_row=check_row)
+        with closing(engine):
+            engine.open_tables(names, create=True)
+            with store.read() as snapshot:
+                steps.stage("fetching rows", sum(snapshot.reader.count(name) for name in names))
+                for name in names:
+                    rows = snapshot.reader.range(KeyRange(name, checked=False))
+                    write_rows(engine, name, rows, steps, may_use_reserve=True)
+            yield ReadOnlyStore(engine)

@@ -13,7 +13,6 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from svc.domain.operations import Batch
 from svc.domain.timestamps import timestamp
 from svc.store import durable_files, operations
 from svc.store.backup import files, segments, snapshots
@@ -28,6 +27,7 @@ from svc.store.lmdb.engine import LmdbEngine
 from svc.store.migrations import MIGRATIONS, NewerStoreError
 from svc.store.opening import open_store
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import Batch
 from svc.store.schema.tables import TABLES
 from svc.store.steps import Steps
 from svc.store.transactions.sessions import end_all

@@ -19,10 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from svc.domain.operations import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
 from svc.store import durable_files
 from svc.store.backup import files
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.operation_log import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
 
 MAGIC = b"svc log 1"
 SEGMENT_BYTES = 64 << 20

@@ -8,25 +8,29 @@ attempts.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from heapq import merge
+from itertools import islice, pairwise
+from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts
-from svc.domain.billing.ledger import FIRST_STATUSES, BillingStatus, Usage, counters
+from svc.domain.billing import FIRST_STATUSES, BillingStatus, Usage, counters
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.model import ENVIRONMENTS, PLATFORMS
-from svc.domain.operations import unpack_batch
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
-from svc.store.check.repeated import repeated
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.key_parts import moment
+from svc.store.schema.operation_log import unpack_batch
 from svc.store.schema.tables import (
     ATTESTED_KEYS,
     AUDIT,
@@ -328,9 +332,9 @@ def _active_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, place, key_id), _ in snapshot.scan(WEIGHTS, number):
-        if place >= len(PLATFORMS):
-            yield f"organization {number} has weights for platform {place}, which does not exist"
+    for (_, platform, key_id), _ in snapshot.scan(WEIGHTS, number):
+        if platform >= len(PLATFORMS):
+            yield f"organization {number} has weights for platform {platform}, which does not exist"
         if key_id and find_sdk_key(snapshot, number, key_id) is None:
             yield f"organization {number} has weights for key {key_id}, which is none of its SDK keys"
 
@@ -375,3 +379,25 @@ RULES: tuple[Rule, ...] = (
 """The rules of one organization."""
 KEPT_RULES = (_money, _billing)
 """Those that hold for a removed organization, too."""
+
+
+ID_BYTES = 16
+IDS_A_RUN = 1 << 18
+"""About 15 MB of them in memory."""
+
+
+def repeated(ids: Iterable[bytes], ids_a_run: int = IDS_A_RUN) -> Iterator[bytes]:
+    """The ids of 16 bytes that equal an earlier one, sorted. Temporary files take 16 bytes for each id; memory holds
+    `ids_a_run` of them.
+    """
+    left = iter(ids)
+    with ExitStack() as opened:
+        runs: list[Iterator[bytes]] = []
+        while run := sorted(islice(left, ids_a_run)):
+            file = opened.enter_context(TemporaryFile())
+            file.writelines(run)
+            file.seek(0)
+            runs.append(iter(partial(file.read, ID_BYTES), b""))
+        for one, other in pairwise(merge(*runs)):
+            if one == other:
+                yield other

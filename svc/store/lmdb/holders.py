@@ -1,11 +1,17 @@
-"""Which processes have a store's files open, and which of them do not run: who may hold a lock that nobody releases."""
+"""Which processes have a store's files open, and which of them do not run: who may hold a lock that nobody releases.
+And how one process has them for itself.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from svc.store.engine import EngineError, InUseError
 
 PROC = Path("/proc")
 STOPPED = frozenset("Tt")
@@ -76,3 +82,27 @@ def _holder(process: Path) -> Holder:
 
 def _state(process: Path) -> str:
     return (process / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+@contextmanager
+def sole_user(directory: Path) -> Generator[None]:
+    """Keep every other process from opening the environment: it waits.
+
+    LMDB keeps a shared lock on the first byte of its lock file while a process has the environment open. The caller
+    must not have it open itself: closing a file gives up all its locks on it (POSIX, fcntl).
+
+    Raises `InUseError` while another process has it open, and `EngineError` where the lock file cannot be written.
+    """
+    lock = directory / "lock.mdb"
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise EngineError(f"cannot write {lock}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        except BlockingIOError:
+            raise InUseError(f"{directory} is in use by another process") from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -25,8 +25,8 @@ from svc.store.directory import DirectoryError
 from svc.store.engine import CheckDepth, EngineError, InUseError, KeyRange
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
+from svc.store.lmdb.holders import sole_user
 from svc.store.lmdb.meta_pages import check_meta_pages
-from svc.store.lmdb.sole_user import sole_user
 from svc.store.schema.codec import CorruptionError
 from svc.store.steps import Steps, counted
 
@@ -82,8 +82,8 @@ def _compact(store: Path, steps: Steps) -> Compacted:
     except EngineError as error:
         raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
-        place = error.filename or copy
-        raise DirectoryError(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
+        path = error.filename or copy
+        raise DirectoryError(f"cannot compact {file}: {path}: {error.strerror}; the store is as it was") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Compacted(before.st_size, after.st_size, rows)

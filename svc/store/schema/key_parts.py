@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from uuid import UUID
 
-from svc.domain.events.listing import read_timestamp
 from svc.domain.ids import DAY_MS, is_visitor_id
-from svc.domain.timestamps import timestamp
+from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.schema.codec import TEXT_LAYOUT, KeyPart
 
 SHOWN_OF_A_SECRET = 8
@@ -98,7 +97,7 @@ def period(length_ms: int) -> KeyPart:
     return KeyPart("I", show, read, period_ms=length_ms)
 
 
-def place(names: Sequence[str]) -> KeyPart:
+def index_of(names: Sequence[str]) -> KeyPart:
     """A part that is the index of one of these names. The index is stored: append names, never reorder."""
 
     def show(number: int) -> str | int:

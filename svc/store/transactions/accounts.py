@@ -1,19 +1,25 @@
-"""Organizations, their limits and their money: what the operator may change."""
+"""Organizations, their limits and their money: what the operator may change; and the audit record of each change.
+
+Nothing here alters an audit record or takes one away. Only retention deletes records, when their 400 days are over.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from svc.domain.billing.counting import HOUR_MS
-from svc.domain.billing.ledger import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.access.audit import AuditRecord
+from svc.domain.billing import TRANSITIONS, BillingChange, BillingStatus, BlockedReason, LedgerEntry
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.records import Organization, RetentionPass
 from svc.domain.webhooks.payloads import BillingStatusChanged
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.tables import (
+    AUDIT,
     BALANCES,
     BILLING_CHANGES,
     CREDITS,
@@ -30,6 +36,28 @@ from svc.store.transactions import holdings
 from svc.store.transactions.webhooks.deliveries import enqueue
 from svc.store.views.lookups import balance
 from svc.store.views.lookups import organization as find_organization
+
+T = TypeVar("T")
+
+
+def audited(
+    job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
+) -> Callable[[Transaction], T]:
+    """A job that also writes the record which `record` makes of the outcome, in the same transaction; `None` = nothing
+    was changed, so nothing is recorded.
+
+    A change of several transactions, such as an erasure, is recorded with the first: later ones with its `audit_id` add
+    nothing.
+    """
+
+    def recorded_job(transaction: Transaction) -> T:
+        outcome = job(transaction)
+        made = record(outcome)
+        if made is not None and not transaction.has(AUDIT, made.organization, audit_id.bytes):
+            transaction.put(AUDIT, (made.organization, audit_id.bytes), made)
+        return outcome
+
+    return recorded_job
 
 
 def create_organization(
@@ -100,6 +128,21 @@ def set_credit_limit(transaction: Transaction, number: int, micros: int | None) 
     Raises `LookupError` for an unknown organization.
     """
     return _change(transaction, number, credit_limit_micros=micros)
+
+
+def change_settings(
+    transaction: Transaction, number: int, *, decision_in_response: bool | None, thresholds: Mapping[str, int]
+) -> Organization:
+    """Change settings of an organization (decisions 11.5): `None` and thresholds that are not named stay. Raises
+    `LookupError` for an unknown organization.
+    """
+    before = find_organization(transaction, number)
+    return _change(
+        transaction,
+        number,
+        account_thresholds=msgspec.structs.replace(before.account_thresholds, **thresholds),
+        decision_in_response=before.decision_in_response if decision_in_response is None else decision_in_response,
+    )
 
 
 class Author(NamedTuple):

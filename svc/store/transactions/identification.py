@@ -4,9 +4,8 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity and 10 beside them; 22 rows are written, 4 of history and 3
-of velocity. Of a new visitor
-whose very report was sent before, 17 more are read. A report that
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 10 beside them, with an account 11; 22 rows are written,
+4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that
 names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
 beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
 rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of both.
@@ -23,7 +22,7 @@ import msgspec
 
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
-from svc.domain.billing.ledger import LedgerEntry, refused_for_money
+from svc.domain.billing import LedgerEntry, refused_for_money
 from svc.domain.detection import visitor_kind
 from svc.domain.history.evidence import is_flooding
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
@@ -49,7 +48,7 @@ from svc.domain.matching import (
     changes,
     match_visitor,
 )
-from svc.domain.model import Observation
+from svc.domain.model import Observation, Verdict
 from svc.domain.network.origins import origin_allowed
 from svc.domain.records import (
     IDEMPOTENCY_MS,
@@ -61,7 +60,6 @@ from svc.domain.records import (
 )
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.domain.scoring.score import Weights, score
-from svc.domain.scoring.verdict import Verdict
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (

@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 
 from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
-from svc.domain.limits.key_quota import ActiveKeys, may_issue
-from svc.domain.limits.quotas import Holding, Quotas, seconds_to_midnight
+from svc.domain.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
 from svc.domain.model import PLATFORMS
 from svc.domain.refusals import Refusal, invalid, over_day
 from svc.store.schema.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS, WEIGHTS

@@ -14,15 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
-from svc.domain.billing.ledger import (
-    OVERDUE_MS,
-    SETTLED_AFTER_MS,
-    BillingChange,
-    LedgerEntry,
-    Settlement,
-    Usage,
-    counters,
-)
+from svc.domain.billing import OVERDUE_MS, SETTLED_AFTER_MS, BillingChange, LedgerEntry, Settlement, Usage, counters
 from svc.domain.bodies import body_of
 from svc.domain.ids import DAY_MS, first_id, made_at_ms
 from svc.domain.timestamps import timestamp

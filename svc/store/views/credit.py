@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from svc.domain.billing.counting import HOUR_MS
-from svc.domain.billing.ledger import WARNED_DAYS, Credit, credit_outlook
+from svc.domain.billing import WARNED_DAYS, Credit, credit_outlook
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS, first_id
 from svc.store.schema.tables import LEDGER
 from svc.store.snapshot import Snapshot

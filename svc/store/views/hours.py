@@ -5,14 +5,14 @@ What may live here: how one event changes the counters, in the transaction that 
 
 from __future__ import annotations
 
-from svc.domain.billing.counting import HOUR_MS, NOTHING, HourCounts, hour_of
+from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts, hour_of
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.records import Event
 from svc.store.schema.tables import HOURS
 from svc.store.snapshot import Snapshot, Transaction
 
 HourKey = tuple[int, int, int]
-"""Organization, place of the environment, hour since 1970."""
+"""Organization, index of the environment, hour since 1970."""
 
 
 def hours(
@@ -21,9 +21,11 @@ def hours(
     """(Unix ms at which the hour begins, its counts) of the hours that the window touches, oldest first; hours without
     events are left out. Reads at most one row for each hour: `to_ms` is not in the window.
     """
-    place, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
+    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
     found: list[tuple[int, HourCounts]] = []
-    for (_, _, hour), counts in snapshot.scan(HOURS, number, place, start=(number, place, max(from_ms, 0) // HOUR_MS)):
+    for (_, _, hour), counts in snapshot.scan(
+        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
+    ):
         if hour >= beyond:
             break
         found.append((hour * HOUR_MS, counts))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.domain.access.credentials import ApiKey, KeyKind, is_key_id
-from svc.domain.billing.ledger import BillingChange, LedgerEntry, Settlement
+from svc.domain.billing import BillingChange, LedgerEntry, Settlement
 from svc.domain.ids import is_organization_id
 from svc.domain.model import PLATFORMS, Platform
 from svc.domain.records import DeferredReport, Document, Event, Organization

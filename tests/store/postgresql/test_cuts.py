@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.billing import LedgerEntry
 from svc.store.opening import open_store
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.store import PostgresqlStore

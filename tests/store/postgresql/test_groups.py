@@ -15,7 +15,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.domain.billing.ledger import LedgerEntry
+from svc.domain.billing import LedgerEntry
 from svc.store.engine import StoreFullError, UnavailableError
 from svc.store.postgresql import store as serving
 from svc.store.postgresql.connection.errors import ConnectionLostError, SqlError

@@ -179,6 +179,15 @@ describe("calls at the same time", () => {
     expect(server?.received).toHaveLength(3);
   });
 
+  test("are of the same account, action and tag, or share nothing", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    const asked = [{ accountId: "a" }, { action: "a" }, { tag: "a" }, { accountId: "a", tag: "a" }, { tag: "a", accountId: "a" }];
+    await Promise.all([...asked, ...asked].map((one) => client.identify(one)));
+    const sent = server?.received.map(({ body: { account_id, action, tag } }) => JSON.stringify({ account_id, action, tag }));
+    expect(sent?.sort()).toEqual(['{"account_id":"a","tag":"a"}', '{"account_id":"a"}', '{"action":"a"}', '{"tag":"a"}']);
+  });
+
   test("may be left by one caller, and end when the last leaves", async () => {
     await serving(() => undefined);
     const client = loaded();
@@ -226,6 +235,18 @@ describe("calls at the same time", () => {
 });
 
 describe("errors", () => {
+  test("of options come before anything is sent", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    for (const wrong of [{ accountId: "a\n" }, { action: "Log in" }, { tag: "x".repeat(1025) }, { acountId: "a" }]) {
+      const [name] = Object.keys(wrong) as [string];
+      const message = expect.stringContaining(`\`${name}\``) as string;
+      await expect(client.identify(wrong)).rejects.toMatchObject({ name: "SvcError", code: "invalid_options", message });
+    }
+    await expect(forget({ storge: "_shop" } as object)).rejects.toMatchObject({ code: "invalid_options" });
+    expect(server?.received).toHaveLength(0);
+  });
+
   test.each(["fetch", "AbortController", "TextEncoder", "crypto"])("of a browser without %s say that it is too old", (name) => {
     vi.stubGlobal(name, undefined);
     expect(() => loaded()).toThrow(
@@ -339,6 +360,16 @@ describe("the cache", () => {
       expect([localStorage.length, sessionStorage.length]).toEqual([0, 0]);
     },
   );
+
+  test("holds a response for its account and action alone", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded({ cache: { storage: "session", durationMs: 60_000 } });
+    for (const one of [{ accountId: "a" }, { accountId: "b" }, { accountId: "a", action: "log_in" }, {}]) {
+      expect((await client.identify({ ...one, tag: "t" })).cached).toBeUndefined();
+      expect((await client.identify({ ...one, tag: "t" })).cached).toBe(true);
+    }
+    expect(server?.received).toHaveLength(4);
+  });
 
   test("is off by default, and ends", async () => {
     await serving(IDENTIFIED);

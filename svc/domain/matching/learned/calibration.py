@@ -89,27 +89,25 @@ class Calibration(msgspec.Struct, gc=False):
         """
         self.taken += 1
         for sample in samples:
-            place = sample.kind * BANDS + band_of(sample.probability)
-            if self.samples[place] >= parameters.SAMPLES_REMEMBERED:
+            cell = sample.kind * BANDS + band_of(sample.probability)
+            if self.samples[cell] >= parameters.SAMPLES_REMEMBERED:
                 for counts in (self.samples, self.wrong, self.expected_wrong):
-                    counts[place] /= 2.0
-            self.samples[place] += sample.weight
-            self.wrong[place] += sample.weight * (not sample.right)
-            self.expected_wrong[place] += sample.weight * (
-                1.0 - expected(sample.kind, sample.probability, sample.prior)
-            )
+                    counts[cell] /= 2.0
+            self.samples[cell] += sample.weight
+            self.wrong[cell] += sample.weight * (not sample.right)
+            self.expected_wrong[cell] += sample.weight * (1.0 - expected(sample.kind, sample.probability, sample.prior))
 
     def probability(self, kind: int, raw: float, prior: float) -> float:
         """The probability that a link decision of this kind with this raw probability is right, 0 to 1: the built-in
         belief, corrected by the ratio of wrong to expected wrong decisions of this organization.
         """
-        place = kind * BANDS + band_of(raw)
+        cell = kind * BANDS + band_of(raw)
         right = expected(kind, raw, prior)
         if kind % SURROUNDINGS >= WIDE:
             # Nothing of this organization has confirmed the belief yet; it came from others.
             caution = parameters.CAUTION * parameters.CAUTION_SAMPLES / (parameters.CAUTION_SAMPLES + self.taken)
             right = right / (right + (1.0 - right) * math.exp(caution))
         shrink = parameters.CALIBRATION_SHRINK
-        ratio = (self.wrong[place] + shrink) / (self.expected_wrong[place] + shrink)
+        ratio = (self.wrong[cell] + shrink) / (self.expected_wrong[cell] + shrink)
         low, high = parameters.CALIBRATION_BOUNDS
         return max(1.0 - min(max(ratio, low), high) * (1.0 - right), 0.0)

@@ -8,18 +8,20 @@ The protocol is written once, as generators that yield what they wait for; trio 
 nothing has to be declared, and preparing takes no round trip. Behind a pooler nothing is prepared and nothing is set:
 the next transaction may find itself in another session.
 
-What may live here: connections, statements and their results. No table and no transaction: callers send `begin` and
-`commit` as they send everything else.
+What may live here: connections, how they are lent to tasks, statements and their results. No table and no transaction:
+callers send `begin` and `commit` as they send everything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from hashlib import blake2s
 from typing import Any, NamedTuple
 
 import psycopg
+import trio
 from psycopg import pq
 from psycopg.pq import abc
 
@@ -313,3 +315,42 @@ def _failure(answer: abc.PGresult) -> SqlError | ConnectionLostError:
 
 def _text(connection: abc.PGconn) -> str:
     return " ".join(connection.get_error_message().split())
+
+
+class Pool:
+    """Lends the connections of a serving store to tasks: at most so many, made when they are needed and kept. A task
+    that finds none free waits in line.
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Wire]], most: int) -> None:
+        self._connect = connect
+        self._free = trio.CapacityLimiter(most)
+        self._idle: list[Wire] = []
+
+    @asynccontextmanager
+    async def wire(self) -> AsyncGenerator[Wire]:
+        """A connection for a block, with no transaction open. One that was closed in the block, or has a transaction
+        open after it, is given up. Raises what connecting raises.
+        """
+        async with self._free:
+            wire = self._idle.pop() if self._idle else await self._connect()
+            try:
+                yield wire
+            except ConnectionLostError:
+                self.close()  # what is idle has most likely been lost with it
+                raise
+            finally:
+                if wire.is_open and not wire.is_in_transaction:
+                    self._idle.append(wire)
+                else:
+                    wire.close()
+
+    def close(self) -> None:
+        """Close the connections that nobody uses. Others are closed when they come back."""
+        while self._idle:
+            self._idle.pop().close()
+
+    @property
+    def waiting(self) -> int:
+        """Tasks in line."""
+        return self._free.statistics().tasks_waiting

@@ -1,0 +1,56 @@
+"""What the outbox asks about the endpoints that it sends to: all, or those of the partitions that its process has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+import trio
+
+from svc.domain.webhooks.records import EndpointKey
+from svc.store.group import LeaseEpoch
+
+
+class Partitions(Protocol):
+    """The partitions of one process (`svc.domain.webhooks.partitions`). What is defined here is right for a process
+    that sends to all endpoints.
+    """
+
+    @property
+    def senders(self) -> int:
+        """How many processes send, this one among them."""
+        return 1
+
+    def sends(self, queue: EndpointKey) -> bool:  # noqa: ARG002  any
+        """Whether this process may begin attempts in this queue now."""
+        return True
+
+    def lease(self, queue: EndpointKey) -> LeaseEpoch | None:  # noqa: ARG002  any
+        """What an attempt in this queue, and what is written of it, is made under; `None` where no lease is needed."""
+        return None
+
+    def is_lost(self, lease: LeaseEpoch | None) -> bool:  # noqa: ARG002  there is none
+        """Whether this process can no longer count on a lease."""
+        return False
+
+    def drop(self, lost: Iterable[LeaseEpoch]) -> None:
+        """Stop using leases under which the store has refused a write."""
+
+    @property
+    def leaving(self) -> Collection[int]:
+        """Partitions that others wait for: no attempt begins in them."""
+        return ()
+
+    def give_back(self, partitions: Iterable[int]) -> None:
+        """Release partitions to the processes that wait for them. The caller has recorded what was in flight there."""
+
+    async def changed(self) -> None:
+        """Wait until the partitions of this process, or the number of senders, have changed."""
+        await trio.sleep_forever()
+
+
+class EveryPartition(Partitions):
+    """The partitions of a process that sends to all endpoints."""
+
+
+EVERY_PARTITION = EveryPartition()

@@ -1,1 +1,0 @@
-"""Prices, the ledger, and counts by hour and day."""

@@ -1,0 +1,122 @@
+"""What a store notes of its installation: the region of its keys, the pepper that they are hashed with, and the limits
+that the service last ran with.
+
+All stand in `META`. It holds whole numbers alone: the region is part of a key there, `region/us`; of the pepper it has
+32 bits of a digest, and the share of one organization is in millionths. A server of another region, or with another
+pepper, would refuse every key (decisions 2.11).
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from svc.domain.errors import OperatorError
+from svc.store import durable_files
+from svc.store.schema.tables import KEYS, META
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.store import Store
+
+PEPPER_BYTES = 32
+_PREFIX = "region/"
+
+
+class WrongRegionError(OperatorError):
+    """The store belongs to another region than the server's."""
+
+
+def region_of(snapshot: Snapshot) -> str | None:
+    """The region that the store belongs to; `None` before the first use."""
+    regions = [name.removeprefix(_PREFIX) for (name,), _ in snapshot.scan(META) if name.startswith(_PREFIX)]
+    return regions[0] if regions else None
+
+
+def claim_region(transaction: Transaction, region: str) -> None:
+    """Keep the region at the first use of a store, and refuse any other from then on.
+
+    A store without an active key of its region takes another one: nobody is refused by that. Raises
+    `WrongRegionError`.
+    """
+    known = region_of(transaction)
+    if known == region:
+        return
+    if known is not None:
+        if known in _active_regions(transaction):
+            raise WrongRegionError(
+                f"the store has keys of region {known!r} and this program runs with region {region!r}, which refuses "
+                f"all of them: set region = {known!r} (SVC_REGION={known}), or name another --data"
+            )
+        transaction.delete(META, _PREFIX + known)
+    transaction.put(META, (_PREFIX + region,), 1)
+
+
+def derive_region(transaction: Transaction) -> None:
+    """Keep the region of a store that was made before regions were kept: that of its active keys, if all have one.
+
+    Keys of several regions say nothing about the server; then the next use decides.
+    """
+    regions = _active_regions(transaction)
+    if len(regions) == 1:
+        transaction.put(META, (_PREFIX + regions.pop(),), 1)
+
+
+def _active_regions(snapshot: Snapshot) -> set[str]:
+    return {key.region for _, key in snapshot.scan(KEYS) if key.status == "active"}
+
+
+def pepper_mark(pepper: bytes) -> int:
+    """32 bits of a pepper's digest, which the store keeps: with another pepper it would refuse every key, so opening it
+    fails.
+    """
+    return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
+
+
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+    """Make a pepper for a store whose own is lost or known to others, have the store take no other, and write it to
+    `path`, mode 0600.
+
+    Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
+    cursors. The caller has revoked every key before, so that a store never names keys as active that can never verify.
+
+    After an interruption it must be run again: until its end the store refuses to be opened with the pepper that is
+    there.
+    """
+    pepper = entropy(PEPPER_BYTES)
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    durable_files.write(beside, pepper)
+
+    def mark(transaction: Transaction) -> None:
+        transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
+
+    store.write_one_now(mark)
+    durable_files.rename(beside, path)
+
+
+_CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
+
+
+class ServedLimits(NamedTuple):
+    """The limits from which one organization's share of the store follows, for commands that run beside the service and
+    without its settings.
+    """
+
+    capacity_bytes: int
+    """How large the store could become when the service started: `Store.capacity_bytes`."""
+    store_share: float
+    """The setting."""
+
+
+def served_limits(snapshot: Snapshot) -> ServedLimits | None:
+    """The limits of the last start; `None` before the first one."""
+    capacity_bytes, share = snapshot.get(META, _CAPACITY), snapshot.get(META, _SHARE)
+    return None if capacity_bytes is None or share is None else ServedLimits(capacity_bytes, share / 1e6)
+
+
+def record_limits(transaction: Transaction, limits: ServedLimits) -> None:
+    """Store the limits of a service that starts; writes nothing where they are stored already."""
+    if served_limits(transaction) != limits:
+        transaction.put(META, (_CAPACITY,), limits.capacity_bytes)
+        transaction.put(META, (_SHARE,), round(limits.store_share * 1e6))

@@ -1,10 +1,10 @@
 """What this service does beside the usual way to build one, in one run on one machine.
 
-In turn, in rounds: FastAPI with PostgreSQL (`bench/peer`, which does less) with one and two processes, bare hypercorn +
-quart-trio, an earlier checkout of this service, and this one with one and two workers. 32 keep-alive clients, `small`
-reports of the web SDK after gzip (or others of `bench.reports.Kind`) with a client token, 70 % of devices that came
-before, each in a network of its own, a production key, fresh idempotency keys. Each server runs alone, for each
-measurement on a store of its own.
+In turn, in rounds: FastAPI with PostgreSQL (`bench/peer`, which does less) with one process and with as many as the
+service has workers, bare hypercorn + quart-trio, an earlier checkout of this service, and this one with one worker and
+with several. 32 keep-alive clients, `small` reports of the web SDK after gzip (or others of `bench.reports.Kind`) with
+a client token, 70 % of devices that came before, each in a network of its own, a production key, idempotency keys. Each
+server runs alone, for each measurement on a store of its own.
 
 Other programs make every figure worse, and not by as much; the load average at the end says whether there were any.
 
@@ -44,6 +44,10 @@ API_KEY = "peer-key"
 ONE_WORKER = "1 worker"
 
 
+def _peers(processes: int) -> str:
+    return f"FastAPI, {processes} process{'es' if processes > 1 else ''}"
+
+
 class Running(NamedTuple):
     """A server under load."""
 
@@ -77,7 +81,7 @@ def main() -> None:
     parser.add_argument("--peer", help="a Python with bench/peer/requirements.txt")
     parser.add_argument("--before", type=Path, help="an earlier checkout of this service")
     parser.add_argument("--report", choices=KINDS, default="small")
-    parser.add_argument("--workers", type=int, default=2, help="of the last measurement")
+    parser.add_argument("--workers", type=int, default=2, help="of the last measurement, and processes of the peer")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--devices", type=int, default=5_000, help="that may come for the first time")
@@ -106,8 +110,8 @@ def main() -> None:
 def _servers(options: argparse.Namespace) -> dict[str, Start]:
     servers: dict[str, Start] = {}
     if options.peer:
-        servers["FastAPI, 1 process"] = partial(_peer, options.peer, 1)
-        servers["FastAPI, 2 processes"] = partial(_peer, options.peer, 2)
+        servers[_peers(1)] = partial(_peer, options.peer, 1)
+        servers[_peers(options.workers)] = partial(_peer, options.peer, options.workers)
     servers["bare front"] = _bare
     if options.before:
         servers["the version before"] = partial(_service, options.before, 1)
@@ -219,12 +223,14 @@ def _summary(rows: dict[str, list[Row]]) -> None:
         print(_line(name, _medians(measured)))
     reference, *others = rows
     pairs = [(name, reference) for name in others]
-    pairs += [(name, ONE_WORKER) for name in others if name.endswith(" workers") and reference != ONE_WORKER]
+    several = [name for name in others if name.endswith(" workers")]
+    pairs += [(name, ONE_WORKER) for name in several if reference != ONE_WORKER]
+    pairs += [(name, peers) for name in several if (peers := _peers(int(name.split()[0]))) in rows]
     print("\nmedians of the ratios within a round:")
     for name, beside in pairs:
         ratio = _medians([_ratios(ours, theirs) for ours, theirs in zip(rows[name], rows[beside], strict=True)])
         print(
-            f"{name} beside {beside}: {ratio.rate:.2f} x requests, {ratio.p99_ms:.2f} x p99, "
+            f"{name} beside {beside}: {ratio.rate:.2f} x requests, {ratio.p50_ms:.2f} x p50, {ratio.p99_ms:.2f} x p99, "
             f"{ratio.cpu_us:.2f} x CPU a request"
         )
 

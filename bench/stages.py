@@ -312,7 +312,9 @@ def interpreter() -> str:
     not say so.
     """
     is_optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
-    return f"CPython {sys.version.split()[0]}, built {'with' if is_optimized else 'without'} --enable-optimizations"
+    return (
+        f"CPython {sys.version.split()[0]}, CONFIG_ARGS {'with' if is_optimized else 'without'} --enable-optimizations"
+    )
 
 
 def main() -> None:

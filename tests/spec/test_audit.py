@@ -35,7 +35,11 @@ MANAGED = {
     for route in ROUTES
     if "management" in route.kinds and route.path.startswith("/management")
 }
-CHANGING = {operation: route for operation, route in MANAGED.items() if route.method != "GET"}
+CHANGING = {
+    operation: route
+    for operation, route in MANAGED.items()
+    if route.method != "GET" and operation != "previewRules"  # which tries rules
+}
 NOBODY = "0" * 20
 UNKNOWN = {
     "key_id": "key_" + NOBODY,
@@ -78,6 +82,7 @@ CASES: dict[str, Case] = {
     "rotateWebhookSecret": Case({"previous_secret_valid_hours": 3}, refused_path=UNKNOWN),
     "testWebhook": Case(refused_path=UNKNOWN),
     "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
+    "saveRules": Case({"revision": 0, "rules": []}, refused_body={"revision": 7, "rules": []}),
     "createList": Case({"name": "vip", "kind": "account"}, refused_body={"name": "blocked_visitors", "kind": "tag"}),
     "updateList": Case({"name": "best"}, refused_path=UNKNOWN),
     "deleteList": Case(refused_path=UNKNOWN),
@@ -247,7 +252,7 @@ async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live)
 def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
     """A new field of a body is named in `RECORDED`, or its value is withheld, and this fails until that is decided."""
     fields = {name for route in CHANGING.values() if route.body for name in route.body.__struct_fields__}
-    assert fields - RECORDED == {"url"}
+    assert fields - RECORDED == {"url", "rules"}
 
 
 @pytest.mark.usefixtures("engine")

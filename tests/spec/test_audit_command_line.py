@@ -95,6 +95,11 @@ class Scene(NamedTuple):
         file.write_text("user-8271\n")
         return file
 
+    def rules(self, revision: int) -> Path:
+        file = self.directory / "rules.json"
+        file.write_text(json.dumps({"revision": revision, "rules": []}))
+        return file
+
     def records(self) -> list[dict[str, Any]]:
         return self.run("audit", "--json").json["records"]
 
@@ -125,6 +130,7 @@ CASES: dict[str, Case] = {
     ),
     "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
+    "rule import": Case(lambda s: (s.org, s.rules(0)), lambda s: (s.org, s.rules(7))),
     "list create": Case(
         lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")
     ),

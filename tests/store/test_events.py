@@ -57,7 +57,7 @@ def event(chance: random.Random, at_ms: int, **fields: Any) -> Event:
     verdict = Verdict(state="enriched", reason=None, triggers=(), visitor_confidence=0, linkage="new", **of_verdict)
     return Event(
         verdict=verdict, occurred_at_ms=at_ms, platform="web", sdk_platform="web", sdk_version="1",
-        origin=None, country_name=None, asn=None, asn_name=None, anonymity_network=None, agent=None,
+        origin=None, country_name=None, asn=given.pop("asn", None), asn_name=None, anonymity_network=None, agent=None,
         agent_version=None, os=None, device_kind=None, key_id="key_test", **given,
     )  # fmt: skip
 

@@ -179,7 +179,11 @@ def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> lis
 RARE: dict[str, Any] = {
     "tag": "rare", "ip_address": "81.2.69.199", "country_code": "FR", "visitor_kind": "ai_bot", "signals": fired("tor"),
 }  # fmt: skip
-ASKED = {"tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor"}
+RARE |= {"account_id": "rare", "action": "log_in", "asn": "4711"}
+ASKED = {
+    "tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor",
+    "account_id": "rare", "action": "log_in", "asn": "4711",
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -142,10 +142,9 @@ def identify(
     observations = remembered.observations
     if recognition.token_conflict:
         observations += (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
-    redeemed = None
-    if assessment.attestation is not None:
-        redeemed = redeem(transaction, submission, assessment.attestation, visitor.id)
-        observations += redeemed.observations
+    attestation = assessment.attestation
+    redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
+    observations += () if redeemed is None else redeemed.observations
     counted = count_event(transaction, assessment, visitor.number)
     observations += counted.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)

@@ -106,7 +106,8 @@ def save_rules(
     saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
     place = KINDS.index(kind)
     transaction.put(RULESET_HISTORY, (number, place, before.revision), before)
-    transaction.delete(RULESET_HISTORY, number, place, max(before.revision - MOST_REVISIONS, 0))
+    if before.revision >= MOST_REVISIONS:
+        transaction.delete(RULESET_HISTORY, number, place, before.revision - MOST_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
     return saved
 

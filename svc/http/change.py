@@ -117,7 +117,7 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
         return None
     caller = caller_of(call)
     named = {name: text for name, text in call.path.items() if name != "organization_id"}
-    subject = named.pop(next(iter(named))) if named else _made(outcome)
+    subject = named.pop(next(iter(named))) if named else _made(outcome) or caller.organization.id
     return AuditRecord(
         at_ms=call.at_ms,
         actor=Actor(

@@ -95,9 +95,11 @@ class Scene(NamedTuple):
         file.write_text("user-8271\n")
         return file
 
-    def rules(self, revision: int) -> Path:
+    def rules(self, *, later: int = 0) -> Path:
+        """A file of no rules, for the revision that is in force or one that is not."""
+        revision = self.run("rule", "export", self.org).json["revision"]
         file = self.directory / "rules.json"
-        file.write_text(json.dumps({"revision": revision, "rules": []}))
+        file.write_text(json.dumps({"revision": revision + later, "rules": []}))
         return file
 
     def records(self) -> list[dict[str, Any]]:
@@ -130,7 +132,7 @@ CASES: dict[str, Case] = {
     ),
     "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
-    "rule import": Case(lambda s: (s.org, s.rules(0)), lambda s: (s.org, s.rules(7))),
+    "rule import": Case(lambda s: (s.org, s.rules()), lambda s: (s.org, s.rules(later=7))),
     "list create": Case(
         lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")
     ),

@@ -107,6 +107,9 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.ip_address in (None, given.ip_address)
         and filters.country in (None, given.country_code)
         and filters.kind in (None, given.visitor_kind)
+        and filters.account_id in (None, given.account_id)
+        and filters.action in (None, given.action)
+        and filters.asn in (None, given.asn)
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
     )
 

@@ -98,7 +98,7 @@ class Scene(NamedTuple):
     def rules(self, *, later: int = 0) -> Path:
         """A file of no rules, for the revision that is in force or one that is not."""
         revision = self.run("rule", "export", self.org).json["revision"]
-        file = self.directory / "rules.json"
+        file = self.directory / f"rules-{later}.json"
         file.write_text(json.dumps({"revision": revision + later, "rules": []}))
         return file
 

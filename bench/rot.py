@@ -8,6 +8,7 @@ results are counted by table and printed, and only those of which nothing tells 
 
     python -m bench.rot [--states 2000] [--seed 1] [--days 2]
     python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
+    python -m bench.rot --without-walk         as if `svc serve` did not check the pages before it serves
 """
 
 from __future__ import annotations
@@ -168,8 +169,12 @@ def structure(file: bytes) -> dict[str, list[tuple[int, int]]]:
     return places
 
 
-def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned) -> Outcome:
-    """Read so many damaged copies of the file of a data directory."""
+def judge(
+    intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned, *, with_walk: bool = True
+) -> Outcome:
+    """Read so many damaged copies of the file of a data directory. `with_walk`: the pages are checked first, as at the
+    start of `svc serve`.
+    """
     chance = random.Random(seed)
     file = (intact / "store" / "data.mdb").read_bytes()
     outcome = Outcome(Counter(), [], [], Counter())
@@ -179,7 +184,7 @@ def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turne
                 (Path(name) / "store").mkdir()
                 shutil.copy(intact / "pepper", name)
                 (Path(name) / "store" / "data.mdb").write_bytes(turn(file, chance))
-                end = apart.call("examine", str(intact), name)
+                end = apart.call("examine", str(intact), name, with_walk)
             if end.how == "returned":
                 _count(outcome, number, Found(*end.value))
             else:
@@ -211,11 +216,12 @@ def _asked_of(sentence: str) -> str:
     return "a page of events" if sentence.startswith("Listing") else f"a row of {words[0]}"
 
 
-def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]:
+def examine(intact: str, damaged: str, with_walk: bool = True) -> tuple[list[str], list[str], list[str]]:
     """A `Found` of one damaged data directory, whose intact one is beside it."""
     found = _open(intact)
     rotten = _open(damaged)
-    rotten.store.check_pages()
+    if with_walk:
+        rotten.store.check_pages()
     wrong: list[str] = []
     errors: list[str] = []
     with found.store.read() as before, rotten.store.read() as after:
@@ -267,13 +273,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--days", type=int, default=2)
     parser.add_argument("--where", choices=sorted(TURNS), default="anywhere")
+    parser.add_argument("--without-walk", action="store_true")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         intact = Path(directory) / "intact"
         size = make(intact, options.days).stat().st_size
         began = time.perf_counter()
-        outcome = judge(intact, options.states, options.seed, Path(directory), TURNS[options.where])
+        turn, with_walk = TURNS[options.where], not options.without_walk
+        outcome = judge(intact, options.states, options.seed, Path(directory), turn, with_walk=with_walk)
     print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
     for way, count in outcome.ways.most_common():
         print(f"{count:7}  {way}")

@@ -9,7 +9,7 @@ results are counted by table and printed, and only those of which nothing tells 
     python -m bench.rot [--states 2000] [--seed 1] [--days 2]
     python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
     python -m bench.rot --where lost           a page of the last identification that the disk has not written
-    python -m bench.rot --without-walk         as if `svc serve` did not check the pages before it serves
+    python -m bench.rot --unchecked              as if `svc serve` did not check the pages before it serves
 """
 
 from __future__ import annotations
@@ -183,10 +183,8 @@ def structure(file: bytes) -> dict[str, list[tuple[int, int]]]:
     return places
 
 
-def judge(
-    intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned, *, with_walk: bool = True
-) -> Outcome:
-    """Read so many damaged copies of the file of a data directory. `with_walk`: the pages are checked first, as at the
+def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned, *, checked: bool = True) -> Outcome:
+    """Read so many damaged copies of the file of a data directory. `checked`: the pages are checked first, as at the
     start of `svc serve`.
     """
     chance = random.Random(seed)
@@ -198,7 +196,7 @@ def judge(
                 (Path(name) / "store").mkdir()
                 shutil.copy(intact / "pepper", name)
                 (Path(name) / "store" / "data.mdb").write_bytes(turn(file, chance))
-                end = apart.call("examine", str(intact), name, with_walk)
+                end = apart.call("examine", str(intact), name, checked)
             if end.how == "returned":
                 _count(outcome, number, Found(*end.value))
             else:
@@ -230,11 +228,11 @@ def _asked_of(sentence: str) -> str:
     return "a page of events" if sentence.startswith("Listing") else f"a row of {words[0]}"
 
 
-def examine(intact: str, damaged: str, with_walk: bool = True) -> tuple[list[str], list[str], list[str]]:
+def examine(intact: str, damaged: str, checked: bool = True) -> tuple[list[str], list[str], list[str]]:
     """A `Found` of one damaged data directory, whose intact one is beside it."""
     found = _open(intact)
     rotten = _open(damaged)
-    if with_walk:
+    if checked:
         rotten.store.check_pages()
     wrong: list[str] = []
     errors: list[str] = []
@@ -288,7 +286,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--days", type=int, default=2)
     parser.add_argument("--where", choices=sorted((*TURNS, LOST)), default="anywhere")
-    parser.add_argument("--without-walk", action="store_true")
+    parser.add_argument("--unchecked", action="store_true")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
@@ -296,8 +294,8 @@ def main() -> None:
         size = make(intact, options.days).stat().st_size
         began = time.perf_counter()
         turn = TURNS.get(options.where) or partial(lost, before=(intact / BEFORE).read_bytes())
-        with_walk = not options.without_walk
-        outcome = judge(intact, options.states, options.seed, Path(directory), turn, with_walk=with_walk)
+        checked = not options.unchecked
+        outcome = judge(intact, options.states, options.seed, Path(directory), turn, checked=checked)
     print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
     for way, count in outcome.ways.most_common():
         print(f"{count:7}  {way}")

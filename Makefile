@@ -9,6 +9,8 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # More processes than the two cores of a small machine: many tests wait for programs that they start.
 PARALLEL := -n 4 --dist worksteal
+# Quick tests wait for nothing, and each process imports and collects all of them.
+QUICK_PARALLEL := -n 3 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -25,7 +27,7 @@ test-long: venv
 	EFFORT=long $(BIN)/pytest $(PARALLEL)
 
 quick: venv
-	$(BIN)/pytest $(PARALLEL) -m "not slow"
+	$(BIN)/pytest $(QUICK_PARALLEL) -m "not slow"
 
 venv: .venv/ready web docs
 
@@ -65,10 +67,10 @@ format: venv
 bench: venv
 	$(BIN)/python -m bench.identify
 
-# CPU of an identification by stage, with the reports of the web SDK, then with small ones.
+# CPU of an identification by stage, with small and large reports of the web SDK (bench/reports.py says which).
 bench-stages: venv
-	$(BIN)/python -m bench.stages --sdk
-	$(BIN)/python -m bench.stages
+	$(BIN)/python -m bench.stages --report small
+	$(BIN)/python -m bench.stages --report large
 
 # Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
 bench-events: venv

@@ -25,7 +25,7 @@ from svc.store.postgresql.turns import GROUP_LIMIT
 
 UNDER_FENCE = 0.36
 """Part of a node's CPU for an identification that passes while the fence is held: `transaction` and `first phase` of
-`python -m bench.stages --sdk`, 0.61 of 1.46 ms for visitors who return with their token, and 0.25 ms for HTTP."""
+`python -m bench.stages --report large`, 0.61 of 1.46 ms for visitors who return with their token, 0.25 ms for HTTP."""
 TRIPS = 3
 SIMULATED_S = 10.0
 

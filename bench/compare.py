@@ -1,14 +1,16 @@
 """What this service does beside the usual way to build one, in one run on one machine.
 
 In turn, in rounds: FastAPI with PostgreSQL (`bench/peer`, which does less) with one and two processes, bare hypercorn +
-quart-trio, an earlier checkout of this service, and this one with one and two workers. 32 keep-alive clients, reports
-of 1.8 kB with a client token, 70 % of devices that came before, each in a network of its own, a production key, fresh
-idempotency keys. Each server runs alone, for each measurement on a store of its own.
+quart-trio, an earlier checkout of this service, and this one with one and two workers. 32 keep-alive clients, `small`
+reports of the web SDK after gzip (or others of `bench.reports.Kind`) with a client token, 70 % of devices that came
+before, each in a network of its own, a production key, fresh idempotency keys. Each server runs alone, for each
+measurement on a store of its own.
 
 Other programs make every figure worse, and not by as much; the load average at the end says whether there were any.
 
     python3 -m venv /tmp/peer && /tmp/peer/bin/pip install -r bench/peer/requirements.txt
-    python -m bench.compare --peer /tmp/peer/bin/python --before ../earlier [--seconds 6] [--rounds 5]
+    python -m bench.compare --peer /tmp/peer/bin/python --before ../earlier [--report small|large|made-up]
+                            [--seconds 6] [--rounds 5]
 
 Without `--peer` or `--before` those are left out. Needs the programs of PostgreSQL for the peer.
 """
@@ -31,10 +33,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.identify import ENVIRONMENT, free_port, prepare, report_body, wait_for
-from bench.load import CLIENTS, own_address, requests, run
+from bench.identify import ENVIRONMENT, Visits, free_port, prepare, wait_for
+from bench.load import CLIENTS, run
 from bench.measures import TICKS_PER_S
 from bench.peer.database import database
+from bench.reports import KINDS
 from tests.support.process import PROGRAM
 
 API_KEY = "peer-key"
@@ -73,6 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--peer", help="a Python with bench/peer/requirements.txt")
     parser.add_argument("--before", type=Path, help="an earlier checkout of this service")
+    parser.add_argument("--report", choices=KINDS, default="small")
     parser.add_argument("--workers", type=int, default=2, help="of the last measurement")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
@@ -82,18 +86,17 @@ def main() -> None:
         "--without-tokens", action="store_true", help="reports without a client token; not for the peer"
     )
     options = parser.parse_args()
-    has_token = not options.without_tokens
-    bodies = [report_body(number, token=has_token) for number in range(options.devices)]
+    visits = Visits.of(options.report, options.devices, token=not options.without_tokens)
     servers = _servers(options)
     print(
-        f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.returning:.0%} returns, "
+        f"{CLIENTS} clients, {visits.said}, {options.returning:.0%} returns, "
         f"{options.rounds} rounds of {options.seconds:g} s each\n"
     )
     print(f"{'':24}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'a commit':>10}{'refused':>9}")
     rows: dict[str, list[Row]] = {name: [] for name in servers}
     for number in range(options.rounds):
         for name, start in servers.items():
-            row = _measure(start, bodies, options, seed=number)
+            row = _measure(start, visits, options, seed=number)
             rows[name].append(row)
             print(_line(name, row), flush=True)
     _summary(rows)
@@ -114,10 +117,10 @@ def _servers(options: argparse.Namespace) -> dict[str, Start]:
     return servers
 
 
-def _measure(start: Start, bodies: list[bytes], options: argparse.Namespace, seed: int) -> Row:
+def _measure(start: Start, visits: Visits, options: argparse.Namespace, seed: int) -> Row:
     with tempfile.TemporaryDirectory(prefix="svc-compare-") as directory, ExitStack() as stack:
         running, log = start(stack, Path(directory))
-        make = requests(running.api_key, bodies, seed, own_address, options.returning)
+        make = visits.requests(running.api_key, seed, options.returning)
         run(running.port, make, min(2.0, options.seconds))  # warms caches up
         before = _cpu_s(running.roots)
         found = run(running.port, make, options.seconds)

@@ -39,8 +39,7 @@ from svc.store.directory import open_directory
 from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import DOCUMENTS, EVENTS, ORGANIZATIONS, TABLES, WEIGHTS_SNAPSHOTS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.indexing import step
-from svc.store.transactions.rebuilding import rebuild_indexes
+from svc.store.transactions.indexing import rebuild_indexes, step
 from svc.store.transactions.retention import EVENTS_A_STEP, expired_by_key
 from svc.store.views.event_index import Scope
 from svc.store.views.events import put_event

@@ -33,7 +33,7 @@ import trio
 from svc.store.check.invariants import violations
 from svc.store.inspection.reading import read_only
 from svc.store.schema.tables import EVENTS, LEDGER, VISITOR_IDS
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import Served, run_json
 
 CLIENTS = 6
@@ -171,13 +171,7 @@ class Full:
     async def _identify(self, client: httpx.AsyncClient) -> int:
         self._sent += 1
         sent = self._sent
-        headers = {
-            "x-api-key": self._public,
-            "origin": ORIGIN,
-            "user-agent": USER_AGENT,
-            "x-forwarded-for": PUBLIC_ADDRESS,
-            "idempotency-key": str(sent),
-        }
+        headers = repeatable(self._public, str(sent))
         signals = report(sent, noise=self._chance.randbytes(self._noise_bytes).hex())
         response = await client.post("/identify", json={"sdk": {}, "signals": signals}, headers=headers)
         if response.status_code == 200:

@@ -1,12 +1,13 @@
 """What an identification costs beside the bare front that carries it, or beside another version of the service.
 
 In one run and in turn: bare hypercorn + quart-trio answering the same body with a constant, and this service doing the
-whole durable job (keys, admission, detection, matching, one transaction on disk, billing). 32 keep-alive clients,
-reports of 1.8 kB, 70 % of devices that came before, each in a network of its own, fresh idempotency keys. With
-`--beside DIRECTORY` the service of that checkout stands for the bare front.
+whole durable job (keys, admission, detection, matching, one transaction on disk, billing). 32 keep-alive clients, 70 %
+of devices that came before, each in a network of its own, fresh idempotency keys. Reports are `small` ones of the web
+SDK after gzip, or others of `bench.reports.Kind`. With `--beside DIRECTORY` the service of that checkout stands for the
+bare front.
 
-    python -m bench.identify [--seconds 6] [--rounds 3] [--without-tokens] [--organizations 1]
-                           [--beside DIRECTORY]
+    python -m bench.identify [--report small|large|made-up] [--seconds 6] [--rounds 3] [--without-tokens]
+                             [--organizations 1] [--beside DIRECTORY]
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from typing import Any, NamedTuple
 
 from bench.load import CLIENTS, Measured, own_address, requests, run
 from bench.measures import cpu_times_s
-from bench.reports import device_report
+from bench.reports import KINDS, Kind, device_report
+from bench.sdk_visits import SdkVisits
 from tests.support.process import PROGRAM
 
 ENVIRONMENT = {**os.environ, "SVC_TRUSTED_PROXIES": "127.0.0.1/32", "SVC_METRICS_BIND": ""}
@@ -44,6 +46,26 @@ class Row(NamedTuple):
     @property
     def rate(self) -> float:
         return self.measured.requests / self.measured.seconds
+
+
+class Visits(NamedTuple):
+    """Requests to measure with."""
+
+    said: str
+    """How large their bodies are, in words."""
+    requests: Callable[[str, int, float], Callable[[], bytes]]
+    """Of an API key, a seed, and the share of devices that came before."""
+
+    @classmethod
+    def of(cls, kind: Kind, devices: int, *, token: bool) -> Visits:
+        """Of so many devices, with their client tokens or without."""
+        if kind == "made-up":
+            bodies = [report_body(number, token=token) for number in range(devices)]
+            said = f"bodies of {statistics.mean(map(len, bodies)):.0f} bytes"
+            return cls(said, lambda key, seed, share: requests(key, bodies, seed, own_address, share))
+        sdk = SdkVisits(devices, kind, token=token)
+        sent, read = sdk.body_bytes
+        return cls(f"bodies of {sent:.0f} bytes, {read:.0f} after gzip is undone", sdk.returning)
 
 
 class Server:
@@ -84,6 +106,7 @@ class Server:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--report", choices=KINDS, default="small")
     parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="pairs of measurements")
     parser.add_argument("--devices", type=int, default=6_000, help="that may come for the first time")
@@ -92,9 +115,9 @@ def main() -> None:
     parser.add_argument("--organizations", type=int, default=1, help="that send, each with devices of its own")
     parser.add_argument("--beside", type=Path, help="another checkout")
     options = parser.parse_args()
-    bodies = [report_body(number, token=not options.without_tokens) for number in range(options.devices)]
+    visits = Visits.of(options.report, options.devices, token=not options.without_tokens)
     print(
-        f"{CLIENTS} clients, bodies of {statistics.mean(map(len, bodies)):.0f} bytes, {options.returning:.0%} returns, "
+        f"{CLIENTS} clients, {visits.said}, {options.returning:.0%} returns, "
         f"{options.rounds} rounds of {options.seconds:g} s each\n"
     )
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
@@ -109,8 +132,7 @@ def main() -> None:
         rows: dict[str, list[Row]] = {other_name: [], "this service": []}
         print(f"{'':14}{'req/s':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'user us':>9}{'refused':>9}")
         loads = [
-            in_turn([requests(key, bodies, 1, own_address, options.returning) for key in senders])
-            for senders in (other_keys, keys)
+            in_turn([visits.requests(key, 1, options.returning) for key in senders]) for senders in (other_keys, keys)
         ]
         for number in range(options.rounds + 1):
             for name, server, load in ((other_name, other, loads[0]), ("this service", service, loads[1])):

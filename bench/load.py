@@ -164,20 +164,27 @@ def requests(
     there are any.
     """
     chance = random.Random(seed)
-    come = 0
     heads = [head(api_key, address(place), len(body)) for place, body in enumerate(bodies)]
-
-    def sender() -> int:
-        nonlocal come
-        if returning is None:
-            return chance.randrange(len(bodies))
-        if come < len(bodies) and (not come or chance.random() >= returning):
-            come += 1
-            return come - 1
-        return chance.randrange(come)
+    sender = senders(chance, len(bodies), returning)
 
     def make() -> bytes:
         index = sender()
         return heads[index] + b"%032x\r\n\r\n" % chance.getrandbits(128) + bodies[index]
 
     return make
+
+
+def senders(chance: random.Random, devices: int, returning: float | None) -> Callable[[], int]:
+    """Whose turn it is of so many devices, by number: anybody's, or with `returning` as of `requests`."""
+    come = 0
+
+    def sender() -> int:
+        nonlocal come
+        if returning is None:
+            return chance.randrange(devices)
+        if come < devices and (not come or chance.random() >= returning):
+            come += 1
+            return come - 1
+        return chance.randrange(come)
+
+    return sender

@@ -48,7 +48,7 @@ from svc.store.schema.tables import (
 )
 from svc.store.transactions.accounts import add_credit
 from svc.world import World
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.live import ORIGIN, repeatable, report
 from tests.support.process import PROGRAM, Served, run_json
 
 CLIENTS = 6
@@ -177,13 +177,7 @@ class Run:
                 await self._erase(client, management, answer)
 
     async def _identify(self, client: httpx.AsyncClient, public: str, device: int, key: str) -> Any:
-        headers = {
-            "x-api-key": public,
-            "origin": ORIGIN,
-            "idempotency-key": key,
-            "user-agent": USER_AGENT,
-            "x-forwarded-for": PUBLIC_ADDRESS,
-        }
+        headers = repeatable(public, key)
         body = {"sdk": {"platform": "web"}, "signals": report(device)}
         response = await client.post("/identify", json=body, headers=headers)
         assert response.status_code == 200, response.text

@@ -1,5 +1,5 @@
-"""Reports to measure with: plausible desktop browsers, every device different. Made-up ones of about 2 kB, and those of
-the web SDK, of about 20.
+"""Reports to measure with, every device different: made-up ones of plausible desktop browsers, and what the web SDK
+sent from real browsers (`tests/captures`). See `Kind`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import random
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -17,7 +17,12 @@ from svc.domain.identification import Submission
 from svc.domain.model import RequestFacts
 from svc.world import World, visitor_id
 
-CAPTURES = Path(__file__).parents[1] / "tests" / "captures" / "sdk-upgrades.jsonl.gz"
+CAPTURES = Path(__file__).parents[1] / "tests" / "captures"
+
+Kind = Literal["made-up", "small", "large"]
+"""`made-up` are of 1.8 kB, as a collector of one's own may send. Of the web SDK, `small` is what browsers without WebGL
+sent, 5.4 to 6.5 kB, and `large` what Chromium with WebGL sent, 19 to 20 kB. A third of that is sent, after gzip."""
+KINDS = get_args(Kind)
 
 ZONES = ("Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Australia/Sydney")
 LANGUAGES = (["en-GB", "en"], ["de-DE", "de", "en"], ["en-US", "en"], ["es"], ["ja", "en-US"], ["en-AU", "en"])
@@ -113,24 +118,38 @@ def submission_of(world: World, organization: int, device: int, report: dict[str
     return submitted(world, signals, facts, organization=organization, idempotency=world.entropy(16))
 
 
-def sdk_report(number: int) -> tuple[dict[str, Any], str]:
-    """The report of a device as the web SDK sends it, and the user agent of its request; the same number gives the
-    same report.
+def sdk_report(number: int, kind: Kind = "large") -> tuple[dict[str, Any], dict[str, str]]:
+    """The report of a device as the web SDK sends it, `small` or `large`, and the headers of its request; the same
+    number gives the same report.
     """
-    capture = _captures()[number % len(_captures())]
+    captures = _captures(kind)
+    capture = captures[number % len(captures)]
     signals = json.loads(capture["signals"])
     chance = random.Random(number)
     components = signals["components"]
-    components["canvas"]["value"] |= {"text": f"{chance.getrandbits(128):032x}"}
+    drawn = f"{chance.getrandbits(128):032x}"
+    if "canvas" in components:
+        components["canvas"]["value"] |= {"text": drawn}
     components["fonts"] = {"value": sorted(chance.sample(FONTS, 16))}
-    for name in ("renderer", "rendererUnmasked"):
-        components["webGlBasics"]["value"][name] += f" 0x{number % 100:08X}"
+    if kind == "large":
+        for name in ("renderer", "rendererUnmasked"):
+            components["webGlBasics"]["value"][name] += f" 0x{number % 100:08X}"
     signals |= {"nonce": f"{chance.getrandbits(128):032x}", "collected_at": 1_790_000_000_000 + number}
-    return signals, capture["user_agent"]
+    return signals, capture["headers"]
 
 
 @cache
-def _captures() -> list[dict[str, str]]:
-    lines = gzip.decompress(CAPTURES.read_bytes()).splitlines()
-    read = [json.loads(line) for line in lines]
-    return [{"signals": json.dumps(one["signals"]), "user_agent": one["headers"]["user-agent"]} for one in read]
+def _captures(kind: Kind) -> list[dict[str, Any]]:
+    if kind == "large":
+        read = _lines("sdk-upgrades")
+    else:
+        read = [one for one in _lines("sdk-browsers") if one["kind"] == "normal" and not _has_graphics(one)]
+    return [{"signals": json.dumps(one["signals"]), "headers": one["headers"]} for one in read]
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()).splitlines()]
+
+
+def _has_graphics(capture: dict[str, Any]) -> bool:
+    return isinstance(capture["signals"]["components"]["webGlExtensions"]["value"], dict)

@@ -1,4 +1,4 @@
-"""Visits as the web SDK sends them, over HTTP: reports of about 20 kB, gzipped, each under a nonce of its own.
+"""Visits as the web SDK sends them, over HTTP: reports after gzip, each under a nonce of its own.
 
 What differs between two visits of a device stands first in the body, in a block that gzip only stores; the rest is
 compressed once, so that a load costs little beside what it measures.
@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from bench.load import own_address
-from bench.reports import sdk_report
+from bench.load import own_address, senders
+from bench.reports import Kind, sdk_report
 
 _GZIP = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _FRESH = b'{"sdk":{"platform":"web","version":"0.1.0"},"signals":{"nonce":"%032x","collected_at":%013d,'
@@ -25,11 +25,11 @@ class SdkVisits:
     to one of the organizations, whose keys are given when they are made.
     """
 
-    def __init__(self, devices: int) -> None:
-        reports = [sdk_report(number) for number in range(devices)]
-        self._rests = [_rest(number, signals) for number, (signals, _) in enumerate(reports)]
+    def __init__(self, devices: int, kind: Kind = "large", *, token: bool = True) -> None:
+        reports = [sdk_report(number, kind) for number in range(devices)]
+        self._rests = [_rest(number if token else None, signals) for number, (signals, _) in enumerate(reports)]
         self._packed = [_packed(rest) for rest in self._rests]
-        self._agents = [agent for _, agent in reports]
+        self._agents = [headers["user-agent"] for _, headers in reports]
 
     def __len__(self) -> int:
         return len(self._rests)
@@ -43,6 +43,17 @@ class SdkVisits:
         """Any of the devices, each time."""
         chance = random.Random(seed)
         return self._maker(api_keys, seed, lambda: chance.randrange(len(self)))
+
+    def returning(self, api_key: str, seed: int, share: float) -> Callable[[], bytes]:
+        """As of `bench.load.requests`: this share of devices that came before."""
+        return self._maker([api_key], seed, senders(random.Random(seed), len(self), share))
+
+    @property
+    def body_bytes(self) -> tuple[float, float]:
+        """Of the bodies on average, as they are sent and as they are read."""
+        fresh = len(_FRESH % (0, 0))
+        sent, read = (sum(map(len, parts)) / len(self) for parts in (self._packed, self._rests))
+        return sent + len(_GZIP) + len(_stored(b"")) + fresh + 8, read + fresh
 
     def _maker(self, api_keys: Sequence[str], seed: int, choose: Callable[[], int]) -> Callable[[], bytes]:
         chance = random.Random(f"ids {seed}")
@@ -69,9 +80,11 @@ class SdkVisits:
         ).encode()
 
 
-def _rest(number: int, signals: dict[str, object]) -> bytes:
+def _rest(token: int | None, signals: dict[str, object]) -> bytes:
     fixed = {name: value for name, value in signals.items() if name not in ("nonce", "collected_at")}
-    return json.dumps({**fixed, "client_token": f"{number:032x}"}, separators=(",", ":")).encode()[1:] + b"}"
+    if token is not None:
+        fixed["client_token"] = f"{token:032x}"
+    return json.dumps(fixed, separators=(",", ":")).encode()[1:] + b"}"
 
 
 def _packed(rest: bytes) -> bytes:

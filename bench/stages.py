@@ -6,13 +6,16 @@ every device visits once: in the first as a new visitor, in the others with its 
 or without it from elsewhere, where it may be taken for another. Neither HTTP is in it (`bench.identify`), nor what the
 mailboxes and the loop add.
 
+Garbage is looked for as rarely as in the service. What the interpreter was built with counts as much as any change of
+the code, so the output names it. `proof` is nothing without `--signed`, as which a page over HTTPS sends its report.
+
 A group is written in two phases (ADR 41). `transaction` are the jobs, and `first phase` is what recording and keeping
 apart what they read and write adds: both are on the loop. `commit` is the second phase, for which the service has a
 thread: the lock, the rows, the commit.
 
-    python -m bench.stages [--sdk] [--rounds 4] [--devices 1000] [--json]
+    python -m bench.stages [--report small|large|made-up] [--signed] [--rounds 4] [--devices 1000] [--json]
 
-Reports are made-up ones of 2 kB, or with `--sdk` those of the web SDK, of 20 kB.
+Which reports there are, `bench.reports.Kind` says.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import json
 import os
 import statistics
 import sys
+import sysconfig
 import tempfile
 import time
 from collections import defaultdict
@@ -35,20 +39,23 @@ from uuid import UUID
 import msgspec
 import trio
 
+from bench import reports
 from bench.reports import device_report, sdk_report
 from svc.actors.visitor_index import ClassKey, Frequencies
 from svc.cli.logs import set_up_logging
 from svc.cli.records.keys import issue_key
 from svc.cli.records.organizations import create_organization
+from svc.cli.serve.processes import tune_garbage_collection
 from svc.config import Config
 from svc.domain.access import deferred
-from svc.domain.attestation.claim import read_attestation
+from svc.domain.access.proof import examine
+from svc.domain.attestation.claim import missing, read_attestation
 from svc.domain.attestation.trust import published_trust
 from svc.domain.detection import detect
 from svc.domain.events.archive import deflate
 from svc.domain.history.evidence import history_evidence
 from svc.domain.identification import Assessment, Identified, Submission
-from svc.domain.matching import extract
+from svc.domain.matching import Features, extract
 from svc.domain.model import RequestFacts
 from svc.domain.network.facts import read_network
 from svc.domain.network.request_headers import archived_headers
@@ -61,6 +68,7 @@ from svc.http.body import decode, sdk_platform, unpack
 from svc.http.route import Call
 from svc.http.schema import IdentifyBody, identify_response
 from svc.http.traffic import Traffic
+from svc.http.visitor_facts import ConnectionHeaders, own_facts
 from svc.service import Service
 from svc.store.directory import Opened, open_directory
 from svc.store.local import LocalStore
@@ -68,6 +76,7 @@ from svc.store.snapshot import Late, Transaction
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.views.learned import PRODUCTION
 from svc.world import World
+from tests.support.proofs import BrowserKey, compact
 from tests.support.writes import writes
 
 T = TypeVar("T")
@@ -162,9 +171,15 @@ class Stages:
         agents = self._each("user agent", read_agent, facts, reports)
         addresses = [one.ip for one in facts]
         networks = self._each("network", read_network, addresses, [None] * len(facts))
-        features = self._each("features", extract, reports, agents, facts, networks)
-        observations = self._each("detection", detect, reports, facts, agents, networks, platforms, times)
-        traces = self._each("trace", history_evidence, reports, networks, addresses, texts, times)
+        origins = [one.origin for one in submissions]
+        proofs = self._each("proof", examine, reports, texts, origins, times)
+        keys = [None if proof is None else proof.key for proof in proofs]
+        features = self._each("features", _features, reports, agents, facts, networks, origins, keys)
+        versions = [one.sdk_version for one in submissions]
+        observations = self._each("detection", detect, reports, facts, agents, networks, platforms, times, versions)
+        absent = self._each("detection", missing, signals, platforms)
+        wide = [one.wide_network for one in features]
+        traces = self._each("trace", history_evidence, reports, networks, addresses, texts, times, wide)
         trusts = [self._trust] * len(facts)
         attestations = self._each("attestation", read_attestation, signals, platforms, trusts, times)
         archives = self._each("archive", deflate, texts)
@@ -176,16 +191,17 @@ class Stages:
                 agent=agent,
                 network=network,
                 features=extracted,
-                observations=observed,
+                observations=observed + unattested,
                 history=traced,
                 attestation=attestation,
                 scored=True,
                 archive=archive,
                 headers=kept,
             )
-            for submission, report, agent, network, extracted, observed, traced, attestation, archive, kept in zip(
-                submissions, reports, agents, networks, features, observations, traces, attestations, archives, headers,
-                strict=True,
+            for submission, report, agent, network, extracted, observed, unattested, traced, attestation, archive, kept
+            in zip(
+                submissions, reports, agents, networks, features, observations, absent, traces, attestations, archives,
+                headers, strict=True,
             )
         ]  # fmt: skip
 
@@ -232,44 +248,57 @@ def caller(found: Opened, world: World) -> Caller:
     )
 
 
-def visits(sender: Caller, devices: int, round_number: int, *, sdk: bool) -> list[Visit]:
-    """One visit of each device, of the round's kind."""
+def _features(report: Any, agent: Any, facts: Any, network: Any, origin: str | None, key: bytes | None) -> Features:
+    return extract(report, agent, facts, network, origin=origin, key=key)
+
+
+def visits(
+    sender: Caller, devices: int, round_number: int, *, report: reports.Kind, signed: bool = False, at_ms: int = 0
+) -> list[Visit]:
+    """One visit of each device, of the round's kind. `signed`, at `at_ms`: by the key that belongs to its token."""
     kind = KINDS[(round_number - 1) % len(KINDS)] if round_number else "new"
     found: list[Visit] = []
     for number in range(devices):
-        signals, user_agent = sdk_report(number) if sdk else plain_report(number)
+        signals, headers = plain_report(number) if report == "made-up" else sdk_report(number, report)
         if "nonce" in signals:
             signals["nonce"] = f"{round_number:016x}{number:016x}"
+        if signed:
+            signals |= {"nonce": f"{round_number:016x}{number:016x}", "collected_at": at_ms}
+        text = compact(signals)
         if kind in ("new", "token"):
             signals |= {"client_token": f"{number:032x}", "client_token_is_new": kind == "new"}
-        body = json.dumps({"sdk": SDK, "signals": signals}, separators=(",", ":")).encode()
+            text = BrowserKey(number).signed(signals, ORIGIN) if signed else compact(signals)
+        body = compact({"sdk": SDK})[:-1] + b',"signals":' + text + b"}"
         network = 82 + round_number if kind == "elsewhere" else 81
         ip = f"{network}.{number >> 8 & 255}.{number & 255}.7"
-        facts = RequestFacts(ip=ip, user_agent=user_agent, accept_language="en-GB,en;q=0.9")
+        facts = own_facts(headers, ip, (), ConnectionHeaders())
         found.append(Visit(body, msgspec.structs.replace(sender, facts=facts), f"{round_number}-{number}"))
     return found
 
 
-def plain_report(number: int) -> tuple[dict[str, Any], str]:
-    """A made-up report and its user agent."""
+def plain_report(number: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """A made-up report and its headers."""
     report = device_report(number)
-    return report, report["userAgent"]
+    return report, {"user-agent": report["userAgent"], "accept-language": "en-GB,en;q=0.9"}
 
 
-async def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, list[dict[str, float]]]:
+async def measure(
+    rounds: int, devices: int, *, report: reports.Kind, signed: bool = False
+) -> dict[str, list[dict[str, float]]]:
     """Microseconds of CPU per identification by stage, for each round of each kind."""
     world = World.real()
+    made = partial(visits, report=report, signed=signed)
     measured: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
         found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
         sender = caller(found, world)
         stages = Stages(found, world)
-        await stages.identify(
-            visits(sender, devices + 1, 0, sdk=sdk)[-1:]
-        )  # what is made once: patterns, tables of names
+        # What is made once: patterns, tables of names.
+        await stages.identify(made(sender, devices + 1, 0, at_ms=world.now_ms())[-1:])
+        tune_garbage_collection()
         for number in range(rounds * len(KINDS) + 1):
             stages.cpu_s.clear()
-            todo = visits(sender, devices, number, sdk=sdk)
+            todo = made(sender, devices, number, at_ms=world.now_ms())
             for first in range(0, devices, GROUP):
                 await stages.identify(todo[first : first + GROUP])
             kind = KINDS[(number - 1) % len(KINDS)] if number else "new"
@@ -278,19 +307,31 @@ async def measure(rounds: int, devices: int, *, sdk: bool = False) -> dict[str, 
     return measured
 
 
+def interpreter() -> str:
+    """Its version, and whether it was built with profile-guided optimization as far as it says: Debian's was, and does
+    not say so.
+    """
+    is_optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return f"CPython {sys.version.split()[0]}, built {'with' if is_optimized else 'without'} --enable-optimizations"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sdk", action="store_true", help="reports of the web SDK")
+    parser.add_argument("--report", choices=reports.KINDS, default="small")
+    parser.add_argument("--signed", action="store_true", help="by the browser's key, where it sends a token")
     parser.add_argument("--rounds", type=int, default=4, help="of each kind of return")
     parser.add_argument("--devices", type=int, default=1000)
     parser.add_argument("--json", action="store_true", help="every round, as JSON")
     options = parser.parse_args()
     with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
         set_up_logging("json")
-        measured = trio.run(partial(measure, options.rounds, options.devices, sdk=options.sdk))
+        measured = trio.run(
+            partial(measure, options.rounds, options.devices, report=options.report, signed=options.signed)
+        )
     if options.json:
-        json.dump(measured, sys.stdout)
+        json.dump({"interpreter": interpreter(), "report": options.report, "rounds": measured}, sys.stdout)
         return
+    print(f"{interpreter()}; reports: {options.report}{', signed' if options.signed else ''}\n")
     print(f"{'us of CPU':16}" + "".join(f"{kind:>11}" for kind in measured))
     for stage in measured["new"][0]:
         medians = [statistics.median(row[stage] for row in rows) for rows in measured.values()]

@@ -31,7 +31,7 @@ from svc.cli.logs import set_up_logging
 from svc.config import Config
 from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.queues import ORGANIZATION_SLOTS
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.records import Transport
 from svc.http.server.server import open_listeners
 from svc.service import Service
 from svc.serving import listen

@@ -24,11 +24,10 @@ from svc.actors.supervisor import supervise
 from svc.actors.watch.clock import ClockWatch
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
-from svc.actors.watch.event_loop_lag import EventLoopLag
 from svc.actors.watch.network import NetworkWatch
-from svc.actors.watch.store import Pulse, StoreWatch, clear_full_flag, maintain
+from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
-from svc.actors.webhooks.shares import EVERY_SHARE, Shares
+from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.config import Config, ConfigError
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import verdict_key
@@ -47,9 +46,8 @@ from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
 from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.signature import secrets_key
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.envelope import secrets_key
+from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
@@ -75,9 +73,9 @@ from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport, check_target
 from svc.workers.bus import Alone, Bus
-from svc.workers.counts import Counts, WorkerSlot
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 T = TypeVar("T")
@@ -96,7 +94,7 @@ class NodeParts(NamedTuple):
     sources: NodeSources
     is_answered: Callable[[], bool]
     """Whether the database has answered lately."""
-    shares: Shares
+    partitions: Partitions
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
@@ -146,9 +144,9 @@ class Service:
         resolver = resolver or SystemResolver()
         self._receivers = webhook_transport(config, world, resolver)
         self._node, self._kept_store = node, opened.store if node is None else node.kept
-        shares = EVERY_SHARE if node is None else node.shares
+        partitions = EVERY_PARTITION if node is None else node.partitions
         transport, key = transport or self._receivers, secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport, key, shares, self._corrupt)
+        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt)
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))

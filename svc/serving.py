@@ -20,8 +20,7 @@ from svc.http.server.listening import inherited_sockets, open_sockets
 from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
 from svc.http.server.tls import Certificate, CertificateError, read_certificate
 from svc.service import Listeners, Service
-from svc.workers.pulse import HangWatch
-from svc.workers.service_manager import notify
+from svc.workers.pulse import HangWatch, notify
 
 log = structlog.get_logger()
 

@@ -31,7 +31,7 @@ SHARED_DATA = ROOT.parent / "shared" / "data"
 # How long an example takes depends on what else the machine does: no verdict may. The suite tries the same examples at
 # each run; HYPOTHESIS_PROFILE=explore draws others.
 settings.register_profile(
-    "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(50, 100)
+    "explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=effort(25, 100)
 )
 settings.register_profile("suite", settings.get_profile("explore"), derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
@@ -55,6 +55,7 @@ del sys.modules["rich"]
 
 GARBAGE_OBJECTS = 50_000
 """After how many new objects garbage is looked for, instead of 700; as in `svc serve`."""
+SECONDS_ON_POSTGRESQL = 0.1
 
 # Until everything is collected: what importing and collecting make is kept, and there are a million objects of it.
 gc.disable()
@@ -86,8 +87,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Each worker begins with its share of the slow tests, the longest first, and none waits for another's at the end.
 
     xdist gives each worker a run of the list, as long as any other's, and lets it take from others when it is through.
-    The slow tests of a module stay together, since they share fixtures.
+    The slow tests of a module stay together, since they share fixtures. What needs PostgreSQL's server is slow.
     """
+    for item in items:
+        if _on_postgresql(item) and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.slow(SECONDS_ON_POSTGRESQL))
     workers: int = getattr(config, "workerinput", {}).get("workercount", 1)
     modules: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -110,6 +114,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items += quick
 
 
+def _on_postgresql(item: pytest.Item) -> bool:
+    """Whether the test uses a server: by the fixture, or as the case of an engine (`tests/support/every_engine.py`)."""
+    given = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    return "cluster" in getattr(item, "fixturenames", ()) or any(
+        getattr(value, "__name__", value) == "postgresql" for value in given
+    )
+
+
 def _seconds(items: list[pytest.Item]) -> float:
     """What `@pytest.mark.slow(seconds)` says of tests of one module; of all together where it marks the module."""
     found: dict[object, float] = {}
@@ -122,10 +134,15 @@ def _seconds(items: list[pytest.Item]) -> float:
 @pytest.fixture
 def crash_seed(request: pytest.FixtureRequest) -> int:
     """When services are killed and how their receivers fail. It is printed, and so shown where a test fails."""
-    given = request.config.getoption("--crash-seed")
-    seed = seed_of_the_commit() if given is None else given
+    seed = seed_of(request.config)
     print(f"repeat with --crash-seed {seed}")  # noqa: T201
     return seed
+
+
+def seed_of(config: pytest.Config) -> int:
+    """What the run draws by: `--crash-seed`, else the commit."""
+    given = config.getoption("--crash-seed")
+    return seed_of_the_commit() if given is None else given
 
 
 @cache

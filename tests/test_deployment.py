@@ -91,6 +91,7 @@ def copied() -> list[str]:
     return [file for file in files if any(file == source or file.startswith(source + "/") for source in sources)]
 
 
+@pytest.mark.slow
 def test_the_build_context_contains_the_sources_and_no_private_files():
     files = context()
     assert {file.partition("/")[0] for file in files} == {

@@ -335,7 +335,8 @@ def test_the_quick_start_runs_as_written(tmp_path: Path):
     assert shell.read("duplicate.json") == {"request_id": answer["request_id"], "duplicate": True}
     assert again["visitor_id"] == answer["visitor_id"] == event["visitor_id"]
     assert 0 < again["visitor_confidence"] < 100
-    assert (event["tag"], event["document"]["sdk"]) == ("signup-42", {"platform": "web", "version": "1.0"})
+    assert (event["tag"], event["document"]["sdk"]) == ("mJ4tq0ZfW2s", {"platform": "web", "version": "1.0"})
+    assert (event["account_id"], event["action"], event["account_verified"]) == ("user-42", "log_in", False)
     (shown,) = blocks("quickstart.md", "json")
     made_up = {name: answer[name] for name in ("request_id", "deferred_token", "visitor_id")}
     assert json.loads(shown) | made_up == answer, "the page shows another answer than comes"

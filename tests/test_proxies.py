@@ -30,7 +30,7 @@ from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.ports import free_port
 from tests.support.process import Served
-from tests.test_reverse_proxies import PATIENCE_S, VISITOR, nginx_around
+from tests.test_reverse_proxies import PATIENCE_S, VISITOR, await_listening, nginx_around
 
 pytestmark = pytest.mark.slow
 
@@ -292,17 +292,6 @@ def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             process.wait(timeout=PATIENCE_S)
             recorder.shutdown()
             recorder.server_close()
-
-
-def await_listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    waiting = threading.Event()
-    for _ in range(PATIENCE_S * 10):
-        assert process.poll() is None, log.read_text()
-        with suppress(OSError):
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        waiting.wait(0.1)
-    raise AssertionError(log.read_text())
 
 
 def test_the_event_is_that_of_the_visitor_and_of_the_page(shop: Shop):

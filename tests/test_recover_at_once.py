@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from svc.domain.webhooks.shares import SHARES
+from svc.domain.webhooks.partitions import PARTITIONS
 from svc.store.postgresql.connection.url import StoreUrl
 from tests.spec.test_nodes import metrics
 from tests.store.postgresql.nodes import until
@@ -42,7 +42,7 @@ def serving(data: Path, processes: int, settings: dict[str, str]) -> Generator[l
 
 async def spread(servers: Sequence[Served]) -> None:
     """Until every node has its part of the shares."""
-    part = SHARES / len(servers)
+    part = PARTITIONS / len(servers)
     held = partial(map, lambda server: metrics(server)["svc_webhook_shares_held"], servers)
     await until(lambda: all(abs(shares - part) < 1 for shares in held()), LIMIT_S)
 

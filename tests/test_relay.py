@@ -15,7 +15,7 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.service import Service
 from svc.store.directory import open_directory
 from svc.workers.bus import announce, reach
-from svc.workers.counts import WorkerSlot
+from svc.workers.shared_memory import WorkerSlot
 from svc.world import World
 from tests.http.test_console_stream import EVERYTHING, an_event
 from tests.workers.test_bus import REFUSED

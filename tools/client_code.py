@@ -196,6 +196,20 @@ class Argument(NamedTuple):
     text: str
     required: bool
 
+    @property
+    def is_nullable(self) -> bool:
+        """Whether `None` is sent, as `null`: what is left out is `UNSET`."""
+        return not self.required and self.annotation.endswith("| None")
+
+    @property
+    def declared(self) -> str:
+        """As the method's signature has it."""
+        if self.required:
+            return f"{self.name}: {self.annotation}"
+        if self.is_nullable:
+            return f"{self.name}: {self.annotation.removesuffix('None')}Unset | None = UNSET"
+        return f"{self.name}: {self.annotation} | None = None"
+
 
 def _python_arguments(parameters: Iterable[Parameter], rename: Callable[[str], str] = str) -> list[Argument]:
     return [
@@ -245,17 +259,16 @@ def _python_method(document: Json, operation: Operation, *, is_async: bool) -> s
     headers = _python_arguments(operation.in_headers, header)
     named = sorted((*query, *body, *headers), key=lambda one: not one.required)
     signature = ["self", *(f"{one.name}: {one.annotation}" for one in positional), *(["*"] if named else [])]
-    for one in named:
-        is_nullable = one.annotation.endswith("| None")
-        annotation = one.annotation if one.required or is_nullable else f"{one.annotation} | None"
-        signature.append(f"{one.name}: {annotation}" + ("" if one.required else " = None"))
+    signature += [one.declared for one in named]
     pattern = re.sub(r"\{\w+\}", "{}", operation.path)
     path = f"path({json.dumps(pattern)}, {', '.join(one.name for one in positional)})" if positional else f'"{pattern}"'
     call = [f'"{operation.method}", {path}']
     for place, arguments in (("query", query), ("headers", headers), ("body", body)):
         if arguments:
-            values = ", ".join(f"{json.dumps(one.sent)}: {_python_value(one)}" for one in arguments)
-            call.append(f"{place}=given({{{values}}})")
+            nullable = [one for one in arguments if one.is_nullable]
+            parts = [_python_values(one for one in arguments if not one.is_nullable)]
+            parts += [_python_values(nullable)] if nullable else []
+            call.append(f"{place}=given({', '.join(parts)})")
     if operation.is_repeatable:
         call.append("is_repeatable=True")
     text = operation.text
@@ -273,6 +286,10 @@ def _python_method(document: Json, operation: Operation, *, is_async: bool) -> s
     if answer == "None":
         returned = returned.removeprefix("return ")
     return f"    {define} {snake(operation.name)}({', '.join(signature)}) -> {answer}:\n{text}\n        {returned}"
+
+
+def _python_values(arguments: Iterable[Argument]) -> str:
+    return f"{{{', '.join(f'{json.dumps(one.sent)}: {_python_value(one)}' for one in arguments)}}}"
 
 
 def _python_value(one: Argument) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from svc_client.call import Call, given, new_idempotency_key, path
+from svc_client.call import UNSET, Call, Unset, given, new_idempotency_key, path
 from svc_client.types import {imports}
 
 

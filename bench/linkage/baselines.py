@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
 
 from blake3 import blake3
 
@@ -109,11 +108,6 @@ SWEPT_EVERY = 2000
 MOST_SIMILAR_CHANGES = 2
 MOST_FREE_CHANGES = 1
 LEAST_SIMILARITY = 0.75
-
-
-class _Known(NamedTuple):
-    visitor: int
-    seen: Seen
 
 
 class FPStalkerRules:

@@ -72,6 +72,7 @@ def form(request, message="", status=200):
         "message": message,
         "fields": [("email", "email"), ("password", "password")],
         "tag": visitors.new_tag(request, "log-in"),
+        "action": "log_in",
         "service_url": visitors.SERVICE_URL,
         "public_key": visitors.PUBLIC_KEY,
     }

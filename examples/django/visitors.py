@@ -32,8 +32,7 @@ PUBLIC_KEY, SECRET_KEY = setting("SVC_PUBLIC_KEY", "public"), setting("SVC_SECRE
 
 def new_tag(request, action):
     """A tag for one form of one session. The page identifies with it, so that no other identification fits here."""
-    tag = f"{action}:{secrets.token_hex(16)}"
-    request.session[f"tag:{action}"] = tag
+    request.session[f"tag:{action}"] = tag = secrets.token_hex(16)
     return tag
 
 
@@ -60,6 +59,19 @@ def read_event(request_id):
         if error.code in (404, 422):
             return None
         raise
+
+
+def set_account(event, account_id):
+    """Say for which account it was, once your own code knows: a page could name any. The service counts by it. Raises
+    `OSError` as above.
+    """
+    question = urllib.request.Request(
+        f"{SERVICE_URL}/api/v1/events/{event['request_id']}",
+        data=json.dumps({"account_id": account_id}).encode(),
+        headers={"x-api-key": SECRET_KEY, "content-type": "application/json"},
+        method="PATCH",
+    )
+    urllib.request.urlopen(question, timeout=5).close()
 
 
 def problem_with(event, *, tag, origin):

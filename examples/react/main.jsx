@@ -4,8 +4,9 @@ import { SvcProvider, useVisitor } from "svc-visitor-id-react";
 
 function Checkout() {
   // `immediate: false` identifies on the action. The provider has collected the report by then. A page with a server of
-  // its own passes a `tag`, too: a random value that the server compares with that of the event.
-  const { identify, forget, isLoading, error } = useVisitor({ immediate: false });
+  // its own passes two more: `accountId`, its id of whoever is logged in, and `tag`, a random value for this request.
+  // The server compares both with those of the event.
+  const { identify, forget, isLoading, error } = useVisitor({ action: "checkout", immediate: false });
   const [ordered, setOrdered] = useState(null);
 
   async function order(event) {

@@ -104,7 +104,7 @@ class Viewer:
                 return found
 
     def take_missed(self) -> int:
-        """How many were dropped since the last call."""
+        """Return how many events were dropped for this viewer since the last call, and count from 0 again."""
         missed, self._missed = self._missed, 0
         return missed
 
@@ -175,9 +175,9 @@ class LiveHub:
         self.on_change()
         return viewer
 
-    def places(self) -> dict[tuple[int, Environment], int]:
+    def viewer_counts(self) -> dict[tuple[int, Environment], int]:
         """How many viewers there are, by organization and environment."""
-        return {place: len(viewers) for place, viewers in self._viewers.items()}
+        return {watch_key: len(viewers) for watch_key, viewers in self._viewers.items()}
 
     async def look(self) -> None:
         """End the viewers whose credential is no longer valid."""
@@ -194,12 +194,12 @@ class LiveHub:
 
     def remove(self, viewer: Viewer) -> None:
         """Take a viewer out; nothing where it is out already."""
-        place = viewer.number, viewer.environment
-        left = [other for other in self._viewers.get(place, ()) if other is not viewer]
+        watch_key = viewer.number, viewer.environment
+        left = [other for other in self._viewers.get(watch_key, ()) if other is not viewer]
         if left:
-            self._viewers[place] = left
+            self._viewers[watch_key] = left
         else:
-            self._viewers.pop(place, None)
+            self._viewers.pop(watch_key, None)
         self.on_change()
 
     def statistics(self) -> LiveStatistics:

@@ -62,7 +62,7 @@ class Mailbox(Generic[M]):
         owner_capacity: int | None = None,
         source: Mailbox[Any] | None = None,
     ) -> None:
-        """`owner` names whose message it is; one owner's may take `owner_capacity` of the places, all by default.
+        """`owner` names whose message it is; one owner's may take `owner_capacity` of its capacity, all by default.
         `source` is the mailbox from which this one's messages come: a batch gathers what is queued there.
         """
         self._capacity = capacity

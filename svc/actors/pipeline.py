@@ -29,7 +29,7 @@ log = structlog.get_logger()
 
 
 ADMISSION_PARTS = 4
-"""One organization may take so small a part of the places at the front door."""
+"""One organization may take so small a part of the capacity of admission."""
 
 
 class Pipeline:

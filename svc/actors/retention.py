@@ -25,8 +25,7 @@ from svc.store.group import Write
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Transaction
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.erasure import continue_erasure, pending_erasures
-from svc.store.transactions.removal import continue_removal, is_removal_pending
+from svc.store.transactions.erasure import continue_erasure, continue_removal, is_removal_pending, pending_erasures
 from svc.store.transactions.retention import (
     CleanupTask,
     end_pass,

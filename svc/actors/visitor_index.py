@@ -309,20 +309,20 @@ class Frequencies:
         """
         due, surplus = self._due(updates)
         if due:
-            writes = [Write(partial(self._put, place), place[0]) for place in due]
+            writes = [Write(partial(self._put, scope_key), scope_key[0]) for scope_key in due]
             try:
                 outcomes = await self._store.write(writes, urgent=True)
             except NOT_WRITTEN as error:
                 outcomes = [error] * len(due)
-            for place, outcome in zip(due, outcomes, strict=True):
+            for scope_key, outcome in zip(due, outcomes, strict=True):
                 if isinstance(outcome, NOT_WRITTEN):
-                    log.warning("statistics not written", organization=place[0], reason=str(outcome))
+                    log.warning("statistics not written", organization=scope_key[0], reason=str(outcome))
                 elif isinstance(outcome, CorruptionError):
-                    await self._forget_corrupt(place[0], outcome)
+                    await self._forget_corrupt(scope_key[0], outcome)
                 elif isinstance(outcome, Exception):
                     raise outcome
                 else:
-                    self._keep(place, outcome)
+                    self._keep(scope_key, outcome)
             surplus = [key for key in surplus if key not in self._ahead]
         for key in surplus:
             if key in self._held:
@@ -349,36 +349,36 @@ class Frequencies:
             due.update(key[:2] for key in self._ahead)
         return sorted(due), surplus
 
-    def _put(self, place: ScopeKey, transaction: Transaction) -> _Written | None:
+    def _put(self, scope_key: ScopeKey, transaction: Transaction) -> _Written | None:
         """Changes nothing in memory: the transaction may be undone, or run again. `None` for a removed organization."""
-        if is_removed(transaction, place[0]):
+        if is_removed(transaction, scope_key[0]):
             return None
-        scope = self._scopes[place]
-        changed = sorted(key.family for key in self._ahead if key[:2] == place)
+        scope = self._scopes[scope_key]
+        changed = sorted(key.family for key in self._ahead if key[:2] == scope_key)
         given_up, statistics = scope.given_up, scope.statistics
-        rebased = any(_stored(transaction, *place, row) != scope.stored.get(row) for row in (SHARED, *changed))
+        rebased = any(_stored(transaction, *scope_key, row) != scope.stored.get(row) for row in (SHARED, *changed))
         if rebased:
-            statistics, changed_classes, given_up = _applied_again(transaction, place, scope.updates)
+            statistics, changed_classes, given_up = _applied_again(transaction, scope_key, scope.updates)
             changed = sorted(changed_classes)
-        store_statistics(transaction, *place, statistics, changed, sorted(given_up))
-        return _Written(statistics, {row: _stored(transaction, *place, row) for row in (SHARED, *changed)}, rebased)
+        store_statistics(transaction, *scope_key, statistics, changed, sorted(given_up))
+        return _Written(statistics, {row: _stored(transaction, *scope_key, row) for row in (SHARED, *changed)}, rebased)
 
-    def _keep(self, place: ScopeKey, written: _Written | None) -> None:
+    def _keep(self, scope_key: ScopeKey, written: _Written | None) -> None:
         """Take over what was committed; `None` where the organization is removed, and nothing was written."""
-        scope = self._scopes[place]
+        scope = self._scopes[scope_key]
         scope.updates.clear()
         scope.given_up.clear()
-        self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != place}
+        self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != scope_key}
         if written is None:
             return
         scope.stored.update(written.stored)
         if written.rebased:
             scope.statistics, scope.stored = written.statistics, dict(written.stored)
-            for key in [key for key in self._held if key[:2] == place and key.family not in scope.stored]:
+            for key in [key for key in self._held if key[:2] == scope_key and key.family not in scope.stored]:
                 del self._held[key]  # as another process may have changed it: it is loaded again when it is needed
             for family in scope.stored:
                 if family != SHARED:
-                    self._held.setdefault(ClassKey(*place, family))
+                    self._held.setdefault(ClassKey(*scope_key, family))
 
     def _let_go(self, key: ClassKey) -> None:
         del self._held[key]
@@ -413,15 +413,15 @@ def _stored(snapshot: Snapshot, organization: int, scope: int, row: int) -> byte
 
 
 def _applied_again(
-    snapshot: Snapshot, place: ScopeKey, updates: list[tuple[int, StatisticsUpdate]]
+    snapshot: Snapshot, scope_key: ScopeKey, updates: list[tuple[int, StatisticsUpdate]]
 ) -> tuple[Statistics, set[int], set[int]]:
     """What is stored of a scope with these updates on top; the classes that they changed, and those given up."""
-    statistics = load_statistics(snapshot, *place)
+    statistics = load_statistics(snapshot, *scope_key)
     changed_classes: set[int] = set()
     given_up: set[int] = set()
     for family, update in updates:
         if family not in changed_classes and family not in given_up:
-            load_class(snapshot, *place, family, into=statistics)
+            load_class(snapshot, *scope_key, family, into=statistics)
         gone = statistics.learn(update)
         changed_classes.add(family)
         given_up.discard(family)

@@ -12,15 +12,16 @@ import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn, TextIO, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 import svc
 from svc.cli.help import clearer, examples
-from svc.cli.standard_streams import fill_standard_streams
 from svc.domain.errors import NO_SPACE, OperatorError
+
+_STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
 
 
 class CommandLocation(NamedTuple):
@@ -169,6 +170,39 @@ def main() -> None:
         _end_quietly()
     except OSError as error:
         _fail(_unusable(error), 1)
+
+
+def fill_standard_streams() -> None:
+    """Connect each of descriptors 0 to 2 that is closed with /dev/null, and give the interpreter its stream.
+
+    To be called before anything is opened: a store or a socket that got one of these numbers would receive what is
+    meant for a person.
+    """
+    for descriptor in (_STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            _open_null(descriptor)
+    # A stream is `None` where its descriptor was closed when the interpreter started.
+    if sys.stdin is None:
+        sys.stdin = sys.__stdin__ = _stream(_STANDARD_INPUT, "r")
+    if sys.stdout is None:
+        sys.stdout = sys.__stdout__ = _stream(_STANDARD_OUTPUT, "w")
+    if sys.stderr is None:
+        sys.stderr = sys.__stderr__ = _stream(_STANDARD_ERROR, "w")
+
+
+def _open_null(descriptor: int) -> None:
+    opened = os.open(os.devnull, os.O_RDWR)
+    if opened == descriptor:  # the lowest that is free
+        os.set_inheritable(opened, True)  # as the standard ones are
+    else:
+        os.dup2(opened, descriptor)
+        os.close(opened)
+
+
+def _stream(descriptor: int, mode: str) -> TextIO:
+    return cast("TextIO", os.fdopen(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))
 
 
 def _unusable(error: OSError) -> str:

@@ -183,7 +183,7 @@ class AsyncLogWriter:
         os.close(self._descriptor)
 
     def _write_all(self) -> None:
-        """What waits now, and how many found no place behind it."""
+        """What waits now, and how many found the queue full."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
         lost = self._lost - self._reported
         if lost:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from svc.domain.encodings import seal, unseal
 
-List = Literal["deliveries", "sdk_keys", "proxy_keys", "events", "visitors", "audit"]
+List = Literal["deliveries", "sdk_keys", "proxy_keys", "events", "visitors", "audit", "seen_accounts", "seen_visitors"]
 """A cursor of one list is none of another."""
 
 _MAC_LENGTH = 8

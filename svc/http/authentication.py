@@ -106,7 +106,7 @@ def authenticate(request: AuthRequest, kinds: Sequence[KeyKind]) -> Caller | Ref
             return _unauthorized("a management key was sent with an Origin header", key)
         return caller_with(request, found)
     if key.kind == "secret" and "origin" in headers and not _from_the_reference(key, headers):
-        return _refused_place(
+        return _refused_origin(
             "a secret key was sent with an Origin header", "Secret keys are for servers.", key, headers["origin"]
         )
     return _server(request, found)
@@ -123,12 +123,12 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     if profile in caller.applied.platforms and (caller.origin is not None or profile != "web"):
         return None
     if caller.origin is None:
-        return _refused_place(
+        return _refused_origin(
             f"no Origin header, and the platform {profile} is not one of the key's native ones",
             "Send it from a page, or name in sdk.platform a native platform (ios, android) that the key has.",
             caller.key,
         )
-    return _refused_place(
+    return _refused_origin(
         f"the origin's platform is {profile}, which is not one of the key's",
         "What a page sends is always for the web. Issue a key with that platform.",
         caller.key,
@@ -274,13 +274,13 @@ def _origin_refusal(key: ApiKey, sent: str | None, origin: str | None) -> Refusa
     if sent is None:
         if all(platform == "web" for platform in key.platforms):
             next_step = "Send it from a page, or with an Origin header that the key allows."
-            return _refused_place("no Origin header, and the key is for the web only", next_step, key)
+            return _refused_origin("no Origin header, and the key is for the web only", next_step, key)
         return None
     if origin is None:
         next_step = "Serve the page over http or https: files and sandboxed frames have no origin."
-        return _refused_place("the Origin header holds no origin that a key can allow", next_step, key, sent)
+        return _refused_origin("the Origin header holds no origin that a key can allow", next_step, key, sent)
     if not origin_allowed(origin, key.allowed_origins, key.environment):
-        return _refused_place("the origin is not in the key's list", "Add it to the key's allowed origins.", key, sent)
+        return _refused_origin("the origin is not in the key's list", "Add it to the key's allowed origins.", key, sent)
     return None
 
 
@@ -305,8 +305,10 @@ def _unauthorized(reason: str, key: ApiKey | None = None, explanation: str = "")
     return Refusal("unauthorized", reason=reason if key is None else f"{reason} ({key.id})", explanation=explanation)
 
 
-def _refused_place(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
-    """A valid key in the wrong place: its owner may be notified, and a development key's caller sees the reason."""
+def _refused_origin(reason: str, next_step: str, key: ApiKey, origin: str | None = None) -> Refusal:
+    """A valid key that came from the wrong origin: its owner may be notified, and a development key's caller sees the
+    reason.
+    """
     shown = None if origin is None else redact(origin[:MAX_LENGTH].encode("ascii", "backslashreplace").decode())
     said = reason if shown is None else f"{reason}: {shown!r}"
     explanation = f"This development key was refused: {said}. {next_step}" if key.environment == "development" else ""

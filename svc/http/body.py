@@ -85,18 +85,19 @@ def beyond_bounds(text: bytes) -> Refusal | None:
 
     Exact for valid JSON; what is not valid, and passes, the decoder refuses.
     """
-    counted = text.translate(None, _NOT_COUNTED)
-    containers = counted.count(b"[") + counted.count(b"{")
+    structure = text.translate(_AS_LISTS, _NO_STRUCTURE)
+    containers = structure.count(b"[")
     # Brackets and commas inside strings are counted with the others.
-    few = containers + counted.count(b",") < MAX_VALUES and not _may_have_many_digits(text)
+    few = containers + structure.count(b",") < MAX_VALUES and not _may_have_many_digits(text)
     if few and containers <= MAX_DEPTH:
         return None
     # Without what is escaped, every quote begins or ends a string, and every second part lies between two strings.
-    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if _ESCAPED.search(text) is not None else text
+    is_escaped = _ESCAPED.search(text) is not None
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"") if is_escaped else text
     if len(plain) > 4 * MAX_VALUES and plain.count(b'"') > 4 * MAX_VALUES:  # a value may have a name
         return _TOO_MANY_VALUES
     if few:
-        return _TOO_DEEP if _is_too_deep(_brackets(plain)) else None
+        return _TOO_DEEP if _is_too_deep(_brackets(plain if is_escaped else structure)) else None
     outside = b'"'.join(plain.split(b'"')[::2]).translate(_AS_LISTS, b" \t\r\n")
     brackets = outside.translate(None, _NO_BRACKETS)
     if _MANY_OPENED in brackets:
@@ -133,7 +134,7 @@ def _is_too_deep(brackets: bytes) -> bool:
 
 _ESCAPED = re.compile(rb'\\[\\"]')
 _AS_LISTS = bytes.maketrans(b"{}", b"[]")
-_NOT_COUNTED = bytes(byte for byte in range(256) if byte not in b"[{,")
+_NO_STRUCTURE = bytes(byte for byte in range(256) if byte not in b'[]{},"')
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]")
 _NEITHER_BRACKETS_NOR_QUOTES = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _AS_ZEROS = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))

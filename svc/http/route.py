@@ -42,7 +42,7 @@ class Webhooks(NamedTuple):
     is_behind: Callable[[], bool]
     """As `Outbox.is_behind`."""
     secrets_key: bytes
-    """As in `svc.domain.webhooks.signature`."""
+    """As in `svc.domain.webhooks.envelope`."""
     cursors_key: bytes
     """As in `svc.domain.cursor`."""
     check_target: Callable[[str], Awaitable[Refusal | None]]

@@ -11,12 +11,13 @@ from urllib.parse import unquote
 
 import msgspec
 
+from svc.http.api import accounts as api_accounts
 from svc.http.api import events, health
 from svc.http.api import identify as client_api
 from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
-from svc.http.management import keys, verdict_keys, visitors, webhooks, weights
+from svc.http.management import keys, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -32,7 +33,19 @@ _CONSOLE = (sign_in, stream, console_events, console_visitors, statistics, previ
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)
-    for module in (client_api, events, verdict_keys, keys, weights, webhooks, visitors, *_CONSOLE, health)
+    for module in (
+        client_api,
+        events,
+        api_accounts,
+        verdict_keys,
+        keys,
+        weights,
+        settings,
+        webhooks,
+        visitors,
+        *_CONSOLE,
+        health,
+    )
     for route in module.ROUTES
 )
 """What the reference describes."""

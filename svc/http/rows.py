@@ -63,11 +63,11 @@ async def page_of(
         if looked_at:
             await trio.lowlevel.checkpoint()
         rows = await read(position, at_once + 1)
-        for place, (position, row) in enumerate(rows[:at_once], start=1):
+        for count, (position, row) in enumerate(rows[:at_once], start=1):
             if row is not None:
                 found.append(row)
             if len(found) == limit:
-                return found, position if place < len(rows) else None
+                return found, position if count < len(rows) else None
         if len(rows) <= at_once:
             return found, None
     return found, position

@@ -84,17 +84,17 @@ def authenticate_session(request: AuthRequest, site: Site, method: str) -> Calle
     refusal = cross_origin_refusal(request.headers, site, method)
     if refusal is not None:
         return refusal
-    place = session_place(policy, snapshot, token)
-    found = None if place is None else find_session(snapshot, *place, request.now_ms)
-    if place is None or found is None or found.key.region != policy.region:
+    row = session_row(policy, snapshot, token)
+    found = None if row is None else find_session(snapshot, *row, request.now_ms)
+    if row is None or found is None or found.key.region != policy.region:
         return signed_out("unknown session, or it has ended")
     if found.session.secure != (site.transport == "https"):
         return signed_out("the session began over another kind of connection")
     used = FoundKey(found.key, key_digest(snapshot, found.key))
-    return caller_with(request, used, session=UsedSession(place[1], found.session))
+    return caller_with(request, used, session=UsedSession(row[1], found.session))
 
 
-def session_place(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
+def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:
     """Where the store has the session with this token: its organization's number and its digest. `None` for a text that
     is no session token, or names no organization.
     """

@@ -22,7 +22,7 @@ from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 from svc.http.server.messages import Reply, Request
 from svc.http.server.server import EdgeLimits, open_listeners, serve
 from svc.http.server.tls import Certificate
-from svc.workers.service_manager import notify
+from svc.workers.pulse import notify
 from svc.world import World
 
 log = structlog.get_logger()

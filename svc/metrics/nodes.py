@@ -10,10 +10,10 @@ from svc.store.postgresql.statistics import NodeStatistics, NoticeStatistics, Po
 
 NODES = Metric("svc_nodes", "gauge", "Nodes that serve the database, as this one last counted them; 0 with LMDB.")
 LEASES = Metric("svc_leases_held", "gauge", "Leases that this node has: 1 = it is the leader.")
-SHARES = Metric(
+PARTITIONS = Metric(
     "svc_webhook_shares_held",
     "gauge",
-    "Shares of all endpoints to which this node sends webhooks: 64 over all nodes.",
+    "Partitions of all endpoints to which this node sends webhooks: 64 over all nodes.",
 )
 HEARTBEATS = Metric("svc_node_heartbeats", "counter", "Heartbeats: `answered`, `failed`.", ("result",))
 CLOCK = Metric(
@@ -70,7 +70,7 @@ def node_samples(sources: NodeSources | None) -> Samples:
     node, notices = sources.node(), sources.notices()
     yield NODES, one(node.living)
     yield LEASES, one(node.leases_held)
-    yield SHARES, one(node.shares_held)
+    yield PARTITIONS, one(node.partitions_held)
     yield HEARTBEATS, by({"answered": node.beats, "failed": node.beats_failed})
     yield CLOCK, one(node.clock_offset_s)
     yield NOTICES, by({"sent": notices.sent, "received": notices.received, "dropped": notices.dropped})

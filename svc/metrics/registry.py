@@ -31,8 +31,7 @@ from svc.actors.pipeline import Pipeline
 from svc.actors.retention import Progress, RetentionStatistics
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.credit import CreditWatch
-from svc.actors.watch.event_loop_lag import EventLoopLag
-from svc.actors.watch.store import StoreWatch
+from svc.actors.watch.store import EventLoopLag, StoreWatch
 from svc.actors.webhooks.outbox import Outbox
 from svc.domain.histogram import HistogramStatistics
 from svc.domain.history.evidence import LOOKALIKES
@@ -71,7 +70,7 @@ from svc.metrics.usage import (
     webhook_samples,
 )
 from svc.store.store import Store, StoreSpace
-from svc.workers.counts import Counts, WorkerSlot
+from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()
@@ -254,7 +253,7 @@ class Metrics:
 
     def publish(self) -> None:
         """Write this worker's counts, and those of its predecessors, where the other workers read them. Does nothing
-        with one worker; logs an error where they are larger than their place.
+        with one worker; logs an error where they are larger than their part of the memory.
         """
         if self._counts is None:
             return

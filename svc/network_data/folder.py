@@ -21,9 +21,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from svc.domain.network.facts import Range
+from svc.network_data import NetworkFileError
 from svc.network_data.lists import AddressSet, read_as_numbers, read_list, read_servers
 from svc.network_data.mmdb import MAX_BYTES, Database
-from svc.network_data.refused import NetworkFileError
 
 LIST_KINDS = {
     "tor": "tor",
@@ -126,11 +126,11 @@ def read_folder(directory: Path, before: FilesInUse = NOTHING) -> FilesInUse:
     if {name: entry.signature for name, entry in before.items()} == signatures:
         return before
     after = dict[str, Entry]()
-    for place, (name, signature) in enumerate(sorted(signatures.items())):
+    for index, (name, signature) in enumerate(sorted(signatures.items())):
         known = before.get(name)
         if known is not None and known.signature == signature:
             after[name] = known
-        elif place >= MAX_FILES:
+        elif index >= MAX_FILES:
             after[name] = Entry(signature, None, Problem(None, f"is one of more than {MAX_FILES} files; join some"))
         else:
             after[name] = _read(directory / name, signature, known)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from socket import AF_INET, AF_INET6, inet_pton
 
 from svc.domain.network.addresses import Address
-from svc.network_data.refused import NetworkFileError
+from svc.network_data import NetworkFileError
 
 MAX_RANGES = 8_000_000
 """Lines with an address that one list may have: about 1 GB while it is read, 64 MB when it is (IPv4)."""
@@ -54,20 +54,20 @@ class AddressSet:
     def __contains__(self, address: Address) -> bool:
         if address.version == 4:
             number = int(address)
-            place = bisect_right(self._starts4, number) - 1
-            return place >= 0 and number <= self._ends4[place]
+            index = bisect_right(self._starts4, number) - 1
+            return index >= 0 and number <= self._ends4[index]
         packed = address.packed  # bytes of one length sort as the numbers they spell
         count = len(self._starts6) // _IPV6_BYTES
-        place = bisect_right(range(count), packed, key=self._start6) - 1
-        return place >= 0 and packed <= self._ends6[place * _IPV6_BYTES : (place + 1) * _IPV6_BYTES]
+        index = bisect_right(range(count), packed, key=self._start6) - 1
+        return index >= 0 and packed <= self._ends6[index * _IPV6_BYTES : (index + 1) * _IPV6_BYTES]
 
     @property
     def addresses4(self) -> int:
         """How many IPv4 addresses it holds."""
         return sum(self._ends4) - sum(self._starts4) + len(self._starts4)
 
-    def _start6(self, place: int) -> bytes:
-        return self._starts6[place * _IPV6_BYTES : (place + 1) * _IPV6_BYTES]
+    def _start6(self, index: int) -> bytes:
+        return self._starts6[index * _IPV6_BYTES : (index + 1) * _IPV6_BYTES]
 
 
 def read_list(content: bytes) -> AddressSet:

@@ -20,7 +20,7 @@ import maxminddb
 from svc.domain.data import read_tables
 from svc.domain.network.addresses import Address
 from svc.domain.network.facts import AutonomousSystem, Country
-from svc.network_data.refused import NetworkFileError
+from svc.network_data import NetworkFileError
 
 COUNTRY_NAMES = read_tables("countries", dict[str, str])
 """ISO 3166-1 alpha-2 code -> short English name."""

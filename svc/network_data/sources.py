@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.network_data.refused import NetworkFileError
+from svc.network_data import NetworkFileError
 
 Converter = Callable[["Source", Sequence[bytes]], bytes]
 
@@ -221,13 +221,13 @@ def _published(operator: str, *urls: str) -> Source:
 
 
 def _x4bnet(name: str, folder: str, at_least: int, most_addresses: int) -> Source:
-    place = f"output/{folder}"
+    directory = f"output/{folder}"
     return _repository(
         name,
         "X4BNet/lists_vpn",
         "main",
-        (f"{place}/ipv4.txt", f"{place}/ipv6.txt"),
-        part=f"{place} of ",
+        (f"{directory}/ipv4.txt", f"{directory}/ipv6.txt"),
+        part=f"{directory} of ",
         at_least=at_least,
         most_addresses=most_addresses,
         recommended=False,

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from svc.domain.errors import OperatorError
+from svc.network_data import NetworkFileError
 from svc.network_data import folder as reading
 from svc.network_data.fetch import Fetched, FetchError, check_url, fetch
 from svc.network_data.folder import ListFile
 from svc.network_data.kept import CHECKSUMS_FILE, MAX_CHECKSUMS_BYTES, credits_of, kept_files, put, read_checksums
 from svc.network_data.mmdb import Database
-from svc.network_data.refused import NetworkFileError
 from svc.network_data.sources import BY_NAME, SOURCES, Source
 
 Get = Callable[[str, int], Fetched]
@@ -129,17 +129,17 @@ class Mirror:
         return Delivered(found.content, found.modified)
 
 
-def origin_of(place: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
+def origin_of(mirror: str | None, tls: Callable[[], ssl.SSLContext]) -> Origin:
     """The publishers for `None`, else the mirror at an https URL or in a folder. `tls` is asked for where something is
     fetched. Raises `UpdateError` or `FetchError`.
     """
-    if place is None:
+    if mirror is None:
         context = tls()
         return Publishers(lambda url, most: fetch(url, context, most))
-    if "://" not in place:
-        return Mirror(place, partial(_from_folder, Path(place)))
-    base, context = check_url(place.rstrip("/")), tls()
-    return Mirror(place, lambda file, most: fetch(f"{base}/{file}", context, most))
+    if "://" not in mirror:
+        return Mirror(mirror, partial(_from_folder, Path(mirror)))
+    base, context = check_url(mirror.rstrip("/")), tls()
+    return Mirror(mirror, lambda file, most: fetch(f"{base}/{file}", context, most))
 
 
 def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:

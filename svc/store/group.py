@@ -97,8 +97,8 @@ class Group(Generic[T]):
         state = Overlay(reader)
         outcomes: list[T | Exception] = []
         before, self._ran = self._ran, []
-        for place, job in enumerate(self._jobs):
-            ran = before[place] if place < len(before) else None
+        for index, job in enumerate(self._jobs):
+            ran = before[index] if index < len(before) else None
             changes = None if ran is None else _changes_now(ran.recording, state)
             if ran is None or changes is None:
                 recording = Recording(state)
@@ -119,10 +119,10 @@ class Group(Generic[T]):
         state = Overlay(writer)
         outcomes: list[T | Exception] = []
         repeated = 0
-        for place, job in enumerate(self._jobs):
-            changes = _changes_now(self._ran[place].recording, state) if self._ran else None
+        for index, job in enumerate(self._jobs):
+            changes = _changes_now(self._ran[index].recording, state) if self._ran else None
             if changes is not None:
-                outcomes.append(_finish(self._ran[place].result, changes, state))
+                outcomes.append(_finish(self._ran[index].result, changes, state))
                 continue
             repeated += bool(self._ran)
             own = Overlay(state)

@@ -25,7 +25,7 @@ _BEYOND = 2**64 - 1
 
 
 class LogPosition(NamedTuple):
-    """A place in an operation log: after the batch `sequence` of this timeline."""
+    """A position in an operation log: after the batch `sequence` of this timeline."""
 
     timeline: bytes
     sequence: int

@@ -144,29 +144,29 @@ class Recording(Overlay):
         """Replace a row by what `step` makes of it, without reading it: over another state, the step is made again.
         `step` is a pure function, and may raise for a row that it cannot read.
         """
-        place, own = (table, key), self.changes.get(table, {})
+        row_key, own = (table, key), self.changes.get(table, {})
         if key in own:  # after an update it is one more step, after a put there is nothing to repeat
             before = own[key]
-            if place in self._updates:
-                self._updates[place].steps.append(step)
-        elif place in self._reads:
-            before = self._reads[place]
+            if row_key in self._updates:
+                self._updates[row_key].steps.append(step)
+        elif row_key in self._reads:
+            before = self._reads[row_key]
         else:
-            asked = self._asked.get(place)
+            asked = self._asked.get(row_key)
             before = self.below.get(table, key) if asked is None else asked.before
-            self._updates[place] = _Update(before, [step])
+            self._updates[row_key] = _Update(before, [step])
         super()._set(table, key, step(before))
 
     def ask(self, table: str, key: bytes, question: Callable[[Raw], Any], /) -> Any:
         """What `question`, a pure function, says of a row: over another state, its answer has to be the same, and the
         row may differ.
         """
-        place = table, key
-        if place in self._reads or key in self.changes.get(table, {}):
+        row_key = table, key
+        if row_key in self._reads or key in self.changes.get(table, {}):
             return question(self.get(table, key))
-        asked = self._asked.get(place)
+        asked = self._asked.get(row_key)
         if asked is None:
-            asked = self._asked[place] = _Asked(self.below.get(table, key), [])
+            asked = self._asked[row_key] = _Asked(self.below.get(table, key), [])
         answer = question(asked.before)
         asked.answers.append((question, answer))
         return answer
@@ -174,8 +174,8 @@ class Recording(Overlay):
     def holds_over(self, state: Reader) -> bool:
         """Whether all that was read would have been the same in this state. Raises what a question raises there."""
         return (
-            all(state.get(*place) == raw for place, raw in self._reads.items())
-            and all(_is_answered(asked, state.get(*place)) for place, asked in self._asked.items())
+            all(state.get(*row_key) == raw for row_key, raw in self._reads.items())
+            and all(_is_answered(asked, state.get(*row_key)) for row_key, asked in self._asked.items())
             and all(_is_same(found, state) for found in self._ranges)
             and all(state.count(table) == count for table, count in self._counts)
         )
@@ -184,7 +184,7 @@ class Recording(Overlay):
         """The changes for this state, where `holds_over` is true: those of `update` are made again where its row
         differs. Raises what a step raises.
         """
-        moved = [(place, made) for place, made in self._updates.items() if state.get(*place) != made.before]
+        moved = [(row_key, made) for row_key, made in self._updates.items() if state.get(*row_key) != made.before]
         if not moved:
             return self.changes
         changes = {table: dict(rows) for table, rows in self.changes.items()}
@@ -211,10 +211,10 @@ class Recording(Overlay):
         return own[key]
 
     def _get_below(self, table: str, key: bytes) -> Raw:
-        place = table, key
-        raw = self._reads.get(place, _UNKNOWN)
+        row_key = table, key
+        raw = self._reads.get(row_key, _UNKNOWN)
         if raw is _UNKNOWN:
-            raw = self._reads[place] = self.below.get(table, key)
+            raw = self._reads[row_key] = self.below.get(table, key)
         return raw
 
     def _range_below(self, asked: KeyRange) -> Iterator[tuple[bytes, bytes]]:

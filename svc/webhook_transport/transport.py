@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from svc.domain.refusals import Issue, Refusal, invalid
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, may_use, read_target
-from svc.domain.webhooks.transport_types import Attempted, TransportError
+from svc.domain.webhooks.records import Attempted, TransportError
 from svc.webhook_transport.connections import (
     Dialer,
     IdleConnections,
@@ -39,7 +39,7 @@ _read_target = lru_cache(maxsize=1024)(read_target)
 
 
 class WebhookTransport:
-    """Implements `svc.domain.webhooks.transport_types.Transport` over the network.
+    """Implements `svc.domain.webhooks.records.Transport` over the network.
 
     `reach` says which addresses and ports may be dialed. `now_ms` is Unix time, for dates in `Retry-After`. `backend`
     opens sockets by address; it never sees a name.

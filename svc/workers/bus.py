@@ -22,8 +22,8 @@ import trio
 
 from svc.domain.errors import OperatorError
 from svc.domain.webhooks.records import EndpointKey
-from svc.workers.counts import WorkerSlot
 from svc.workers.messages import Committed, Message, pack, pack_one, pack_parts, unpack
+from svc.workers.shared_memory import WorkerSlot
 
 log = structlog.get_logger()
 
@@ -65,16 +65,16 @@ class Bus(Protocol):
         """Send to the leader, which may be this worker: then it is handled in `run` as well."""
         ...
 
-    def share_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the leader sends all
-        """The share of an endpoint: what is for its sender is sent once for each share."""
+    def partition_of(self, queue: EndpointKey) -> int:  # noqa: ARG002  the leader sends all
+        """The partition of an endpoint: what is for its sender is sent once for each partition."""
         return 0
 
-    def sends(self, share: int) -> bool:  # noqa: ARG002  as above
-        """Whether this worker sends the webhooks of a share."""
+    def sends(self, partition: int) -> bool:  # noqa: ARG002  as above
+        """Whether this worker sends the webhooks of a partition."""
         return self.is_leader
 
-    def to_sender(self, share: int, message: Message) -> None:  # noqa: ARG002  as above
-        """Send to the worker that sends the webhooks of a share."""
+    def to_sender(self, partition: int, message: Message) -> None:  # noqa: ARG002  as above
+        """Send to the worker that sends the webhooks of a partition."""
         self.to_leader(message)
 
     def to_worker(self, index: int, message: Message) -> None:

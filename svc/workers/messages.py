@@ -20,7 +20,7 @@ WatchKey = tuple[int, Environment]
 
 
 class Due(msgspec.Struct, frozen=True, array_like=True, tag="due"):
-    """To the sender: a commit has made something due in these queues, which are of one share."""
+    """To the sender: a commit has made something due in these queues, which are of one partition."""
 
     queues: tuple[EndpointKey, ...]
 

@@ -9,11 +9,11 @@ import msgspec
 import structlog
 import trio
 
+from svc.domain.webhooks.partitions import partition_of
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.shares import share_of
 from svc.store.engine import Engine, EngineError
 from svc.store.postgresql.cluster.notices import Notices, notification
-from svc.store.postgresql.cluster.shares import ShareLeases
+from svc.store.postgresql.cluster.partitions import PartitionLeases
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.workers.bus import Bus, MessageHandler
 from svc.workers.messages import Committed, Message, pack, unpack
@@ -29,9 +29,9 @@ def channel_of(index: int) -> str:
     return f"svc_node_{index:x}"
 
 
-def channel_of_share(share: int) -> str:
-    """The channel of the node that has a share of the outbox."""
-    return f"svc_share_{share}"
+def channel_of_partition(partition: int) -> str:
+    """The channel of the node that has a partition of the outbox."""
+    return f"svc_share_{partition}"
 
 
 def announce_to_nodes(engine: Engine) -> None:
@@ -46,10 +46,10 @@ def announce_to_nodes(engine: Engine) -> None:
 class NodeBus(Bus):
     """As `Bus`, over the notices of a node. `index` is its number among all nodes that there ever were."""
 
-    def __init__(self, notices: Notices, index: int, shares: ShareLeases) -> None:
+    def __init__(self, notices: Notices, index: int, partitions: PartitionLeases) -> None:
         self.index = index
         self._notices = notices
-        self._shares = shares
+        self._partitions = partitions
         for channel in (ALL, channel_of(index)):
             notices.listen(channel)
 
@@ -67,17 +67,17 @@ class NodeBus(Bus):
         """As in `Bus`; what this node sends to itself is lost."""
         self._send(LEADER, message)
 
-    def share_of(self, queue: EndpointKey) -> int:
+    def partition_of(self, queue: EndpointKey) -> int:
         """As in `Bus`."""
-        return share_of(queue)
+        return partition_of(queue)
 
-    def sends(self, share: int) -> bool:
+    def sends(self, partition: int) -> bool:
         """As in `Bus`."""
-        return self._shares.holds(share)
+        return self._partitions.holds(partition)
 
-    def to_sender(self, share: int, message: Message) -> None:
+    def to_sender(self, partition: int, message: Message) -> None:
         """As in `Bus`."""
-        self._send(channel_of_share(share), message)
+        self._send(channel_of_partition(partition), message)
 
     def to_worker(self, index: int, message: Message) -> None:
         """As in `Bus`."""
@@ -103,19 +103,19 @@ class NodeBus(Bus):
             await handle(Committed())
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._listen_for_shares)
+            nursery.start_soon(self._listen_for_partitions)
             await self._notices.run(heard, look)
 
-    async def _listen_for_shares(self) -> None:
+    async def _listen_for_partitions(self) -> None:
         heard = frozenset[int]()
         while True:
-            held = self._shares.held
-            for share in held - heard:
-                self._notices.listen(channel_of_share(share))
-            for share in heard - held:
-                self._notices.unlisten(channel_of_share(share))
+            held = self._partitions.held
+            for partition in held - heard:
+                self._notices.listen(channel_of_partition(partition))
+            for partition in heard - held:
+                self._notices.unlisten(channel_of_partition(partition))
             heard = held
-            await self._shares.changed()
+            await self._partitions.changed()
 
     def _send(self, channel: str, message: Message) -> None:
         self._notices.send(channel, pack([message]))

@@ -19,9 +19,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from svc.workers.counts import WorkerSlot
-from svc.workers.pulse import PulseBoard
-from svc.workers.service_manager import notify
+from svc.workers.pulse import PulseBoard, notify
+from svc.workers.shared_memory import WorkerSlot
 from svc.world import elapsed_s
 
 log = structlog.get_logger()

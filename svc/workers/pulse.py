@@ -1,16 +1,20 @@
-"""Whether workers live: memory in which each says so, and a thread that logs the stack of an event loop that hangs.
+"""Whether workers live: memory in which each says so, a thread that logs the stack of an event loop that hangs,
+and what systemd is told.
 
-What may live here: the memory, what is read from it, and that thread. Who writes is `svc/actors/watch/store.py`; who
-replaces a worker that stands still, `parent.py`. All of it is monotonic seconds (`World.elapsed_s`), which the
-processes of a machine share; 0 = not.
+What may live here: the memory, what is read from it, that thread, and the datagrams to systemd. Who writes is
+`svc/actors/watch/store.py`; who replaces a worker that stands still, `parent.py`. All of it is monotonic seconds
+(`World.elapsed_s`), which the processes of a machine share; 0 = not.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
+import socket
 import sys
 import threading
 import traceback
+from contextlib import suppress
 
 import structlog
 import trio
@@ -123,3 +127,17 @@ class HangWatch:
         """Innermost first: `file:line function`."""
         frame = sys._current_frames().get(self._loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  documented
         return [f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame))]
+
+
+def notify(state: str) -> None:
+    """Tell systemd a state of the service, such as `READY=1` (sd_notify(3), `Type=notify`), in one datagram. Without
+    NOTIFY_SOCKET nothing happens. Never raises: a manager that does not listen is no reason to end.
+    """
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    if address.startswith("@"):  # of the abstract namespace
+        address = "\0" + address[1:]
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
+        manager.setblocking(False)
+        manager.sendto(state.encode(), address)

@@ -67,22 +67,22 @@ class Relay:
 
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """A commit has made deliveries due in these queues: wake their senders, in any process. Never waits."""
-        by_share: dict[int, list[EndpointKey]] = {}
+        by_partition: dict[int, list[EndpointKey]] = {}
         for queue in queues:
-            by_share.setdefault(self._bus.share_of(queue), []).append(queue)
-        for share, named in by_share.items():
-            if self._bus.sends(share):
+            by_partition.setdefault(self._bus.partition_of(queue), []).append(queue)
+        for partition, named in by_partition.items():
+            if self._bus.sends(partition):
                 self._outbox.nudge(named)
             else:
-                self._bus.to_sender(share, Due(tuple(named)))
+                self._bus.to_sender(partition, Due(tuple(named)))
 
     def removed(self, queue: EndpointKey) -> None:
         """A commit has removed an endpoint: notify its sender, in any process. Never waits."""
-        share = self._bus.share_of(queue)
-        if self._bus.sends(share):
+        partition = self._bus.partition_of(queue)
+        if self._bus.sends(partition):
             self._outbox.removed(queue)
         else:
-            self._bus.to_sender(share, Removed(queue))
+            self._bus.to_sender(partition, Removed(queue))
 
     def refused(self, request: RefusedRequest) -> None:
         """Count a refused request of a recognized key; never waits."""
@@ -106,7 +106,10 @@ class Relay:
     def viewers_elsewhere(self, number: int) -> int:
         """Viewers of an organization that other workers have, as far as this one knows."""
         return sum(
-            count for state in self._others.values() for place, count in state.viewers.items() if place[0] == number
+            count
+            for state in self._others.values()
+            for watch_key, count in state.viewers.items()
+            if watch_key[0] == number
         )
 
     async def run(self) -> None:
@@ -123,8 +126,8 @@ class Relay:
                 }
 
     async def handle(self, message: Message) -> None:
-        """Do what a message from another process asks for; one for the leader, or for the sender of a share, that has
-        come to a worker which is neither any more is passed on.
+        """Do what a message from another process asks for; one for the leader, or for the sender of a partition, that
+        has come to a worker which is neither any more is passed on.
         """
         match message:
             case Due(queues):
@@ -151,5 +154,5 @@ class Relay:
     def _announce_viewers(self, *, is_new: bool = False) -> None:
         if self._bus.index is None:
             return
-        viewers = tuple(self._live.places().items())
+        viewers = tuple(self._live.viewer_counts().items())
         self._bus.to_others(WorkerViewers(self._bus.index, viewers, is_new))

@@ -2,7 +2,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.actors.watch.event_loop_lag import INTERVAL_S, EventLoopLag
+from svc.actors.watch.store import LAG_INTERVAL_S, EventLoopLag
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ async def test_a_stall_is_counted_by_how_long_it_blocked_the_event_loop(mock_clo
         nursery.start_soon(watch.run)
         for late_s in (0, 0, 0.4):
             await trio.testing.wait_all_tasks_blocked()
-            mock_clock.jump(INTERVAL_S + late_s)
+            mock_clock.jump(LAG_INTERVAL_S + late_s)
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     found = watch.statistics()

@@ -18,12 +18,13 @@ from trio.testing import MockClock
 
 from svc.actors.webhooks.outbox import BRING_FORWARD_S, POLL_INTERVAL_S, Outbox
 from svc.domain.refusals import Refusal
+from svc.domain.webhooks.envelope import signing_secret
 from svc.domain.webhooks.queues import BACKLOG_OVER
-from svc.domain.webhooks.signature import signing_secret
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted
 from svc.store.store import StoreFullError
 from svc.store.transactions.webhooks.endpoints import Queued, queue_test
 from svc.store.views.webhooks import Registered, find_endpoint
+from tests.support.effort import effort
 from tests.support.outbox import OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, Post, always
 from tests.support.simulation import seeded_scheduling
@@ -153,6 +154,7 @@ async def test_a_slow_and_a_dead_endpoint_delay_no_other(tmp_path: Path, autojum
         assert all(world.receivers.most_open[f"https://hole{hole}.example/"] <= 2 for hole in range(9))
 
 
+@pytest.mark.slow
 async def test_the_concurrency_limit_rises_with_successes_and_falls_with_failures(
     tmp_path: Path, autojump_clock: MockClock
 ):
@@ -212,6 +214,7 @@ async def test_an_outage_with_a_backlog_uses_few_attempts_and_recovers_in_minute
         assert world.receivers.most_open[URL] == 8, "the window has opened again"
 
 
+@pytest.mark.slow
 async def test_a_few_pending_deliveries_keep_their_own_schedule_in_an_outage(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()
@@ -376,6 +379,7 @@ async def test_a_transport_error_fails_one_attempt_and_not_the_outbox(tmp_path: 
         assert world.states(good.queue) == ["delivered"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_sends_the_same_requests_at_the_same_times(tmp_path: Path):
     async def run(directory: Path, seed: int) -> list[Post]:
         chance = random.Random(seed)
@@ -405,7 +409,7 @@ def test_the_same_seed_sends_the_same_requests_at_the_same_times(tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(effort(2, 6)))
 async def test_every_event_arrives_or_is_listed_as_failed(seed: int, tmp_path: Path, autojump_clock: MockClock):
     """Ten endpoints that answer, fail, hang and drop by chance, and an outbox that is cut off repeatedly."""
     chance = random.Random(seed)

@@ -14,8 +14,8 @@ from trio.testing import MockClock
 
 from svc.actors.webhooks.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
 from svc.actors.webhooks.patience import RETRY_S
+from svc.domain.webhooks.records import Attempted
 from svc.domain.webhooks.schedule import STEPS_MS
-from svc.domain.webhooks.transport_types import Attempted
 from svc.store.engine import UnavailableError
 from svc.store.schema.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS
 from svc.store.store import StoreFullError

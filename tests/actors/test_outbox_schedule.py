@@ -17,8 +17,8 @@ from trio.testing import MockClock
 from svc.actors.webhooks.outbox import POLL_INTERVAL_S
 from svc.domain.ids import first_id
 from svc.domain.webhooks.queues import BACKLOG_OVER
+from svc.domain.webhooks.records import Attempted
 from svc.domain.webhooks.schedule import JITTER, STEPS_MS
-from svc.domain.webhooks.transport_types import Attempted
 from svc.store.transactions.webhooks.deliveries import recover_deliveries
 from svc.store.views.webhooks import Registered, failed_in
 from tests.support.outbox import OutboxWorld, outbox_world

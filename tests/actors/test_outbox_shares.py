@@ -12,8 +12,8 @@ import trio.lowlevel
 from trio.testing import MockClock
 
 from svc.actors.webhooks.outbox import Outbox
+from svc.domain.webhooks.partitions import PARTITIONS, partition_of
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.shares import SHARES, share_of
 from svc.store.group import LeaseEpoch
 from svc.store.views.webhooks import Registered
 from tests.support.outbox import OutboxWorld, outbox_world
@@ -23,7 +23,7 @@ URL = "https://receiver.example/"
 
 
 class Given:
-    """The shares that a test gives one outbox, as `Shares`."""
+    """The shares that a test gives one outbox, as `Partitions`."""
 
     senders = 2
 
@@ -35,10 +35,10 @@ class Given:
         self._changed = trio.Event()
 
     def sends(self, queue: EndpointKey) -> bool:
-        return share_of(queue) in self.epochs.keys() - self.leaving
+        return partition_of(queue) in self.epochs.keys() - self.leaving
 
     def lease(self, queue: EndpointKey) -> LeaseEpoch | None:
-        return LeaseEpoch(str(share_of(queue)), self.epochs[share_of(queue)])
+        return LeaseEpoch(str(partition_of(queue)), self.epochs[partition_of(queue)])
 
     def is_lost(self, lease: LeaseEpoch | None) -> bool:
         return lease is None or self.epochs.get(int(lease.name)) != lease.epoch
@@ -80,8 +80,8 @@ class Two:
         self.world = world
         self.number = world.organization()
         self.endpoints = [world.endpoint(self.number, f"{URL}{place}") for place in range(10)]
-        half = SHARES // 2
-        self.shares = Given(range(half)), Given(range(half, SHARES))
+        half = PARTITIONS // 2
+        self.shares = Given(range(half)), Given(range(half, PARTITIONS))
         self.outboxes = [self._outbox(shares) for shares in self.shares]
 
     def _outbox(self, shares: Given) -> Outbox:
@@ -131,7 +131,7 @@ async def test_a_share_is_released_when_its_attempts_are_recorded_and_the_other_
     with outbox_world(tmp_path) as world:
         two = Two(world)
         moved = two.of(0)[0]
-        share = share_of(moved.queue)
+        share = partition_of(moved.queue)
         world.receivers.hold(moved.endpoint.url)
         async with two.running():
             for _ in range(3):
@@ -162,8 +162,8 @@ async def test_an_attempt_in_flight_in_a_lost_share_is_repeated_by_the_other_and
         async with two.running():
             two.send()
             await trio.sleep(1)
-            two.shares[0].lose([share_of(moved.queue)])
-            two.shares[1].take([share_of(moved.queue)])
+            two.shares[0].lose([partition_of(moved.queue)])
+            two.shares[1].take([partition_of(moved.queue)])
             await trio.sleep(10)
             assert two.outboxes[0].statistics().in_flight == 0
         first, second = world.receivers.to(moved.endpoint.url)
@@ -193,7 +193,7 @@ async def test_rows_of_a_removed_endpoint_are_deleted_by_the_outbox_that_owns_it
     with outbox_world(tmp_path) as world:
         two = Two(world)
         gone = two.of(0)[0]
-        share = share_of(gone.queue)
+        share = partition_of(gone.queue)
         two.shares[0].lose([share])
         async with two.running():
             two.send()

@@ -198,6 +198,7 @@ Learned = tuple[int, int, int, float | None]
 """Which worker, which class, which device, and how probably it returned."""
 
 
+@pytest.mark.slow
 @given(
     learned=st.lists(
         st.one_of(

@@ -484,6 +484,7 @@ def test_the_same_number_gives_the_same_device():
     assert device(7, releases=1).agent.browser_version == device(7).agent.browser_version + 10
 
 
+@pytest.mark.slow(2)
 def test_a_growing_store_is_measured_in_time_and_size():
     said: list[str] = []
     costs = measure((50, 100), said.append, matches=20)

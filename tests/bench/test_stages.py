@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import reports
 from bench.stages import KINDS, Stages, caller, visits
 from svc.store.directory import open_directory
 from svc.store.schema.tables import EVENTS, VISITORS
@@ -16,15 +17,17 @@ DEVICES = 3
 
 
 @pytest.mark.slow(1)
-@pytest.mark.parametrize("sdk", [True, False])
-async def test_devices_return_in_each_way_and_are_recognized(tmp_path: Path, *, sdk: bool):
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("report", reports.KINDS)
+async def test_devices_return_in_each_way_and_are_recognized(tmp_path: Path, report: reports.Kind, *, signed: bool):
     real = World.real()
     world = World(real.now_ms, real.entropy, inline)
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False)
     try:
         sender, stages = caller(found, world), Stages(found, world)
         for round_number, kind in enumerate(("new", *KINDS)):
-            await stages.identify(visits(sender, DEVICES, round_number, sdk=sdk))
+            todo = visits(sender, DEVICES, round_number, report=report, signed=signed, at_ms=world.now_ms())
+            await stages.identify(todo)
             with found.store.read() as snapshot:
                 assert snapshot.count(EVENTS) == DEVICES * (1 + round_number)
                 # Seconds later, from another place and without its token, a device may well be another one.

@@ -11,10 +11,13 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.signature import signed_headers
+from svc.domain.webhooks.envelope import seal, signed_headers
 from tests.support.live import ORIGIN
 
+ABOUT = {"tag": "signup", "account_id": "a", "action": "log_in"}
+"""What the identifications that are checked are about."""
+ACCOUNT = "account_id"
+"""The field of a case that `in_node` names as the library for Node.js does."""
 NEVER = "019b76da-a800-7000-8000-000000000000"
 SECRET, PREVIOUS = "svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w"
 NOW_S = 1_772_359_200
@@ -22,7 +25,7 @@ EVENT = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
 
 
 def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | None]]:
-    """What is asked of one identification of `ORIGIN`, `127.0.0.1` and the tag `signup`, in order, and the problem."""
+    """What is asked of one identification of `ORIGIN`, `127.0.0.1` and `ABOUT`, in order, and the problem."""
     right = {"id": request_id, "now": now_ms, "origin": ORIGIN, "ip": "127.0.0.1", "tag": "signup"}
     return [
         ({**right, "id": NEVER}, "not_found"),
@@ -37,12 +40,20 @@ def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | Non
         ({**right, "ip": "::1"}, "other_address"),
         ({**right, "tag": "payment"}, "other_tag"),
         ({**right, "tag": None}, "other_tag"),
-        ({**right, "proven": True}, "unproven"),
+        ({**right, ACCOUNT: "b"}, "other_account"),
+        ({**right, ACCOUNT: ""}, "other_account"),
+        ({**right, "action": "sign_up"}, "other_action"),
+        ({**right, ACCOUNT: "a", "action": "log_in", "proven": True}, "unproven"),
         ({**right, "platform": "ios"}, "other_platform"),
         ({**right, "ip": "::FFFF:127.0.0.1", "now": now_ms + 290_000, "platform": "web"}, None),
         (right, "used_before"),
         ({**right, "ip": None}, "used_before"),
     ]
+
+
+def in_node(cases: list[tuple[dict[str, Any], str | None]]) -> list[dict[str, Any]]:
+    """What is asked in these cases, by the names of the library for Node.js."""
+    return [{"accountId" if name == ACCOUNT else name: value for name, value in case.items()} for case, _ in cases]
 
 
 class Delivery(NamedTuple):
@@ -154,7 +165,7 @@ def forged(token: str) -> dict[str, Any]:
 
 
 def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any], str | None]]:
-    """What is asked of one verdict of `ORIGIN`, `127.0.0.1` and the tag `signup`, in order, and the problem."""
+    """What is asked of one verdict of `ORIGIN`, `127.0.0.1` and `ABOUT`, in order, and the problem."""
     right = {
         "now": now_ms,
         "organization": organization,
@@ -170,7 +181,9 @@ def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any],
         ({**right, "origin": None}, "other_origin"),
         ({**right, "ip": "81.2.69.160"}, "other_address"),
         ({**right, "tag": None}, "other_tag"),
-        ({**right, "proven": True}, "unproven"),
+        ({**right, ACCOUNT: "b"}, "other_account"),
+        ({**right, "action": "sign_up"}, "other_action"),
+        ({**right, ACCOUNT: "a", "action": "log_in", "proven": True}, "unproven"),
         ({**right, "platform": "android"}, "other_platform"),
         ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000, "platform": "web"}, None),
         (right, "used_before"),

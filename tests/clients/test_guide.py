@@ -10,10 +10,9 @@ from uuid import UUID
 
 import pytest
 import trio
-from svc_client import ApiError, Checked, Problem
+from svc_client import ApiError, Checked, Client, Problem
 
-from svc.domain.webhooks.envelope import seal
-from svc.domain.webhooks.signature import signed_headers
+from svc.domain.webhooks.envelope import seal, signed_headers
 from tests.clients.conftest import Library
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service
@@ -115,6 +114,32 @@ async def test_the_operations_of_the_page_run(tmp_path: Path):
             await trio.to_thread.run_sync(shown["add_endpoint"], live.url, secret, URL)
     assert origins == {ORIGIN}
     assert made.startswith("svc_whsec_")
+
+
+async def test_the_examples_of_the_backend_guide_set_the_account_of_a_sign_up(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        secret = live.issue("secret")[1]
+        ids = [(await live.identify(live.issue()[1], action="sign_up")).json()["request_id"] for _ in range(2)]
+        found: dict[str, Any] = {}
+        exec(compile(block("backend.md", "python", "def signed_up("), "backend.md", "exec"), found)
+
+        def by_python() -> Any:
+            with Client(live.url, secret) as svc:
+                return found["signed_up"](svc, ids[0], "a")
+
+        (library.folder / "signed-up.mjs").write_text(block("backend.md", "javascript", "signedUp"))
+        by_node = await library.run(
+            """
+            const { signedUp } = await import(`file://${process.cwd()}/signed-up.mjs`);
+            return signedUp(new Client({ baseUrl: URL, apiKey: KEY }), ID, "b");
+            """,
+            URL=live.url, KEY=secret, ID=ids[1],
+        )  # fmt: skip
+        said = [await trio.to_thread.run_sync(by_python), by_node]
+    assert [(event["account_id"], event["action"], event["account_verified"]) for event in said] == [
+        ("a", "sign_up", True),
+        ("b", "sign_up", True),
+    ]
 
 
 def test_the_page_names_every_problem():

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from svc_client import Retries
 
-from tests.clients.cases import checks, deliveries, forwarded
+from tests.clients.cases import ABOUT, checks, deliveries, forwarded, in_node
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
-from tests.support.live import Live, live_service, report
+from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow(5)
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow(5)
 
 async def test_one_call_verifies_that_an_event_belongs_to_its_action(library: Library, tmp_path: Path):
     async with live_service(tmp_path) as live:
-        request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
+        request_id = (await live.identify(live.issue()[1], **ABOUT)).json()["request_id"]
         cases = checks(request_id, live.clock.now_ms)
         told = await library.run(
             """
@@ -34,7 +34,7 @@ async def test_one_call_verifies_that_an_event_belongs_to_its_action(library: Li
             for (const { id, ...action } of CASES) told.push(await client.check(id, { ...action, isFirstUse }));
             return told;
             """,
-            URL=live.url, KEY=live.issue("secret")[1], CASES=[case for case, _ in cases],
+            URL=live.url, KEY=live.issue("secret")[1], CASES=in_node(cases),
         )  # fmt: skip
     assert [one["problem"] for one in told] == [problem for _, problem in cases]
     assert all(one["decision"] == "refuse" for one in told if one["problem"])
@@ -70,6 +70,33 @@ async def test_errors_have_names_and_an_unreachable_address_is_its_own_error(lib
         [{"field": "limit", "issue": "out_of_range", "location": "query"}],
         ["TypeError", None, None],
     ]
+
+
+async def test_an_account_is_set_on_an_event_and_removed(library: Library, tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        request_id = (await live.identify(live.issue()[1], action="sign_up", tag="t")).json()["request_id"]
+        told = await library.run(
+            """
+            const client = new Client({ baseUrl: URL, apiKey: KEY });
+            const changes = [{ account_id: "a" }, {}, { account_id: undefined, tag: null }, { account_id: null }];
+            const told = [];
+            for (const change of changes) told.push(await client.updateEvent(ID, change));
+            const action = { origin: ORIGIN, ip: null, tag: null, accountId: "a", now: NOW, isFirstUse: () => true };
+            return { told, problem: (await client.check(ID, action)).problem };
+            """,
+            URL=live.url, KEY=live.issue("secret")[1], ID=request_id, ORIGIN=ORIGIN, NOW=live.clock.now_ms,
+        )  # fmt: skip
+    named = [
+        [event.get(name) for name in ("account_id", "account_verified", "action", "tag")] for event in told["told"]
+    ]
+    assert named == [
+        ["a", True, "sign_up", "t"],
+        ["a", True, "sign_up", "t"],
+        ["a", True, "sign_up", None],
+        [None, None, "sign_up", None],
+    ]
+    assert told["told"][0]["velocity"]["visitor"]["events"] == {"1h": 1, "24h": 1, "30d": 1}
+    assert told["problem"] == "other_account"
 
 
 async def test_new_visitors_are_challenged_and_only_suspects_refused(library: Library, tmp_path: Path):

@@ -13,6 +13,7 @@ import httpx
 import pytest
 import trio
 from svc_client import (
+    UNSET,
     ApiError,
     AsyncClient,
     Client,
@@ -24,7 +25,7 @@ from svc_client import (
     visitor_headers,
 )
 
-from tests.clients.cases import NEVER, checks, deliveries, forwarded
+from tests.clients.cases import ABOUT, NEVER, checks, deliveries, forwarded
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, live_service, mistyped, report
@@ -82,7 +83,7 @@ def moment(ms: int) -> datetime:
 @pytest.mark.slow
 async def test_one_call_verifies_that_an_event_belongs_to_its_action(tmp_path: Path):
     async with live_service(tmp_path) as live:
-        request_id = (await live.identify(live.issue()[1], tag="signup")).json()["request_id"]
+        request_id = (await live.identify(live.issue()[1], **ABOUT)).json()["request_id"]
         secret = live.issue("secret")[1]
         cases = checks(request_id, live.clock.now_ms)
         used: set[str] = set()
@@ -115,6 +116,37 @@ async def test_one_call_verifies_that_an_event_belongs_to_its_action(tmp_path: P
                 assert checked.problem == problem, case
                 if problem is not None:
                     assert checked.decision == "refuse"
+
+
+@pytest.mark.slow
+async def test_an_account_is_set_on_an_event_and_removed(tmp_path: Path):
+    async with live_service(tmp_path) as live:
+        request_id = (await live.identify(live.issue()[1], action="sign_up", tag="t")).json()["request_id"]
+        changes: list[dict[str, Any]] = [
+            {"account_id": "a"}, {}, {"account_id": UNSET, "tag": None}, {"account_id": None},
+        ]  # fmt: skip
+        secret = live.issue("secret")[1]
+        async with AsyncClient(live.url, secret) as client:
+            told = [await client.update_event(request_id, **change) for change in changes]
+
+        def blocking() -> tuple[Any, Any]:
+            with Client(live.url, secret) as client:
+                set_again = client.update_event(request_id, account_id="b", action="log_in")
+                given: dict[str, Any] = {"origin": ORIGIN, "ip": None, "tag": None, "is_first_use": lambda _: True}
+                checked = client.check(request_id, account_id="a", now=moment(live.clock.now_ms), **given)
+                return set_again, checked
+
+        set_again, checked = await in_thread(blocking)
+    named = [[event.get(name) for name in ("account_id", "account_verified", "action", "tag")] for event in told]
+    assert named == [
+        ["a", True, "sign_up", "t"],
+        ["a", True, "sign_up", "t"],
+        ["a", True, "sign_up", None],
+        [None, None, "sign_up", None],
+    ]
+    assert (set_again["account_id"], set_again["action"], checked.problem) == ("b", "log_in", "other_account")
+    assert checked.event is not None
+    assert checked.event["velocity"]["visitor"]["events"]["1h"] == 1
 
 
 @pytest.mark.slow

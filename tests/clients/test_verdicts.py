@@ -13,7 +13,7 @@ import trio
 from svc_client import AsyncClient, Client, Expected
 
 from svc.store.transactions import accounts
-from tests.clients.cases import forged, verdict_checks
+from tests.clients.cases import ABOUT, forged, in_node, verdict_checks
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
@@ -22,8 +22,8 @@ from tests.test_docs import block
 pytestmark = pytest.mark.slow(5)
 
 
-async def signed(live: Live, tag: str = "signup") -> str:
-    response = await live.identify(live.issue()[1], tag=tag, verdict=True)
+async def signed(live: Live) -> str:
+    response = await live.identify(live.issue()[1], **ABOUT, verdict=True)
     return response.json()["verdict"]
 
 
@@ -37,6 +37,8 @@ def expected(case: dict[str, Any]) -> Expected:
         datetime.fromtimestamp(case["now"] / 1000, UTC),
         case.get("platform"),
         case.get("proven", False),
+        case.get("account_id"),
+        case.get("action"),
     )
 
 
@@ -82,6 +84,7 @@ async def test_python_accepts_a_verdict_once_for_its_own_action_and_no_forged_on
         assert accepted.verdict is not None
         assert accepted.verdict["jti"] == request_id
         assert accepted.verdict["sub"] == event.verdict.visitor_id
+        assert (accepted.verdict.get("account_id"), accepted.verdict.get("action")) == ("a", "log_in")
         assert accepted.decision == "verify"
 
 
@@ -100,7 +103,7 @@ async def test_node_accepts_a_verdict_once_for_its_own_action_and_no_forged_one(
             return { wrong, told, used: [...used] };
             """,
             URL=live.url, KEY=live.issue("secret")[1], TOKEN=token,
-            FORGED=list(forged(token).values()), CASES=[case for case, _ in cases],
+            FORGED=list(forged(token).values()), CASES=in_node(cases),
         )  # fmt: skip
         ((request_id, _),) = live.events()
     assert set(told["wrong"]) == {"invalid"}

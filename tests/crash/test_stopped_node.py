@@ -16,10 +16,10 @@ import httpx
 import pytest
 import trio
 
-from svc.domain.webhooks.shares import share_of
+from svc.domain.webhooks.partitions import partition_of
 from svc.store.inspection.reading import read_only_database
 from svc.store.postgresql.cluster.leases import TERM_S
-from svc.store.postgresql.cluster.shares import lease_name
+from svc.store.postgresql.cluster.partitions import lease_name
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int4s
 from svc.store.postgresql.connection.wire import Statement, Wire
@@ -28,7 +28,7 @@ from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
 from tests.store.postgresql.nodes import until
 from tests.support.acknowledged import CREDIT_USD, PRICE_MICROS, shop
 from tests.support.due import ORGANIZATION_ID, Due, certified
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.live import repeatable, report
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
 from tests.support.receivers import THANKS, read_request, receiver
@@ -141,7 +141,7 @@ def sent_by(cluster: Cluster, database: str, node: Served, due: Due) -> Sequence
     return [
         place
         for place, (queue, _) in enumerate(due.endpoints)
-        if f"/{node.pid}/" in (holders[lease_name(share_of(queue))] or "")
+        if f"/{node.pid}/" in (holders[lease_name(partition_of(queue))] or "")
     ]
 
 
@@ -150,11 +150,5 @@ async def identify(node: Served, api_key: str, key: str) -> httpx.Response:
         return await client.post(
             f"http://127.0.0.1:{node.port}/api/v1/identify",
             json={"sdk": {"platform": "web"}, "signals": report(1)},
-            headers={
-                "x-api-key": api_key,
-                "origin": ORIGIN,
-                "idempotency-key": key,
-                "user-agent": USER_AGENT,
-                "x-forwarded-for": PUBLIC_ADDRESS,
-            },
+            headers=repeatable(api_key, key),
         )

@@ -26,12 +26,15 @@ from svc.domain.attestation.app_attest import (
 )
 from svc.domain.attestation.attested_key import AttestationResult, AttestedKey
 from svc.domain.attestation.authenticator_data import (
+    MAX_DEPTH,
+    MAX_ITEMS,
     AttestedCredential,
     AuthenticatorData,
+    CborError,
     read_assertion_data,
     read_attestation_data,
+    read_item,
 )
-from svc.domain.attestation.cbor import MAX_DEPTH, MAX_ITEMS, CborError, read_item
 from svc.domain.attestation.claim import Attestation, missing, read_attestation, result
 from svc.domain.attestation.trust import AppleTrust, Trust, apps_by_digest, published_trust, read_apple_roots
 from tests.domain import attestation_world
@@ -483,7 +486,7 @@ def test_floating_point_numbers_are_read(half: str, value: float):
 
 
 @pytest.mark.slow(1)
-@settings(max_examples=effort(100, 300))
+@settings(max_examples=effort(40, 300))
 @given(st.binary(max_size=60))
 def test_accepted_bytes_are_read_as_the_reference_library_reads_them(raw_item: bytes):
     try:

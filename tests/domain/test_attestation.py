@@ -172,7 +172,7 @@ def test_a_non_canonical_encoding_is_not_a_key_description(raw: bytes):
     assert read_key_description(raw) is None
 
 
-@settings(max_examples=effort(100, 300))
+@settings(max_examples=effort(40, 300))
 @given(st.binary(max_size=200), st.integers(0, 400), st.binary(max_size=4))
 def test_no_bytes_raise_an_exception(raw: bytes, at: int, put_in: bytes):
     assert read_key_description(raw) is None

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from svc.domain.detection import detect
-from svc.domain.detection.engine import V8_MATHS
+from svc.domain.detection.tampering import V8_MATHS
 from svc.domain.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
 
 KHTML = "AppleWebKit/537.36 (KHTML, like Gecko)"

@@ -422,6 +422,7 @@ FIGURES = {
 }
 
 
+@pytest.mark.slow
 def test_a_year_of_visits_has_pinned_figures() -> None:
     noted = Noted()
     visited(noted, seed=21, persons=45, visits=700)

@@ -711,6 +711,7 @@ def packed_by_an_earlier_version(visitor: Visitor, format_: int) -> bytes:
     return fixed + struct.pack(f"<{len(longs)}Q{len(words)}I", *longs, *words) + probation + former
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", [1, 2, 3])
 @given(visitor=visitors)
 def test_records_of_earlier_versions_are_read_with_tokens_of_unknown_origin(format_: int, visitor: Visitor) -> None:
@@ -731,6 +732,7 @@ def test_records_of_earlier_versions_are_read_with_tokens_of_unknown_origin(form
     assert Visitor.unpack(read.pack()) == read, "and written in the form of today"
 
 
+@pytest.mark.slow
 @given(visitors)
 def test_the_first_byte_of_a_record_says_whether_it_is_listed(visitor: Visitor) -> None:
     assert visitor.pack()[0] == (4 if visitor.listed else 5)

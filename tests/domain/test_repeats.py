@@ -19,7 +19,7 @@ from svc.domain.history.evidence import (
 from svc.domain.history.repeats import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from svc.domain.matching import Features, Statistics, StatisticsUpdate, Visitor
 from svc.domain.matching.blocks import block_keys, exact_key
-from svc.domain.matching.learned.handshakes import (
+from svc.domain.matching.learned.return_intervals import (
     ENOUGH,
     FADING,
     FINGERPRINTS,

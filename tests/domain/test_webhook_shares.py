@@ -6,34 +6,36 @@ from collections import Counter
 
 import pytest
 
+from svc.domain.webhooks.partitions import PARTITIONS, above_part, part_of, partition_of
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS, ORGANIZATION_SLOTS, organization_slots
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.shares import SHARES, above_part, part_of, share_of
 
 
 def test_the_share_of_an_endpoint_never_changes():
     """It is agreed between processes, of other versions too."""
     keys = [EndpointKey(1, 1), EndpointKey(1, 2), EndpointKey(7, 1), EndpointKey(0x7FFFFFFF, 0xFFFFFFFF)]
-    assert [share_of(key) for key in keys] == [38, 13, 49, 10]
+    assert [partition_of(key) for key in keys] == [38, 13, 49, 10]
 
 
 @pytest.mark.parametrize("living", [1, 2, 3, 5, 7, 63, 64, 65, 200])
 def test_the_parts_of_all_processes_add_up_and_differ_by_one_at_most(living: int):
     parts = [part_of(rank, living) for rank in range(living)]
-    assert sum(parts) == SHARES
+    assert sum(parts) == PARTITIONS
     assert max(parts) - min(parts) <= 1
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_ten_endpoints_of_any_organization_are_spread(nodes: int):
     for organization in range(1, 200):
-        of_nodes = Counter(share_of(EndpointKey(organization, endpoint)) * nodes // SHARES for endpoint in range(1, 11))
+        of_nodes = Counter(
+            partition_of(EndpointKey(organization, endpoint)) * nodes // PARTITIONS for endpoint in range(1, 11)
+        )
         assert max(of_nodes.values()) <= 10 // nodes + 2
 
 
 def test_many_organizations_use_the_shares_evenly():
-    used = Counter(share_of(EndpointKey(organization, 1)) for organization in range(1, 6401))
-    assert len(used) == SHARES
+    used = Counter(partition_of(EndpointKey(organization, 1)) for organization in range(1, 6401))
+    assert len(used) == PARTITIONS
     assert max(used.values()) < 2 * 100
 
 

@@ -17,7 +17,15 @@ from svc.domain.events.event_row import event_row
 from svc.domain.model import EventSignal, EventTrigger, Verdict
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal
+from svc.domain.webhooks.envelope import (
+    derived_event_id,
+    identification_event_id,
+    seal,
+    secrets_in_force,
+    secrets_key,
+    signed_headers,
+    signing_secret,
+)
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
@@ -30,9 +38,15 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import NOTIFIABLE, Refusals, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import STEPS_MS, AttemptResult, classify_result, jittered
-from svc.domain.webhooks.signature import secrets_in_force, secrets_key, signed_headers, signing_secret
-from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
+from svc.domain.webhooks.schedule import (
+    DELIVERY_TRANSITIONS,
+    ENDPOINT_TRANSITIONS,
+    STEPS_MS,
+    AttemptResult,
+    after_attempt,
+    classify_result,
+    jittered,
+)
 
 AT_MS = 1_767_225_600_000
 REQUEST_ID = UUID("019b76da-a800-7752-8079-3cdead0412c1")
@@ -399,5 +413,5 @@ def test_a_refusal_notification_has_the_decided_fields():
 
 def test_values_stored_in_keys_keep_their_position():
     assert DELIVERY_KINDS == ("auto", "test", "redelivery")
-    assert [DeliveryKey(b"", kind).place for kind in DELIVERY_KINDS] == [0, 1, 2]
+    assert [DeliveryKey(b"", kind).kind_index for kind in DELIVERY_KINDS] == [0, 1, 2]
     assert all(one < other for one, other in pairwise(STEPS_MS))

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from tests.edge.world import Client, Running, get, post, running_edge
+from tests.edge.world import JUMPS_S, Client, Running, get, post, running_edge
 
 HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: "
 HALF_A_BODY = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"
@@ -68,7 +68,7 @@ async def test_a_flood_of_silent_connections_does_not_lock_out_an_honest_client(
 
 
 async def test_a_connection_with_a_running_request_is_never_evicted(mock_clock: MockClock) -> None:
-    async with running_edge(max_connections=1) as world:
+    async with running_edge(max_connections=1, hang_s=JUMPS_S) as world:
         first = await world.connect()
         await first.send(get("/slow"))
         await world.handlers.started.wait()

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from svc.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
-from tests.edge.world import HANG_S, get, post, running_edge
+from tests.edge.world import get, post, running_edge
 
 HIDDEN = get("/hidden")
 
@@ -150,37 +150,34 @@ AMBIGUOUS_BODIES = {
 
 @pytest.mark.parametrize("request_bytes", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
 async def test_an_ambiguous_head_gets_one_400_and_nothing_after_it_is_served(request_bytes: bytes) -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            response = await client.ask(request_bytes, HIDDEN)
-            assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
-            await client.ended()
-            assert world.handlers.paths == []
+    async with running_edge() as world:
+        client = await world.connect()
+        response = await client.ask(request_bytes, HIDDEN)
+        assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
+        await client.ended()
+        assert world.handlers.paths == []
 
 
 @pytest.mark.parametrize("body", AMBIGUOUS_BODIES.values(), ids=AMBIGUOUS_BODIES.keys())
 async def test_an_ambiguous_body_gets_one_400_and_nothing_after_it_is_served(body: bytes) -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            response = await client.ask(framed(CHUNKED, body=body), HIDDEN)
-            assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
-            await client.ended()
-            assert world.handlers.bodies == []
-            assert "/hidden" not in world.handlers.paths
+    async with running_edge() as world:
+        client = await world.connect()
+        response = await client.ask(framed(CHUNKED, body=body), HIDDEN)
+        assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
+        await client.ended()
+        assert world.handlers.bodies == []
+        assert "/hidden" not in world.handlers.paths
 
 
 @pytest.mark.parametrize("request_bytes", list(AMBIGUOUS.values())[::7], ids=list(AMBIGUOUS.keys())[::7])
 async def test_an_ambiguous_request_after_a_valid_one_does_not_affect_its_response(request_bytes: bytes) -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            sound = await client.ask(post("/echo", b"sound"), request_bytes, HIDDEN)
-            assert (sound.status, sound.body, sound.closes) == (200, b"sound", False)
-            assert (await client.response()).status == 400
-            await client.ended()
-            assert world.handlers.paths == ["/echo"]
+    async with running_edge() as world:
+        client = await world.connect()
+        sound = await client.ask(post("/echo", b"sound"), request_bytes, HIDDEN)
+        assert (sound.status, sound.body, sound.closes) == (200, b"sound", False)
+        assert (await client.response()).status == 400
+        await client.ended()
+        assert world.handlers.paths == ["/echo"]
 
 
 SOUND = {
@@ -199,14 +196,13 @@ SOUND = {
 @pytest.mark.parametrize("step", [1, 1_000])
 @pytest.mark.parametrize("request_bytes", SOUND.values(), ids=SOUND.keys())
 async def test_a_valid_request_is_served_however_it_is_split_into_packets(request_bytes: bytes, step: int) -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            for _ in range(2):
-                await _send_in_steps(client.stream, request_bytes, step)
-                response = await client.response()
-                assert (response.status, response.body) == (200, b"hello")
-            assert world.edge.statistics().connections_accepted == 1
+    async with running_edge() as world:
+        client = await world.connect()
+        for _ in range(2):
+            await _send_in_steps(client.stream, request_bytes, step)
+            response = await client.response()
+            assert (response.status, response.body) == (200, b"hello")
+        assert world.edge.statistics().connections_accepted == 1
 
 
 UPGRADE = (b"Connection: Upgrade, HTTP2-Settings", b"HTTP2-Settings: AAMAAABkAAQAAP__")
@@ -251,13 +247,12 @@ ENCLOSED = {
 
 @pytest.mark.parametrize(("sent", "responses", "are_last"), ENCLOSED.values(), ids=ENCLOSED.keys())
 async def test_a_request_inside_another_is_never_served(sent: bytes, responses: int, are_last: bool) -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge(max_body_bytes=1_000) as world:
-            client = await world.connect()
-            await client.send(sent, b"" if are_last else get("/hello", b"Connection: close"))
-            assert (await client.rest()).count(b"HTTP/1.1 ") == responses + (not are_last)
-            assert "/hidden" not in world.handlers.paths
-            assert len(world.handlers.paths) == (1 if are_last else 2)
+    async with running_edge(max_body_bytes=1_000) as world:
+        client = await world.connect()
+        await client.send(sent, b"" if are_last else get("/hello", b"Connection: close"))
+        assert (await client.rest()).count(b"HTTP/1.1 ") == responses + (not are_last)
+        assert "/hidden" not in world.handlers.paths
+        assert len(world.handlers.paths) == (1 if are_last else 2)
 
 
 def test_the_test_shapes_are_many_and_distinct() -> None:
@@ -267,45 +262,41 @@ def test_the_test_shapes_are_many_and_distinct() -> None:
 
 
 async def test_tiny_chunks_are_bounded_in_number_and_do_not_block_others() -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client, other = await world.connect(), await world.connect()
-            enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END)
-            await client.send(enough)
-            assert (await other.ask(get("/hello"))).status == 200
-            assert (await client.response()).body == b"x" * (MOST_CHUNKS - 1)
-            assert (await client.ask(enough)).status == 200  # counted again
-            assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END))).status == 400
-            await client.ended()
+    async with running_edge() as world:
+        client, other = await world.connect(), await world.connect()
+        enough = framed(CHUNKED, body=b"1\r\nx\r\n" * (MOST_CHUNKS - 1) + END)
+        await client.send(enough)
+        assert (await other.ask(get("/hello"))).status == 200
+        assert (await client.response()).body == b"x" * (MOST_CHUNKS - 1)
+        assert (await client.ask(enough)).status == 200  # counted again
+        assert (await client.ask(framed(CHUNKED, body=b"1\r\nx\r\n" * MOST_CHUNKS + END))).status == 400
+        await client.ended()
 
 
 async def test_too_many_header_fields_are_refused() -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge() as world:
-            client = await world.connect()
-            fields = [b"X: a"] * (MOST_FIELDS - 2)  # the request line and the host are lines, too
-            assert (await client.ask(get("/hello", *fields))).status == 200
-            assert (await client.ask(get("/hello", *fields, b"X: a"))).status == 431
-            await client.ended()
+    async with running_edge() as world:
+        client = await world.connect()
+        fields = [b"X: a"] * (MOST_FIELDS - 2)  # the request line and the host are lines, too
+        assert (await client.ask(get("/hello", *fields))).status == 200
+        assert (await client.ask(get("/hello", *fields, b"X: a"))).status == 431
+        await client.ended()
 
 
 async def test_a_head_of_exactly_the_limit_is_served_and_one_byte_more_is_refused() -> None:
     limit = 1_000
     filler = limit - len(get("/hello", b"X: "))
-    with trio.fail_after(HANG_S):
-        async with running_edge(max_header_bytes=limit) as world:
-            client = await world.connect()
-            assert (await client.ask(get("/hello", b"X: " + b"x" * filler))).status == 200
-            assert (await client.ask(get("/hello", b"X: " + b"x" * (filler + 1)))).status == 431
-            await client.ended()
+    async with running_edge(max_header_bytes=limit) as world:
+        client = await world.connect()
+        assert (await client.ask(get("/hello", b"X: " + b"x" * filler))).status == 200
+        assert (await client.ask(get("/hello", b"X: " + b"x" * (filler + 1)))).status == 431
+        await client.ended()
 
 
 async def test_an_endless_head_is_refused_as_soon_as_it_is_too_large() -> None:
-    with trio.fail_after(HANG_S):
-        async with running_edge(max_header_bytes=1_000) as world:
-            client = await world.connect()
-            assert (await client.ask(b"GET /hello HTTP/1.1\r\nX: ", b"x" * 1_000)).status == 431
-            await client.ended()
+    async with running_edge(max_header_bytes=1_000) as world:
+        client = await world.connect()
+        assert (await client.ask(b"GET /hello HTTP/1.1\r\nX: ", b"x" * 1_000)).status == 431
+        await client.ended()
 
 
 async def _send_in_steps(stream: trio.abc.SendStream, data: bytes, step: int) -> None:

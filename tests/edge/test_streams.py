@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from svc.http.server.messages import Reply, Request
-from tests.edge.world import HANG_S, Running, get, running_edge
+from tests.edge.world import JUMPS_S, Running, get, running_edge
 
 LARGE = bytes(1 << 20)
 
@@ -56,31 +56,29 @@ async def begun(world: Running, path: str = "/", context: ssl.SSLContext | None 
 
 async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is_reused() -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app) as world:
-            client = await begun(world)
-            await app.parts.send(b"more")
-            assert await client.stream.receive_some() == b"4\r\nmore\r\n"
-            app.parts.close()
-            assert await client.stream.receive_some() == b"0\r\n\r\n"
-            assert (await client.ask(get("/"))).body == b"hello"
+    async with running_edge(native=app) as world:
+        client = await begun(world)
+        await app.parts.send(b"more")
+        assert await client.stream.receive_some() == b"4\r\nmore\r\n"
+        app.parts.close()
+        assert await client.stream.receive_some() == b"0\r\n\r\n"
+        assert (await client.ask(get("/"))).body == b"hello"
 
 
 @pytest.mark.slow(3)
 @pytest.mark.parametrize("how", ["closes", "sends no more", "resets"])
 async def test_a_stream_ends_at_once_when_its_client_disconnects(how: str) -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app) as world:
-            client = await begun(world)
-            if how == "sends no more":
-                await client.stream.send_eof()
-            else:
-                if how == "resets":
-                    client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                client.close()
-            await world.until(lambda: app.stopped == 1)
-            await world.until(lambda: world.edge.statistics().connections_open == 0)
+    async with running_edge(native=app) as world:
+        client = await begun(world)
+        if how == "sends no more":
+            await client.stream.send_eof()
+        else:
+            if how == "resets":
+                client.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+        await world.until(lambda: app.stopped == 1)
+        await world.until(lambda: world.edge.statistics().connections_open == 0)
 
 
 @pytest.mark.parametrize("over_tls", [False, True])
@@ -89,58 +87,56 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
 ) -> None:
     served, trusting = tls_contexts
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
-            clients = [await begun(world, context=trusting if over_tls else None) for _ in range(3)]
-            world.shutdown.set()
-            for client in clients:
-                received = b""
-                while not received.endswith(b"0\r\n\r\n"):
-                    received += await client.stream.receive_some()
-                assert received == b"0\r\n\r\n"
-            await world.returned.wait()
+    async with running_edge(native=app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
+        clients = [await begun(world, context=trusting if over_tls else None) for _ in range(3)]
+        world.shutdown.set()
+        for client in clients:
+            received = b""
+            while not received.endswith(b"0\r\n\r\n"):
+                received += await client.stream.receive_some()
+            assert received == b"0\r\n\r\n"
+        await world.returned.wait()
     assert (app.open, app.stopped) == (0, 3)
 
 
 async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app, write_timeout_s=600, drain_timeout_s=600) as world:
-            await begun(world, "/large")
-            await world.until(lambda: any(one.waits() is not None for one in connections(world)))
-            world.shutdown.set()
-            await world.returned.wait()
+    async with running_edge(native=app, write_timeout_s=600, drain_timeout_s=600) as world:
+        await begun(world, "/large")
+        await world.until(lambda: any(one.waits() is not None for one in connections(world)))
+        world.shutdown.set()
+        await world.returned.wait()
     assert (app.open, app.stopped) == (0, 1)
 
 
 @pytest.mark.usefixtures("jumping_clock")
 async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app, write_timeout_s=0.2) as world:
-            await begun(world, "/large")
-            await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
-            await world.until(lambda: app.open == 0)
+    async with running_edge(native=app, write_timeout_s=0.2) as world:
+        await begun(world, "/large")
+        await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
+        await world.until(lambda: app.open == 0)
     assert app.sent < 64, "the rest was never made"
 
 
 async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app, drain_timeout_s=600) as world:
-            client = await world.connect()
-            await client.send(get("/")[:-2])
-            await world.until(lambda: any(one.waits() is not None for one in connections(world)))
-            world.shutdown.set()
-            await world.until(lambda: world.edge._shared.draining)
-            await client.send(b"\r\n")
-            assert (await client.response()).closes
-            await world.returned.wait()
+    async with running_edge(native=app, drain_timeout_s=600) as world:
+        client = await world.connect()
+        await client.send(get("/")[:-2])
+        await world.until(lambda: any(one.waits() is not None for one in connections(world)))
+        world.shutdown.set()
+        await world.until(lambda: world.edge._shared.draining)
+        await client.send(b"\r\n")
+        assert (await client.response()).closes
+        await world.returned.wait()
 
 
 async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any) -> None:
     app = Streamer()
-    async with running_edge(native=app, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5) as world:
+    async with running_edge(
+        native=app, hang_s=JUMPS_S, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5
+    ) as world:
         client = await begun(world)
         for _ in range(3):
             mock_clock.jump(3600)
@@ -150,14 +146,13 @@ async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any
 
 async def test_other_requests_are_served_beside_viewers_that_do_not_read() -> None:
     app = Streamer()
-    with trio.fail_after(HANG_S):
-        async with running_edge(native=app, write_timeout_s=600) as world:
-            for _ in range(4):
-                await begun(world, "/large")
-            reader = await begun(world)
-            for _ in range(20):
-                await app.parts.send(b"more")
-                assert await reader.stream.receive_some() == b"4\r\nmore\r\n"
+    async with running_edge(native=app, write_timeout_s=600) as world:
+        for _ in range(4):
+            await begun(world, "/large")
+        reader = await begun(world)
+        for _ in range(20):
+            await app.parts.send(b"more")
+            assert await reader.stream.receive_some() == b"4\r\nmore\r\n"
 
 
 def connections(world: Running) -> list[Any]:

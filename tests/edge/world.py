@@ -22,6 +22,8 @@ from tests.edge.quart_connection import TrioConnection
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
+JUMPS_S = 86_400
+"""Where the clock jumps: no test takes a day."""
 
 CODES = {
     400: "bad_request",
@@ -220,10 +222,11 @@ async def running_edge(
     native: Application | None = None,
     max_body_bytes: int = 1 << 20,
     ssl_context: ssl.SSLContext | None = None,
+    hang_s: float = HANG_S,
     **limits: float,
 ) -> AsyncGenerator[Running, None]:
-    """An edge on loopback for the length of the block, which has to end by itself after the shutdown. It serves a small
-    application of Quart, another one of ASGI, or one that speaks with the edge itself.
+    """An edge on loopback for the length of the block, which has to end by itself after the shutdown, and within
+    `hang_s`. It serves a small application of Quart, another one of ASGI, or one that speaks with the edge itself.
     """
     handlers = Handlers()
     shutdown, returned = trio.Event(), trio.Event()
@@ -238,15 +241,16 @@ async def running_edge(
         )
         returned.set()
 
-    async with trio.open_nursery() as nursery:
-        edge: Edge = await nursery.start(partial(run))
-        world = Running(edge, shutdown, returned, handlers)
-        try:
-            yield world
-        finally:
-            for client in world.clients:
-                client.close()
-        shutdown.set()
+    with trio.fail_after(hang_s):
+        async with trio.open_nursery() as nursery:
+            edge: Edge = await nursery.start(partial(run))
+            world = Running(edge, shutdown, returned, handlers)
+            try:
+                yield world
+            finally:
+                for client in world.clients:
+                    client.close()
+            shutdown.set()
 
 
 def get(path: str, *fields: bytes) -> bytes:

@@ -27,14 +27,14 @@ from svc.domain.attestation.key_attestation import KeyDescription, read_key_desc
 from svc.domain.attestation.trust import Trust, read_apple_roots, read_revoked, read_roots
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted
 from svc.http.body import MAX_BODY_BYTES, decode, decode_signals, unpack
 from svc.http.schema import IdentifyBody
 from svc.http.server.http1 import HttpProtocol
 from svc.http.server.messages import BodyPart, MalformedRequest, RequestHead
+from svc.network_data import NetworkFileError
 from svc.network_data.lists import AddressSet, read_list
 from svc.network_data.mmdb import Database
-from svc.network_data.refused import NetworkFileError
 from svc.webhook_transport.transport import WebhookTransport
 from tests.domain import apple_world, attestation_world
 from tests.edge.test_framing import AMBIGUOUS, AMBIGUOUS_BODIES, CHUNKED, ENCLOSED, SOUND, framed

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.fuzz import TARGETS
 from tests.support.effort import effort
 
-EXAMPLES = effort(40, 200)
+EXAMPLES = effort(20, 200)
 
 
 @pytest.mark.slow

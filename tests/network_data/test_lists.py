@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.network_data import NetworkFileError
 from svc.network_data.lists import AddressSet, crowded_networks, read_as_numbers, read_list, read_servers
-from svc.network_data.refused import NetworkFileError
 
 
 def holds(listed: AddressSet, *addresses: str) -> list[bool]:

@@ -26,7 +26,7 @@ from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.webhooks.addresses import TargetPolicy
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.records import Transport
 from svc.http.waiting import LOOK_S
 from svc.service import Service
 from svc.store.backup import files
@@ -40,8 +40,8 @@ from svc.store.transactions.retention import confirm_clock
 from svc.webhook_transport.connections import tls_context
 from svc.webhook_transport.transport import WebhookTransport
 from svc.workers.bus import reach
-from svc.workers.counts import SharedMemory, WorkerSlot
 from svc.workers.parent import failures_after, pause_s
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 from tests.sim.internet import Internet
 from tests.sim.listener import SharedSocket, WorkerListener

@@ -15,7 +15,7 @@ import pytest
 from svc import world
 from svc.actors.watch.clock import ClockWatch
 from svc.cli.serve import processes
-from svc.domain.webhooks.transport_types import Attempted, Transport
+from svc.domain.webhooks.records import Attempted, Transport
 from svc.store.schema.tables import (
     CHALLENGES,
     DELIVERIES,

@@ -18,9 +18,9 @@ from tests.sim.plan import SCALES, SHORT, Crash, Identify, Jump, Plan, Register,
 from tests.sim.shrink import as_test, shrink
 from tests.sim.simulation import Outcome, run_seed, simulate
 from tests.sim.test_mutations import losing
-from tests.support.effort import effort
+from tests.support.effort import LONG, effort
 
-SEEDS = range(effort(4, 12))
+SEEDS = range(effort(2, 12))
 SEEDS_OF_TWO_WORKERS = range(effort(1, 6))
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +59,7 @@ def something_happened(outcome: Outcome) -> bool:
 
 
 @pytest.mark.slow(3)
-@pytest.mark.parametrize(("scale", "workers"), [("short", 1), ("tiny", 2)])
+@pytest.mark.parametrize(("scale", "workers"), [("short" if LONG else "tiny", 1), ("tiny", 2)])
 def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, workers: int):
     """Names are hashed by another seed in each process: that of this one is drawn at its start."""
     program = (

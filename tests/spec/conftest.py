@@ -3,7 +3,8 @@
 A test that opens a store takes the fixture `engine`, by itself or with `live` or `run`, and runs once on each engine.
 One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has its own
 backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they ask of the
-store; tests whose subject no store can change are marked `any_store`. `make test-long` tries all on both.
+store; tests whose subject no store can change are marked `any_store`. Of the other tests a third runs on PostgreSQL,
+another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.conftest import seed_of
 from tests.spec.commands import Run, runner
 from tests.support import live as live_services
 from tests.support.effort import LONG
@@ -26,7 +28,8 @@ from tests.support.live import Live, live_service
 from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
 
-SECONDS_ON_POSTGRESQL = 0.1
+ONE_IN = 3
+"""Of the tests that run on LMDB as well, this share runs on PostgreSQL at a commit."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,27 +46,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same. What
-    runs on PostgreSQL is slow.
+    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same, or at
+    another commit.
     """
+    if LONG:
+        return
+    seed = seed_of(config)
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if _engine_of(item) == "postgresql" and not any(map(item.get_closest_marker, ("every_case", "only_on"))):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left_out: list[pytest.Item] = []
+    left_out: set[pytest.Item] = set()
     for name, some in cases.items():
-        if some[0].get_closest_marker("any_store"):
-            left_out += some
-        else:
-            tried = some[zlib.crc32(name.encode()) % len(some)]
-            left_out += [item for item in some if item is not tried]
-    if left_out and not LONG:
-        config.hook.pytest_deselected(items=left_out)
-        rest = set(left_out)
-        items[:] = [item for item in items if item not in rest]
-    for item in items:
-        if _engine_of(item) == "postgresql" and not item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.slow(SECONDS_ON_POSTGRESQL))
+        drawn = zlib.crc32(name.encode())
+        left_out.update(some)
+        if not some[0].get_closest_marker("any_store") and (drawn + seed) % ONE_IN == 0:
+            left_out.remove(some[drawn % len(some)])
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 def _engine_of(item: pytest.Item) -> str | None:

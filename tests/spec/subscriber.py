@@ -15,8 +15,7 @@ import httpx
 import trio
 import trio.testing
 
-from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted, EndpointKey
 from svc.store.views.webhooks import queues_with_work
 from tests.spec.automation import Automation
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service

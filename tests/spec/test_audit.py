@@ -77,6 +77,10 @@ CASES: dict[str, Case] = {
     "testWebhook": Case(refused_path=UNKNOWN),
     "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
     "eraseVisitor": Case(refused_path=UNKNOWN),
+    "updateSettings": Case(
+        {"decision_in_response": False, "account_thresholds": {"multi_account": 2}},
+        refused_body={"account_thresholds": {"multi_account": 0}},
+    ),
     "rotateVerdictKey": Case({"previous_key_valid_hours": 3}, refused_body={"previous_key_valid_hours": 169}),
 }
 """One line for each route of the management API that changes something."""

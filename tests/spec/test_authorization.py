@@ -77,6 +77,11 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),
+    ("GET", "/accounts"): Access(("secret",)),
+    ("GET", "/accounts/{account_id}"): Access(("secret",), status=404),
+    ("GET", "/visitors"): Access(("secret",)),
+    ("GET", "/visitors/{visitor_id}"): Access(("secret",)),
+    ("PATCH", "/events/{request_id}"): Access(("secret",), status=404, body={"action": "log_in"}),
     ("GET", "/organizations/{organization_id}/verdict-keys"): Access(),
     ("POST", ORGANIZATION + "/verdict-keys/rotate"): ADMIN._replace(body={}),
     ("GET", "/management/key"): DEVELOPER,
@@ -91,6 +96,8 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/risk-weights"): DEVELOPER,
     ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
+    ("GET", ORGANIZATION + "/settings"): DEVELOPER,
+    ("PATCH", ORGANIZATION + "/settings"): ADMIN._replace(body={"decision_in_response": True}),
     ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): DEVELOPER,
     ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN,
@@ -275,6 +282,7 @@ class Resources:
             "version": lambda: "0.0.0",
             "file": lambda: "nothing.js",
             "visitor_id": lambda: next(visitors),
+            "account_id": lambda: "nobody",
             "webhook_id": lambda: webhook(live),
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
@@ -295,9 +303,11 @@ class Resources:
 
 
 async def visitor(live: Live, device: int) -> str:
-    """The id of a visitor whom the organization knows."""
-    _, secret = live.issue("secret")
-    return (await live.identify(secret, report(device), origin=None)).json()["visitor_id"]
+    """The id of a visitor whom the organization knows, in environments of either kind."""
+    for environment in ("production", "development"):
+        _, secret = live.issue("secret", environment)
+        answer = (await live.identify(secret, report(device), origin=None)).json()
+    return answer["visitor_id"]
 
 
 def webhook(live: Live) -> str:
@@ -389,7 +399,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
         whole, wire = list(cells(everybody)), Wire(live.port)
         shares = (1, 1 if live_services.ENGINE == "lmdb" else ONE_IN_ON_ANOTHER_ENGINE, ONE_IN)
         matrix = [cell for at, cell in enumerate(whole) if (at + crash_seed) % shares[min(2, cell.faults())] == 0]
-        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 9)]))
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 15)]))
         let_in = [cell for cell in matrix if cell.lets_in()]
         refused = [cell for cell in matrix if not cell.lets_in()]
         wrong: list[tuple[Any, ...]] = []

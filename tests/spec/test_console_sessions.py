@@ -11,7 +11,7 @@ import pytest
 
 from svc.domain.access.sessions import IDLE_MS, MOST_LINKS, MOST_SESSIONS, SESSION_MS
 from svc.store.schema.tables import CONSOLE_LINKS, SESSIONS
-from svc.store.transactions.removal import remove_organization
+from svc.store.transactions.erasure import remove_organization
 from svc.store.views.lookups import keys_of
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
 from tests.spec.responses import assert_error, nothing_stored
@@ -438,6 +438,7 @@ async def test_a_key_takes_precedence_over_a_session_sent_with_it(live: Live):
     assert_error(response, 401, "unauthorized")  # with the Origin of a page
 
 
+@pytest.mark.slow
 async def test_sign_in_attempts_from_one_address_are_limited(live: Live):
     async def attempt(address: str) -> int:
         browser = Browser(live, https=True)

@@ -9,7 +9,7 @@ import pytest
 
 from svc.domain.timestamps import timestamp
 from svc.http.console import visitors as endpoints
-from svc.store.transactions import indexing, removal
+from svc.store.transactions import erasure, indexing
 from svc.store.views import visitors as visitor_views
 from svc.store.views.event_index import Scope
 from tests.spec.automation import Automation
@@ -77,6 +77,7 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
     assert len((await console.seen("/visitors"))["visitors"]) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [visitor_views.MOST_COUNTED, 7])
 async def test_each_list_and_the_page_count_every_event_of_a_visitor(
     live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
@@ -220,6 +221,7 @@ def at(minutes: int) -> str:
     return f"2026-01-01T00:{minutes:02}:00.000Z"
 
 
+@pytest.mark.slow
 async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live):
     console, (_, public) = Console(live), live.issue(environment="production")
     ids = [await came(live, public) for _ in range(53)]
@@ -262,7 +264,7 @@ async def test_without_documents_the_timeline_shows_no_changes(live: Live):
     _, public = live.issue(environment="production")
     visitor_id = await came(live, public)
     await came(live, public)
-    beyond = removal.before(live.clock.now_ms + 1)
-    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
+    beyond = erasure.before(live.clock.now_ms + 1)
+    live.found.store.write_now([partial(erasure.drop_documents, number=live.organization.number, beyond=beyond)])
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
     assert [("changes" in row, row["has_document"]) for row in seen["events"]] == [(False, False)] * 2

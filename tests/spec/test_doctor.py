@@ -53,6 +53,7 @@ def test_permissions_of_existing_and_missing_directories_are_checked(data: Path,
     assert (finding.status, finding.do) == ("warning", f"chmod 600 {data / 'pepper'}")
 
 
+@pytest.mark.slow
 def test_what_a_service_would_refuse_is_a_problem(data: Path):
     for path, mode in ((data / "pepper", 0o602), (data / "store", 0o702), (data, 0o777)):
         path.chmod(mode)

@@ -22,9 +22,9 @@ from svc.cli.records.events import LATE_MS, follow
 from svc.cli.records.export import COLUMNS
 from svc.domain.events.listing import Filters
 from svc.domain.scoring.explanations import evidence_text
+from svc.store.inspection.inspection import show_key
 from svc.store.inspection.visitor_rows import unread
 from svc.store.overlay import Overlay
-from svc.store.schema.naming import show_key
 from svc.store.schema.table import NotPersonal
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Transaction

@@ -213,6 +213,7 @@ async def copies(live: Live, secret: str, ip: str) -> None:
         assert (answer.status_code, answer.json()["visitor_is_new"]) == (200, True)
 
 
+@pytest.mark.slow
 async def test_an_address_that_repeats_reports_of_others_stops_changing_what_matching_knows(live: Live):
     """Everybody is answered as usual. Another address, and the same one tomorrow, change as much as ever."""
     _, secret = live.issue()
@@ -228,6 +229,7 @@ async def test_an_address_that_repeats_reports_of_others_stops_changing_what_mat
     assert live.service.pipeline.counters.statistics().flooding == 2
 
 
+@pytest.mark.slow
 async def test_a_private_address_never_floods(live: Live):
     """Behind a reverse proxy that is not declared, all visitors come from it."""
     _, secret = live.issue()

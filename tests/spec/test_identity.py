@@ -109,6 +109,7 @@ async def test_decisions_7_3_an_event_names_the_visitor_that_its_device_was_spli
         assert "split_from" not in await people.linkage(answer)
 
 
+@pytest.mark.slow
 async def test_decisions_7_3_console_command_line_and_export_show_the_split(people: People):
     live = people.live
     live.clock.now_ms = World.real().now_ms() - 7 * 86_400_000  # commands look back from the present

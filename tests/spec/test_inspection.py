@@ -21,8 +21,8 @@ from svc.store import operations
 from svc.store.backup import snapshots
 from svc.store.check.verification import Verification
 from svc.store.inspection import inspection
+from svc.store.inspection.inspection import read_key
 from svc.store.inspection.reading import ReadOnlyStore, read_only
-from svc.store.schema.naming import read_key
 from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import (
     BLOCKS,

@@ -170,6 +170,7 @@ async def test_a_fired_signal_is_counted_by_its_name(tmp_path: Path):
     assert found("svc_suspect_levels_total", level=answer["suspect_level"]) == 1
 
 
+@pytest.mark.slow
 async def test_requests_refused_at_admission_are_counted(tmp_path: Path):
     """Over the rate limit is 429; with a full mailbox for admission it is 503."""
     threads = HeldThreads()

@@ -50,6 +50,7 @@ def properties() -> Iterator[tuple[str, Any]]:
             yield f"{name}.{field}", part
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi_3_1():
     from openapi_spec_validator import OpenAPIV31SpecValidator  # takes long to import, in each process
 

@@ -16,7 +16,7 @@ import trio
 import trio.testing
 import trustme
 
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted
 from svc.http.management import webhooks as routes
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored

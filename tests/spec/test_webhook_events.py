@@ -12,8 +12,7 @@ import pytest
 import trio
 
 from svc.domain.scoring.weights import WeightsChange
-from svc.domain.webhooks.records import WebhookEnvironment
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted, WebhookEnvironment
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from tests.support.live import Live, live_service, mistyped, report

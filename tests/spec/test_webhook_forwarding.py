@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from svc.cli.develop.dev_service import DevService
-from svc.cli.develop.webhook_receiver import verify_delivery
+from svc.cli.develop.webhook_forwarding import verify_delivery
 from svc.domain.refusals import CATALOGUE
 from svc.domain.webhooks.records import EVENT_TYPES
 from svc.world import World

@@ -11,9 +11,8 @@ from trio.testing import wait_all_tasks_blocked
 
 from svc.actors.webhooks import outbox
 from svc.domain.timestamps import timestamp
-from svc.domain.webhooks.records import EndpointKey
+from svc.domain.webhooks.records import Attempted, EndpointKey
 from svc.domain.webhooks.schedule import AttemptResult
-from svc.domain.webhooks.transport_types import Attempted
 from svc.store.schema.tables import DELIVERIES
 from svc.store.store import Store
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt

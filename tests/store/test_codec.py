@@ -13,13 +13,13 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.records import EVENT_FIELDS, Event, Idempotency, Organization
 from svc.domain.scoring.weights import StoredWeights
 from svc.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
-from svc.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, place
+from svc.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, index_of
 from svc.store.schema.segments import Digests
 from svc.store.schema.tables import BALANCES, BLOCKS, EVENT_TAIL, IDEMPOTENCY, META, PAST_DUE, Table
 from tests.domain.test_webhooks import EVENT
 from tests.store.schema import layout
 
-WHOLE = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
+WHOLE = Key(organization=U32, environment=index_of(ENVIRONMENTS), arrival=MOMENT, id=UUID_V7, name=TEXT)
 parts = st.tuples(
     st.integers(0, 2**32 - 1),
     st.integers(0, 255),
@@ -46,7 +46,7 @@ def test_a_prefix_starts_the_keys_it_stands_for(values: tuple[int, int, int, byt
 
 def test_the_bytes_of_a_key_are_pinned():
     assert Key(number=U32, at=U64, name=TEXT).pack(1, 2, "ab").hex() == "00000001" + "0000000000000002" + "6162"
-    three = Key(organization=U32, environment=place(ENVIRONMENTS), arrival=MOMENT)
+    three = Key(organization=U32, environment=index_of(ENVIRONMENTS), arrival=MOMENT)
     assert three.pack(7, 3, 2**63).hex() == "00000007" + "03" + "8000000000000000"
     assert layout(three) == "IBQ"
 

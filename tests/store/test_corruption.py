@@ -133,6 +133,7 @@ def test_a_bit_flip_in_any_page_number_is_detected(intact: Path, tmp_path: Path)
     assert refusal(corrupted.path) is None
 
 
+@pytest.mark.slow
 def test_the_startup_check_verifies_every_page_number_if_no_value_is_large(tmp_path: Path):
     corrupted = CorruptedFile(made(tmp_path / "store", SIZES[:-1]), tmp_path)
     for place in corrupted.each(leads(corrupted.image, "root of", "branch in"), corrupted.number_bits):

@@ -222,7 +222,7 @@ def test_an_engine_and_a_dict_behave_the_same(open_at: OpenAt, request: pytest.F
     run_state_machine_as_test(
         lambda: EngineMachine(open_at),
         settings=settings(
-            max_examples=examples_of(request, effort(25, 40)),
+            max_examples=examples_of(request, effort(15, 40)),
             stateful_step_count=20,
             deadline=None,
             derandomize=True,

@@ -26,7 +26,7 @@ from svc.store.transactions import indexing
 from svc.store.transactions.erasure import events_of, purge_event
 from svc.store.transactions.indexing import poll, step
 from svc.store.views.event_index import SLOTS, SMALL, Scope, digests, scope_of
-from svc.store.views.events import event_page, places, read
+from svc.store.views.events import event_page, positions, read
 from svc.store.views.visitors import neighbors, visitors_with
 from tests.store.test_events import (
     ADDRESSES,
@@ -164,7 +164,7 @@ class Machine(RuleBasedStateMachine):
             found = []
             left: Listing | None = listing
             while left is not None:
-                page = places(snapshot, 1, environment, left, most_keys)
+                page = positions(snapshot, 1, environment, left, most_keys)
                 found += read(snapshot, page.rows, filters)
                 resume = page.resume
                 left = None if resume is None else left._replace(after=resume.after, offset=resume.offset)
@@ -223,7 +223,7 @@ def stored(snapshot: Snapshot) -> set[int]:
 
 
 TestMachine = pytest.mark.slow(8)(Machine.TestCase)
-TestMachine.settings = settings(max_examples=effort(20, 40), stateful_step_count=40, deadline=None)
+TestMachine.settings = settings(max_examples=effort(10, 40), stateful_step_count=40, deadline=None)
 
 
 def some(count: int, environment: str = "staging", start: int = 1, **fields: Any) -> list[tuple[int, UUID, Event]]:
@@ -238,6 +238,7 @@ def recorded(made: list[tuple[int, UUID, Event]]) -> list[Any]:
     return [partial(record, number=number, request_id=one, given=given) for number, one, given in made]
 
 
+@pytest.mark.slow
 def test_events_move_to_small_segments_and_those_to_large_ones(tmp_path: Path):
     """With the sizes as they are: at most 127 events stay in the tail, and at most 63 small segments beside."""
     made = some(64 * 64 + 63)
@@ -378,4 +379,4 @@ def test_every_filter_value_is_indexed():
     named = {"account_id": "a", "action": "log_in", "asn": "1"}
     given = event(random.Random(1), EPOCH_MS, tag="t", country_code="GB", signals=fired("tor", "vpn"))
     given = msgspec.structs.replace(given, **named)
-    assert len(digests(given).values) == 2 + len(FACETS) + 1
+    assert len(digests(given).values) == 2 + len(FACETS) + 1 + 1, "of two signals, and that it has an account"

@@ -116,6 +116,7 @@ def fits(listing: Listing, environment: str, given: Event) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_page_equals_a_scan_of_every_event(tmp_path: Path):
     """Every filter, over windows whose ends are on events, between them and outside; many share a millisecond."""
     chance = random.Random(11)

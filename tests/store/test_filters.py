@@ -23,7 +23,7 @@ from svc.store.store import Store
 from svc.store.transactions.indexing import step
 from svc.store.views import event_index
 from svc.store.views.event_index import SEGMENT_KEYS, digest_of
-from svc.store.views.events import EventMatch, event_page, places, read
+from svc.store.views.events import EventMatch, event_page, positions, read
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 
@@ -136,7 +136,7 @@ def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(tmp_pa
             left: Listing | None = listing
             with store.read() as snapshot:
                 while left is not None:
-                    page = places(snapshot, 1, environment, left, most_keys)
+                    page = positions(snapshot, 1, environment, left, most_keys)
                     assert len(page.rows) <= listing.limit
                     found += read(snapshot, page.rows, filters)
                     resume = page.resume
@@ -235,7 +235,7 @@ def test_values_that_never_occur_together_cost_a_bounded_number_of_keys(tmp_path
                 looked = pages = 0
                 while left is not None:
                     counted = Counted(snapshot)
-                    page = places(counted, 1, "staging", left, most)
+                    page = positions(counted, 1, "staging", left, most)
                     assert page.rows == []
                     assert counted.touched.total() <= most + 2
                     looked += counted.touched.total()
@@ -244,7 +244,7 @@ def test_values_that_never_occur_together_cost_a_bounded_number_of_keys(tmp_path
                     left = None if page.resume is None else left._replace(after=page.resume.after)
                 assert pages >= least
                 assert looked <= snapshot.count(EVENT_TAIL) + 2 * snapshot.count(EVENT_SEGMENTS) + 2 * pages
-                both = places(snapshot, 1, "staging", Listing(EPOCH_MS, LATER, Filters(tag=TAGS[0], country="GB")))
+                both = positions(snapshot, 1, "staging", Listing(EPOCH_MS, LATER, Filters(tag=TAGS[0], country="GB")))
                 assert len(both.rows) == 10
             index(store)
 
@@ -259,7 +259,7 @@ def test_a_search_for_a_rare_value_reads_a_bounded_number_of_segments(tmp_path: 
             found: list[EventMatch] = []
             pages = 0
             while listing is not None:
-                page = places(snapshot, 1, "staging", listing, 2 * SEGMENT_KEYS)
+                page = positions(snapshot, 1, "staging", listing, 2 * SEGMENT_KEYS)
                 found += read(snapshot, page.rows, listing.filters)
                 listing = None if page.resume is None else listing._replace(after=page.resume.after)
                 pages += 1

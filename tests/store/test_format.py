@@ -230,6 +230,7 @@ async def test_every_name_in_meta_is_documented(tmp_path: Path):
     assert [name for name in sorted(names) if f"`{name}" not in TEXT] == []
 
 
+@pytest.mark.slow
 def test_segments_can_be_read_by_the_documented_bytes(tmp_path: Path):
     """By them, every event is found under its level again."""
     chance = random.Random(4)

@@ -305,7 +305,7 @@ def test_interleaved_groups_have_the_result_of_their_commit_order(open_at: OpenA
     run_state_machine_as_test(
         lambda: WritersMachine(open_at),
         settings=settings(
-            max_examples=examples_of(request, effort(40, 100)),
+            max_examples=examples_of(request, effort(20, 100)),
             stateful_step_count=15,
             deadline=None,
             derandomize=True,

@@ -19,7 +19,7 @@ from svc.store.schema.operation_log import Following
 from svc.store.schema.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.rebuilding import INDEX, Rebuilt, rebuild
+from svc.store.transactions.indexing import INDEX, Rebuilt, rebuild
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.process import run, run_json
 from tests.support.worlds import EPOCH_MS
@@ -69,6 +69,7 @@ def add(transaction: Transaction) -> None:
         transaction.put(table, stray, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [lose, garble, add, lambda txn: [txn.clear(table) for table in DERIVED]])
 def test_data_derived_from_the_events_is_rebuilt(tmp_path: Path, job: Any):
     with filled_store(tmp_path, *events(800)) as store:

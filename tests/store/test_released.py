@@ -13,8 +13,7 @@ import svc
 from svc.cli.data_directory import opened_directory
 from svc.config import Config
 from svc.domain.records import EVENT_FIELDS, Document
-from svc.domain.webhooks.records import EVENT_TYPES
-from svc.domain.webhooks.transport_types import TransportError
+from svc.domain.webhooks.records import EVENT_TYPES, TransportError
 from svc.store.check.invariants import violations
 from svc.store.maintenance.upgrade import upgrade
 from svc.store.migrations import MIGRATIONS

@@ -135,6 +135,7 @@ def test_a_second_start_reads_no_row_but_whether_a_pass_is_due(tmp_path: Path):
         assert not any(again[table.name] for table in (VISITORS, IDEMPOTENCY, LAST_LOOKS, BLOCKS))
 
 
+@pytest.mark.slow
 def test_the_next_pass_reads_one_row_for_each_range_of_visitors(tmp_path: Path):
     """Whatever was made or seen since; only a range with somebody who may be over is read again."""
     with new_store(tmp_path) as store:
@@ -161,6 +162,7 @@ def test_the_next_pass_reads_one_row_for_each_range_of_visitors(tmp_path: Path):
         assert numbers_in(store) == {5, *range(first_new, first_new + 20)}
 
 
+@pytest.mark.slow
 def test_other_visitor_days_are_in_force_at_the_next_start(tmp_path: Path):
     with new_store(tmp_path) as store:
         many(store, EPOCH_MS)

@@ -20,6 +20,7 @@ from tests.store.test_filters import Counted
 from tests.support.worlds import EPOCH_MS
 
 
+@pytest.mark.slow
 def test_visitors_by_tag_or_address_equal_a_scan_of_every_event(tmp_path: Path):
     chance = random.Random(41)
     made = [

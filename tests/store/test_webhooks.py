@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.envelope import identification_event_id, secrets_in_force
 from svc.domain.webhooks.records import (
     Attempt,
     AttemptCount,
@@ -23,7 +23,6 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.domain.webhooks.schedule import AttemptResult
-from svc.domain.webhooks.signature import secrets_in_force
 from svc.store.schema.codec import Record
 from svc.store.schema.tables import (
     ATTEMPT_COUNTS,

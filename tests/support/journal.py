@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 import trio
 
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.live import repeatable, report
 from tests.support.process import Served
 
 CLIENTS = 8
@@ -91,13 +91,7 @@ async def _client(
         else:
             key, device = f"{name}/{sent}", random.Random(f"{name}/{sent}").randrange(200)
             sent += 1
-        headers = {
-            "x-api-key": api_key,
-            "origin": ORIGIN,
-            "idempotency-key": key,
-            "user-agent": USER_AGENT,
-            "x-forwarded-for": PUBLIC_ADDRESS,
-        }
+        headers = repeatable(api_key, key)
         body = {"sdk": {"platform": "web"}, "signals": report(device)}
         try:
             request = client.build_request("POST", "/api/v1/identify", json=body, headers=headers)
@@ -118,12 +112,7 @@ async def send_at_once(server: Served, api_key: str, journal: Journal, keys: int
     async def client() -> None:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=30, verify=False) as sender:
             for number in range(keys):
-                headers = {
-                    "x-api-key": api_key,
-                    "origin": ORIGIN,
-                    "idempotency-key": f"at once/{number}",
-                    "x-forwarded-for": PUBLIC_ADDRESS,
-                }
+                headers = repeatable(api_key, f"at once/{number}")
                 body = {"sdk": {"platform": "web"}, "signals": report(number)}
                 while (
                     response := await sender.post("/api/v1/identify", json=body, headers=headers)
@@ -142,12 +131,7 @@ async def settle(server: Served, api_key: str, journal: Journal) -> None:
     twice = [pair for pair in left for _ in range(2)] + [(key, 0) for key in list(journal.answers)[:50]]
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=10, verify=False) as client:
         for key, device in twice:
-            headers = {
-                "x-api-key": api_key,
-                "origin": ORIGIN,
-                "idempotency-key": key,
-                "x-forwarded-for": PUBLIC_ADDRESS,
-            }
+            headers = repeatable(api_key, key)
             body = {"sdk": {"platform": "web"}, "signals": report(device)}
             response = await client.post("/api/v1/identify", json=body, headers=headers)
             journal.note(key, response.json()["request_id"])

@@ -28,7 +28,7 @@ from svc.world import World
 from tests.support.acknowledged import lost_or_billed_twice, shop
 from tests.support.journal import CLIENTS, Journal, Whole
 from tests.support.killed import DRAIN_S, Fickle, Pair, receiving, register, sending_to, undelivered, unlogged
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
+from tests.support.live import repeatable, report
 from tests.support.process import PROGRAM, Served, run
 
 Victim = Literal["node", "leader", "stopped", "database"]
@@ -52,7 +52,7 @@ TIMEOUT_S = 6
 """Of a request: a node that is stopped answers none."""
 IN_PEACE_S = (0.3, 1.2)
 """Between a return to service and the next kill."""
-NOT_RENEWED = "webhook shares not renewed in time, their attempts are made again"
+NOT_RENEWED = "webhook partitions not renewed in time, their attempts are made again"
 INTERRUPTIONS = {NOT_RENEWED: "a lost lease", "actor waits for the store": "no database"}
 """What a node says when it drops what it was sending: after a death, or where the machine is too busy for its lease."""
 FAR_OFF = "the clock is far from the database's"
@@ -371,13 +371,7 @@ class KilledNodes:
     async def _has_response(
         self, client: httpx.AsyncClient, api_key: str, key: str, device: int, chance: random.Random
     ) -> bool:
-        headers = {
-            "x-api-key": api_key,
-            "origin": ORIGIN,
-            "idempotency-key": key,
-            "user-agent": USER_AGENT,
-            "x-forwarded-for": PUBLIC_ADDRESS,
-        }
+        headers = repeatable(api_key, key)
         body = {"sdk": {"platform": "web"}, "signals": report(device)}
         url = f"http://127.0.0.1:{chance.choice(self._nodes).port}/api/v1/identify"
         try:

@@ -17,7 +17,7 @@ from svc.cli.records.organizations import create_organization
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.records import Event, Organization
-from svc.domain.webhooks.transport_types import Transport
+from svc.domain.webhooks.records import Transport
 from svc.http.server.server import addresses, open_listeners
 from svc.service import Service
 from svc.serving import listen
@@ -156,6 +156,17 @@ class Live:
         sent = {"x-api-key": key, **added, **(headers or {})}
         content = {"sdk": {"platform": "web"} if sdk is None else sdk, "signals": signals or report(), **body}
         return await self.client.post("/api/v1/identify", json=content, headers=sent)
+
+
+def repeatable(api_key: str, idempotency_key: str) -> dict[str, str]:
+    """Headers of an identification by an ordinary browser that may be sent again."""
+    return {
+        "x-api-key": api_key,
+        "origin": ORIGIN,
+        "idempotency-key": idempotency_key,
+        "user-agent": USER_AGENT,
+        "x-forwarded-for": PUBLIC_ADDRESS,
+    }
 
 
 def mistyped(secret: str) -> str:

@@ -52,10 +52,6 @@ class SettableClock:
         self.now_ms += round((seconds + hours * 3600) * 1000)
         self.elapsed_s += max(0.0, seconds + hours * 3600)
 
-    def pass_only(self, seconds: float) -> None:
-        """Time passes while the wall clock stands still."""
-        self.elapsed_s += seconds
-
 
 def settable_world(clock: SettableClock) -> World:
     """Real threads and real entropy under a clock of the test's own."""

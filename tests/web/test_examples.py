@@ -23,8 +23,8 @@ from uuid import UUID
 import httpx
 import pytest
 
+from svc.domain.webhooks.envelope import signed_headers
 from svc.domain.webhooks.records import WebhookEvent
-from svc.domain.webhooks.signature import signed_headers
 from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report
 from tests.support.ports import free_port
@@ -286,18 +286,19 @@ class Person:
     def __init__(self, client: httpx.Client, service: Service, signals: Mapping[str, Any]) -> None:
         self.client, self.service, self.signals = client, service, signals
         self.origin = str(client.base_url).rstrip("/")
-        self.page = ""
+        self.page, self.action = "", "none"
 
     def open(self, path: str) -> str:
         """The tag of the form there."""
         self.page = self.client.get(path).text
-        found = re.search(r'identify\({ tag: "([^"]+)" }\)', self.page)
-        return found[1].encode().decode("unicode-escape") if found else ""
+        found = re.search(r'identify\({ action: "([a-z_]+)", tag: "([^"]+)" }\)', self.page)
+        self.action = found[1] if found else "none"
+        return found[2].encode().decode("unicode-escape") if found else ""
 
     def identified(self, tag: str) -> str:
         response = self.client.post(
             f"{self.service.url}/api/v1/identify",
-            json={"sdk": {"platform": "web"}, "tag": tag, "signals": self.signals},
+            json={"sdk": {"platform": "web"}, "action": self.action, "tag": tag, "signals": self.signals},
             headers={"x-api-key": self.service.keys["public"], "origin": self.origin},
         )
         assert response.status_code == 200, response.text
@@ -349,6 +350,11 @@ def test_the_sign_up_limits_the_accounts_of_one_visitor(shop: Example, meet: Mee
     person = meet(shop, report(2))
     statuses = [person.does("/sign-up", f"two{number}@shop.example").status_code for number in range(4)]
     assert statuses == [200, 200, 200, 403]
+    url, secret = f"{person.service.url}/api/v1/events", person.service.keys["secret"]
+    rows = httpx.get(url, params={"action": "sign_up", "limit": 4}, headers={"x-api-key": secret}).json()["rows"]
+    named = [row.get("account_id") for row in rows]
+    assert (named[0], len(set(named))) == (None, 4), "each account has an id of its own, set by the shop"
+    assert [row.get("account_verified") for row in rows] == [None, True, True, True]
 
 
 @django

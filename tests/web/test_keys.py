@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import shutil
-import signal
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.chromium import browser, built
-from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, read_until, start
+from tests.web.visits import Visits, seen_by
 
 pytestmark = pytest.mark.slow(60)
 
 INSTALLED = shutil.which("chromium") or shutil.which("google-chrome")
 """A browser that keeps pages to go back to."""
 
-Visits = dict[str, dict[str, Any]]
-
 
 @pytest.fixture(scope="session")
 def visits(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Visits:
-    """What `web/browsers/keys.mjs` saw, by the name of the visit: made once, whatever number of processes tests."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own if worker_id == "master" else own.parent
-    seen = shared / "keys.jsonl"
-    with (shared / "keys.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not seen.exists():
-            seen.write_text(visited(tmp_path_factory.mktemp("keys")))
-    return {visit["name"]: visit for visit in map(json.loads, seen.read_text().splitlines())}
-
-
-def visited(folder: Path) -> str:
-    """A line of JSON for each visit, of a fresh service."""
-    sdk, opened, data = built() / "sdk", browser(), folder / "data"
-    port, shop = free_port(), free_port()
-    dev = ["dev", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--origin", f"http://shop.example:{shop}"]
-    service = start(*dev, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    try:
-        read_until(service, "Ctrl-C")
-        keys = json.loads((data / "dev-keys.json").read_text())
-        address, profile = f"http://127.0.0.1:{port}", folder / "profile"
-        given = [address, keys["public"], keys["secret"], str(sdk), str(profile), str(shop)]
-        return opened.run("keys.mjs", *given, *([INSTALLED] if INSTALLED else []))
-    finally:
-        service.send_signal(signal.SIGINT)
-        service.communicate(timeout=30)
+    return seen_by("keys.mjs", tmp_path_factory, worker_id, *([INSTALLED] if INSTALLED else []))
 
 
 def identity(visit: dict[str, Any]) -> tuple[str | None, str | None]:

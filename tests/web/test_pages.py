@@ -83,6 +83,12 @@ def test_try_works_by_keyboard_and_recognizes_the_browser_until_erased(service: 
     assert {found["reloaded"], found["cleared"], found["private"]} == {found["first"]}
     (reason,) = re.findall("Not proven: (.*?)[.]", found["unproven"])
     assert reason == "the report is signed, but by no key that the token had before"
+    rows = [row for row in found["counted"] if len(row) == 4]
+    assert ["Accounts", "1", "1", "1"] in rows, "of this browser"
+    assert ["Browsers", "1", "1", "1"] in rows, "of the account"
+    assert '.identify({ accountId: "user-1", action: "log_in" })' in found["snippet"]
+    assert found["refused"].startswith("accountId is 1 to 256 characters")
+    assert found["kept"] == "\x85", "what was refused can be corrected"
     assert found["stored"] == ["", 0]
     assert found["visits"] >= 2
     assert found["hidden"] == 1, "without its token, another browser may look like it"

@@ -101,6 +101,13 @@ def test_the_page_shows_every_operation(used: dict[str, Any], look: str):
     assert (found["unseen"], found["clipped"]) == ([], False)
 
 
+def test_the_page_follows_the_color_scheme_of_the_system_and_fits_a_phone(used: dict[str, Any]):
+    brightness = {name: sum(found["background"]) / 3 for name, found in used["looks"].items()}
+    assert brightness["dark"] < 64
+    assert min(brightness["light"], brightness["phone"]) > 192
+    assert used["looks"]["phone"]["beyond"] == []
+
+
 def test_every_operation_has_samples_and_a_shown_one_is_the_same(used: dict[str, Any], keys: dict[str, str]):
     assert set(used["samples"]) == {route.operation_id for route in SHOWN}
     assert {frozenset(samples) for samples in used["samples"].values()} == {frozenset(LANGUAGES)}

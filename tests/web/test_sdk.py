@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import signal
 import subprocess
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.chromium import browser, built, node
-from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, read_until, start
+from tests.support.chromium import built, node
+from tests.web.visits import Visits, seen_by
 from tools.node_client import PACKAGES, pack
 from tools.web import INSTALLED, WEB, install
 
 pytestmark = pytest.mark.slow(40)
-
-Visits = dict[str, dict[str, Any]]
 
 
 # The workspace --------------------------------------------------------------------------------------------------------
@@ -110,32 +104,7 @@ def test_the_lock_file_has_hashes_and_no_download_urls(folder: Path):
 
 @pytest.fixture(scope="session")
 def visits(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Visits:
-    """What `web/browsers/sdk.mjs` saw, by the name of the visit: made once, whatever number of processes tests."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own if worker_id == "master" else own.parent
-    seen = shared / "visits.jsonl"
-    with (shared / "visits.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not seen.exists():
-            seen.write_text(visited(tmp_path_factory.mktemp("visits")))
-    return {visit["name"]: visit for visit in map(json.loads, seen.read_text().splitlines())}
-
-
-def visited(folder: Path) -> str:
-    """A line of JSON for each visit, of a fresh service."""
-    sdk, opened, data = built() / "sdk", browser(), folder / "data"
-    port, shop = free_port(), free_port()
-    dev = ["dev", "--data", str(data), "--bind", f"127.0.0.1:{port}", "--origin", f"http://shop.example:{shop}"]
-    service = start(*dev, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    try:
-        read_until(service, "Ctrl-C")
-        keys = json.loads((data / "dev-keys.json").read_text())
-        profile = folder / "profile"
-        address = f"http://127.0.0.1:{port}"
-        return opened.run("sdk.mjs", address, keys["public"], keys["secret"], str(sdk), str(profile), str(shop))
-    finally:
-        service.send_signal(signal.SIGINT)
-        service.communicate(timeout=30)
+    return seen_by("sdk.mjs", tmp_path_factory, worker_id)
 
 
 def test_the_first_visit_is_a_new_visitor_with_a_token_and_a_second_report(visits: Visits):

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from svc.domain.webhooks.queues import ENDPOINT_SLOTS
-from svc.domain.webhooks.transport_types import Attempted
+from svc.domain.webhooks.records import Attempted
 from svc.webhook_transport import connections
 from svc.webhook_transport.connections import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from svc.webhook_transport.transport import WebhookTransport, retry_after_s

@@ -16,7 +16,6 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.workers import bus as bus_module
 from svc.workers.bus import Alone, SocketBus, announce, name_of, reach
-from svc.workers.counts import WorkerSlot
 from svc.workers.messages import (
     Committed,
     Due,
@@ -29,6 +28,7 @@ from svc.workers.messages import (
     pack,
     unpack,
 )
+from svc.workers.shared_memory import WorkerSlot
 from tests.http.test_console_stream import an_event
 
 Pair = tuple[SocketBus, SocketBus]

@@ -15,7 +15,7 @@ from svc.domain.histogram import HistogramStatistics
 from svc.metrics.samples import PublishedSamples, SampleTable, added, pack_samples, read_samples
 from svc.service import Service
 from svc.store.directory import open_directory
-from svc.workers.counts import HALF_BYTES, Counts, WorkerSlot
+from svc.workers.shared_memory import HALF_BYTES, Counts, WorkerSlot
 from svc.world import World
 
 VALUES = st.one_of(

@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 import trio
 
+from svc.domain.webhooks.partitions import partition_of
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.shares import share_of
 from svc.store.postgresql.cluster.nodes import Connect
 from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.cluster.shares import NodeRank, ShareLeases, lease_name
+from svc.store.postgresql.cluster.partitions import NodeRank, PartitionLeases, lease_name
 from svc.store.postgresql.connection.errors import ConnectionLostError
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import int8
@@ -26,7 +26,7 @@ from tests.support.postgresql import Cluster
 from tests.workers.test_bus import REFUSED
 
 QUEUE = EndpointKey(1, 2)
-SHARE = share_of(QUEUE)
+SHARE = partition_of(QUEUE)
 DUE = Due((QUEUE,))
 
 
@@ -41,7 +41,7 @@ class Node:
 
     def __init__(self, connect: Connect, index: int) -> None:
         self.notices = Notices(connect, jitter=lambda: 0.5, has_others=lambda: True)
-        self.shares = ShareLeases(str(index))
+        self.shares = PartitionLeases(str(index))
         self.bus = NodeBus(self.notices, index, self.shares)
         self.heard: list[Message] = []
         self.looks = 0

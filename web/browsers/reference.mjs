@@ -26,8 +26,8 @@ async function opened(signedOut = async () => {}) {
   return { page, found };
 }
 
-const show = (page, tag, operation) =>
-  page.evaluate((where) => window.reference.layoutActions.show(where, true), ["operations", tag, operation]);
+const show = (page, tag, operation, isOpen = true) =>
+  page.evaluate((where, open) => window.reference.layoutActions.show(where, open), ["operations", tag, operation], isOpen);
 const block = (operation) => `.opblock[id$="-${operation}"]`;
 
 /** Until nothing has changed for a moment: the renderer resolves an operation after it has opened it. */
@@ -64,9 +64,13 @@ async function tried(page, tag, operation) {
   return page.$eval(`${block(operation)} .live-responses-table tbody .response-col_status`, (cell) => cell.textContent);
 }
 
-const { page, found } = await opened();
-found.tried = {};
-for (const [tag, operation] of [["Management: keys", "listSdkKeys"], ["Management: weights", "listRiskSignals"], ["Management: keys", "issueProxyKey"]]) {
+const looks = {};
+const { page, found } = await opened(async (before) => {
+  looks["signed out"] = await looked(before);
+});
+Object.assign(found, { looks, tried: {} });
+const TRIED = [["Management: keys", "listSdkKeys"], ["Management: weights", "listRiskSignals"], ["Management: keys", "issueProxyKey"]];
+for (const [tag, operation] of TRIED) {
   found.tried[operation] = await tried(page, tag, operation);
 }
 await page.focus("#find");
@@ -98,7 +102,6 @@ await page.evaluate((key) => window.reference.preauthorizeApiKey("publicKey", ke
 await show(page, "Client API", "identify");
 found.withKey = await page.waitForSelector(`${block("identify")} .samples pre`).then((pre) => pre.evaluate((one) => one.textContent));
 found.webhooks = await page.$$eval(".webhooks .opblock-summary-path", (paths) => paths.map((path) => path.textContent.replaceAll("\u200b", "")));
-await page.close();
 
 async function looked(page, rules) {
   const unseen = await page.$$eval(".opblock", (blocks) => blocks.filter((one) => one.getClientRects().length === 0).map(({ id }) => id));
@@ -106,25 +109,30 @@ async function looked(page, rules) {
     const blocks = document.querySelectorAll(".opblock");
     return blocks[blocks.length - 1].getBoundingClientRect().bottom > document.documentElement.getBoundingClientRect().bottom;
   });
-  return { axe: await findings(page, rules), overflows: await overflows(page), unseen, clipped };
+  // What is in a sample scrolls with it.
+  const beyond = await page.$$eval("main *", (all) =>
+    all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest("pre *")).map(({ className }) => className),
+  );
+  const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number));
+  return { axe: await findings(page, rules), overflows: await overflows(page), unseen, clipped, beyond, background };
 }
 
-found.looks = {};
-const look = await opened(async (before) => {
-  found.looks["signed out"] = await looked(before);
+for (const [tag, operation] of [...TRIED, ["Management: webhooks", "rotateWebhookSecret"]]) await show(page, tag, operation, false);
+await show(page, "Management: keys", "issueSdkKey");
+await show(page, "webhooks", "visitor.suspect");
+await page.waitForSelector(`${block("issueSdkKey")} .samples`);
+await page.$eval("#find", (find) => {
+  find.value = "";
+  find.dispatchEvent(new Event("input", { bubbles: true }));
 });
-await show(look.page, "Management: keys", "listSdkKeys");
-await show(look.page, "Client API", "identify");
-await show(look.page, "webhooks", "visitor.suspect");
-await look.page.waitForSelector(`${block("identify")} .samples`);
 const LOOKS = { light: {}, dark: { scheme: "dark", rules: ["color-contrast"] }, phone: { width: 390 } };
 for (const [name, { scheme = "light", width = 1200, rules }] of Object.entries(LOOKS)) {
-  await look.page.setViewport({ width, height: 900 });
-  await look.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  await settled(look.page);
-  await drawn(look.page);
-  if (process.env.SHOTS) await look.page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
-  found.looks[name] = await looked(look.page, rules);
+  await page.setViewport({ width, height: 900 });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await settled(page);
+  await drawn(page);
+  if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/reference-${name}.png`, fullPage: true });
+  looks[name] = await looked(page, rules);
 }
 await browser.close();
 console.log(JSON.stringify(found));

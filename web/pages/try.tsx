@@ -3,10 +3,11 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Identification, load, type SvcClient, SvcError, type Timing } from "svc-visitor-id";
+import { type About, Activity } from "./parts/activity.js";
 import { Facts } from "./parts/facts.js";
 import { Identity, Visits } from "./parts/identity.js";
 import { Score } from "./parts/score.js";
-import { configuration, erase, explanation, ServiceError, texts, type Explanation, type Texts } from "./parts/wire.js";
+import { configuration, erase, explanation, ServiceError, texts, type Explained, type Explanation, type Texts } from "./parts/wire.js";
 
 interface Shown extends Explanation {
   response: Identification;
@@ -25,31 +26,36 @@ const NO_TEXTS: Texts = { signals: {}, evidence: {}, changes: {}, linkage: {}, p
 let client: SvcClient | undefined;
 let key = "";
 
-async function identify(tell: (what: string) => void): Promise<Shown> {
+async function begin(tell: (what: string) => void): Promise<Shown> {
   key = (await configuration()).api_key;
   tell("Collecting what this browser shows to every page …");
   client = load({ apiKey: key, endpoint: location.origin });
   const asked = texts().catch(() => NO_TEXTS);
-  const response = await client.identify({ tag: "try" });
+  return { ...(await identify(client, {}, tell)), texts: await asked };
+}
+
+async function identify(client: SvcClient, about: About, tell?: (what: string) => void): Promise<Omit<Shown, "texts">> {
+  const response = await client.identify({ ...about, tag: "try" });
   if (response.deferred_token === undefined) {
     throw new ServiceError("The response was lost on the way, and a repeated request has no verdict. Reload the page.");
   }
-  tell("Asking why …");
+  tell?.("Asking why …");
   const explained = await explanation(key, response.request_id, response.deferred_token);
-  return { ...explained, response, timing: client.timing, texts: await asked };
+  return { ...explained, response, timing: client.timing };
 }
 
+const isSaid = (error: unknown): error is Error => error instanceof SvcError || error instanceof ServiceError;
+const UNREACHABLE = "The service cannot be reached.";
+
 function failure(error: unknown): State {
-  if (error instanceof SvcError || error instanceof ServiceError) {
-    return { step: "failed", message: error.message, advice: "Reload the page to try again." };
-  }
-  return { step: "failed", message: "The service cannot be reached.", advice: "Is it still running? Then reload the page." };
+  if (isSaid(error)) return { step: "failed", message: error.message, advice: "Reload the page to try again." };
+  return { step: "failed", message: UNREACHABLE, advice: "Is it still running? Then reload the page." };
 }
 
 function Page() {
   const [state, setState] = useState<State>({ step: "working", what: "Loading …" });
   useEffect(() => {
-    identify((what) => setState({ step: "working", what })).then(
+    begin((what) => setState({ step: "working", what })).then(
       (shown) => setState({ step: "shown", ...shown }),
       (error: unknown) => setState(failure(error)),
     );
@@ -91,12 +97,26 @@ function Content({ state, setState }: { state: State; setState: (state: State) =
         </section>
       );
     case "shown":
-      return <Result shown={state} onErased={() => setState({ step: "erased" })} onFailed={(error) => setState(failure(error))} />;
+      return <Result shown={state} onShown={(shown) => setState({ step: "shown", ...shown })} onErased={() => setState({ step: "erased" })} onFailed={(error) => setState(failure(error))} />;
   }
 }
 
-function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => void; onFailed: (error: unknown) => void }) {
+function Result({ shown, onShown, onErased, onFailed }: {
+  shown: Shown;
+  onShown: (shown: Shown) => void;
+  onErased: () => void;
+  onFailed: (error: unknown) => void;
+}) {
   const { event, visits, response } = shown;
+  const act = async (about: About) => {
+    try {
+      const next = await identify(client!, about);
+      onShown({ ...next, texts: shown.texts });
+      return next.event;
+    } catch (error) {
+      throw isSaid(error) ? error : new ServiceError(UNREACHABLE);
+    }
+  };
   const forget = async () => {
     try {
       await client?.deferredSent();
@@ -112,9 +132,10 @@ function Result({ shown, onErased, onFailed }: { shown: Shown; onErased: () => v
       <Visits visits={visits} current={event.request_id} />
       <Identity event={event} visits={visits} texts={shown.texts} />
       <Score event={event} texts={shown.texts} />
+      <Activity event={event} onAct={act} />
       <Facts event={event} timing={shown.timing} texts={shown.texts} />
       <TestIt />
-      <Snippet />
+      <Snippet event={event} />
       <Report signals={event.document?.signals} />
       <section class="card">
         <h2>Be forgotten</h2>
@@ -153,21 +174,27 @@ function TestIt() {
   );
 }
 
-function snippet(): string {
+/** Names what the visit shown named, which may be any text: a script ends at no quotes and no tag of it. */
+function snippet({ account_id: accountId, action }: Explained): string {
+  const about = Object.entries({ accountId, action }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${JSON.stringify(value).replaceAll("<", "\\u003c")}`],
+  );
+  const options = about.length > 0 ? `{ ${about.join(", ")} }` : "";
   return `<script type="module">
   import { load } from "${location.origin}/sdk/v1/svc.esm.js";
-  load({ apiKey: "${key}" }).identify().then(({ request_id }) => {
+  load({ apiKey: "${key}" }).identify(${options}).then(({ request_id }) => {
     console.log(request_id); // send it to your server
   });
 </script>`;
 }
 
-function Snippet() {
+function Snippet({ event }: { event: Explained }) {
   const [copied, setCopied] = useState("");
+  const text = snippet(event);
   const copy = () =>
     navigator.clipboard === undefined
       ? setCopied("Select the text and copy it: this page has no access to the clipboard.")
-      : navigator.clipboard.writeText(snippet()).then(
+      : navigator.clipboard.writeText(text).then(
           () => setCopied("Copied."),
           () => setCopied("The browser refused: select the text and copy it."),
         );
@@ -178,7 +205,7 @@ function Snippet() {
         Send <code>request_id</code> to your own server with the form, and read the verdict there. This development key
         works from <code>localhost</code>.
       </p>
-      <pre tabIndex={0}><code>{snippet()}</code></pre>
+      <pre tabIndex={0}><code>{text}</code></pre>
       <p class="buttons"><button type="button" onClick={copy}>Copy</button> <span role="status" class="quiet">{copied}</span></p>
     </section>
   );

@@ -7,8 +7,8 @@ import type { EventDetailBody, Open } from "./types.js";
 
 /** Why an identification does not belong to this action. */
 export type Problem = Open<
-  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "other_platform" | "unproven"
-  | "used_before">;
+  "not_found" | "invalid" | "too_old" | "other_origin" | "other_address" | "other_tag" | "other_account"
+  | "other_action" | "other_platform" | "unproven" | "used_before">;
 export type Decision = "accept" | "verify" | "refuse";
 
 /** The action that is being served. */
@@ -19,6 +19,13 @@ export interface Action {
   ip: string | null;
   /** That of this action, best a random value of this session; `null` for none. */
   tag: string | null;
+  /**
+   * That of your session; left out not to compare it. `other_account` is the problem of another one, and of none. At a
+   * sign-up there is none yet: `updateEvent` sets it.
+   */
+  accountId?: string | undefined;
+  /** What is being served, such as `log_in`; left out not to compare it. */
+  action?: string | undefined;
   /**
    * Whether only a visit that its browser proved belongs to this action: `unproven` is the problem of another one. A
    * first visit is never proven.
@@ -48,6 +55,9 @@ export interface Verdict {
   ip_address: string;
   origin?: string;
   tag?: string;
+  /** As the identify request named it, and so is the action. Left out by services before 0.3.0. */
+  account_id?: string;
+  action?: string;
   visitor_is_new: boolean;
   identifiable: boolean;
   visitor_confidence: number;
@@ -99,6 +109,8 @@ export function difference(event: EventDetailBody | Verdict, action: Action): Pr
   if ((event.origin ?? null) !== action.origin) return "other_origin";
   if (action.ip !== null && address(event.ip_address) !== address(action.ip)) return "other_address";
   if ((event.tag ?? null) !== action.tag) return "other_tag";
+  if (action.accountId !== undefined && event.account_id !== action.accountId) return "other_account";
+  if (action.action !== undefined && event.action !== action.action) return "other_action";
   if (action.platform !== undefined && event.platform !== action.platform) return "other_platform";
   return action.proven === true && event.proven !== true ? "unproven" : null;
 }

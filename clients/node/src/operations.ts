@@ -2,6 +2,8 @@
 
 import { type Call, segment } from "./call.js";
 import type {
+  AccountAnswer,
+  AccountsAnswer,
   ChallengeAnswer,
   CreateWebhookBody,
   DuplicateAnswer,
@@ -17,9 +19,11 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  ListAccountsQuery,
   ListEventsQuery,
   ListProxyKeysQuery,
   ListSdkKeysQuery,
+  ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
   ManagementKeyBody,
   ProxyKeyBody,
@@ -34,11 +38,15 @@ import type {
   SaveWeightsBody,
   SdkKeyBody,
   SdkKeysBody,
+  SeenVisitorAnswer,
+  SeenVisitorsAnswer,
+  SettingsBody,
   SignalsBody,
   SupplementAnswer,
   SupplementBody,
   SupplementEventHeaders,
   UpdateEventBody,
+  UpdateSettingsBody,
   UpdateWebhookBody,
   VerdictKeysBody,
   WebhookBody,
@@ -156,6 +164,49 @@ export abstract class Operations {
    */
   updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
     return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  }
+
+  /**
+   * List accounts.
+   *
+   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
+   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
+   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   */
+  listAccounts(query: ListAccountsQuery = {}): Promise<AccountsAnswer> {
+    return this.send<AccountsAnswer>({ method: "GET", path: "/accounts", query: { ...query }, isRepeatable: true });
+  }
+
+  /**
+   * Read one account.
+   *
+   * Those of production are apart; those of staging and development are together, by the environment of the key.
+   * What it was seen with comes from its newest 2,000 events.
+   */
+  getAccount(accountId: string): Promise<AccountAnswer> {
+    return this.send<AccountAnswer>({ method: "GET", path: `/accounts/${segment(accountId)}`, isRepeatable: true });
+  }
+
+  /**
+   * List visitors.
+   *
+   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
+   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
+   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   * Visitors that are not identifiable are left out.
+   */
+  listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
+    return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });
+  }
+
+  /**
+   * Read one visitor.
+   *
+   * Those of production are apart; those of staging and development are together, by the environment of the key.
+   * What it was seen with comes from its newest 2,000 events.
+   */
+  getVisitor(visitorId: string): Promise<SeenVisitorAnswer> {
+    return this.send<SeenVisitorAnswer>({ method: "GET", path: `/visitors/${segment(visitorId)}`, isRepeatable: true });
   }
 
   /**
@@ -382,6 +433,28 @@ export abstract class Operations {
       method: "GET",
       path: `/management/organizations/${segment(organizationId)}/risk-signals`,
       isRepeatable: true,
+    });
+  }
+
+  /** Read the settings of the organization. */
+  getSettings(organizationId: string): Promise<SettingsBody> {
+    return this.send<SettingsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/settings`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Change settings of the organization.
+   *
+   * What is left out stays. In force from the next request on, on every worker and node. Needs the role `admin`.
+   */
+  updateSettings(organizationId: string, body: UpdateSettingsBody): Promise<SettingsBody> {
+    return this.send<SettingsBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/settings`,
+      body,
     });
   }
 

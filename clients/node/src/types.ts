@@ -6,6 +6,62 @@
 /** The values that there are now. Others may come. */
 export type Open<Values extends string> = Values | (string & {});
 
+export interface AccountAnswer {
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+  /** The newest 100, the one seen last first. */
+  addresses: Array<SeenAddress>;
+  /** The newest 100, the one seen last first. */
+  countries: Array<SeenCountry>;
+  /** Its labeled events. */
+  labels?: LabelCounts;
+  /** Notes about it. */
+  notes_count?: number;
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id: string;
+  /** Of the account, now. */
+  velocity: AccountVelocity;
+  /** The newest 100 identifiable visitors that acted for it, the one seen last first. */
+  visitors: Array<VisitorOfAccount>;
+}
+
+export interface AccountOfVisitor {
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id: string;
+  /** `visitor_confidence` of the visitor's last event for it. */
+  confidence: number;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+}
+
+export interface AccountRow {
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id: string;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+  /** The highest suspect level of its events in the last 24 hours; left out where none was scored. */
+  level?: Open<"low" | "medium" | "high">;
+  /** Of the account, now. */
+  velocity: AccountVelocity;
+}
+
+export interface AccountThresholdsBody {
+  /** Accounts of a visitor in 30 days from which `multi_account` fires. */
+  multi_account: number;
+  /** Accounts of a visitor within an hour from which `account_testing` fires. */
+  account_testing_visitor: number;
+  /** Accounts of an address within an hour from which `account_testing` fires. */
+  account_testing_address: number;
+  /** Visitors of an account in 30 days from which `account_sharing` fires. */
+  account_sharing: number;
+}
+
 export interface AccountVelocity {
   /** Events of the account. */
   events: Record<string, number>;
@@ -15,6 +71,13 @@ export interface AccountVelocity {
   addresses: Record<string, number>;
   /** Countries of these addresses. */
   countries: Record<string, number>;
+}
+
+export interface AccountsAnswer {
+  /** The one that was seen last first. */
+  accounts: Array<AccountRow>;
+  /** Of the next page, which may be empty; left out on the last one. */
+  next_cursor?: string;
 }
 
 export interface AddressVelocity {
@@ -441,6 +504,13 @@ export interface JwkBody {
   alg: string;
 }
 
+export interface LabelCounts {
+  /** Labeled `fraud`. */
+  fraud?: number;
+  /** Labeled `legitimate`. */
+  legitimate?: number;
+}
+
 export interface ManagementKeyBody {
   /** Id of the key. */
   key_id: string;
@@ -452,6 +522,17 @@ export interface ManagementKeyBody {
   role: Open<"admin" | "developer">;
   /** Region of the key. */
   region: string;
+}
+
+export interface NewAccountThresholds {
+  /** Accounts of a visitor in 30 days from which `multi_account` fires. */
+  multi_account?: number;
+  /** Accounts of a visitor within an hour from which `account_testing` fires. */
+  account_testing_visitor?: number;
+  /** Accounts of an address within an hour from which `account_testing` fires. */
+  account_testing_address?: number;
+  /** Visitors of an account in 30 days from which `account_sharing` fires. */
+  account_sharing?: number;
 }
 
 export interface PlatformWeightsBody {
@@ -635,6 +716,74 @@ export interface SdkKeysBody {
   next_cursor?: string;
 }
 
+export interface SeenAddress {
+  /** The address. */
+  ip_address: string;
+  /** ISO 3166-1 alpha-2. */
+  country_code?: string;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+}
+
+export interface SeenCountry {
+  /** ISO 3166-1 alpha-2. */
+  country_code: string;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+}
+
+export interface SeenVisitorAnswer {
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+  /** The newest 100, the one seen last first. */
+  addresses: Array<SeenAddress>;
+  /** The newest 100, the one seen last first. */
+  countries: Array<SeenCountry>;
+  /** Its labeled events. */
+  labels?: LabelCounts;
+  /** Notes about it. */
+  notes_count?: number;
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** Of the visitor, now. */
+  velocity: VisitorVelocity;
+  /** The newest 100 accounts that it acted for, the one seen last first. */
+  accounts: Array<AccountOfVisitor>;
+}
+
+export interface SeenVisitorRow {
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
+  /** The highest suspect level of its events in the last 24 hours; left out where none was scored. */
+  level?: Open<"low" | "medium" | "high">;
+  /** Of the visitor, now. */
+  velocity: VisitorVelocity;
+}
+
+export interface SeenVisitorsAnswer {
+  /** The one that was seen last first. */
+  visitors: Array<SeenVisitorRow>;
+  /** Of the next page, which may be empty; left out on the last one. */
+  next_cursor?: string;
+}
+
+export interface SettingsBody {
+  /** Whether responses and signed verdicts for public keys have the decision of the rules. */
+  decision_in_response: boolean;
+  /** Of the signals of the group `account`. */
+  account_thresholds: AccountThresholdsBody;
+}
+
 export interface SignalBody {
   /** Permanent name of the signal. */
   name: string;
@@ -792,6 +941,13 @@ export interface UpdateEventBody {
   tag?: string | null;
 }
 
+export interface UpdateSettingsBody {
+  /** Whether responses and signed verdicts for public keys have the decision of the rules. */
+  decision_in_response?: boolean;
+  /** Of the signals of the group `account`. */
+  account_thresholds?: NewAccountThresholds;
+}
+
 export interface UpdateWebhookBody {
   /**
    * Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
@@ -827,6 +983,17 @@ export interface VelocityBody {
 export interface VerdictKeysBody {
   /** The key in force first, then the next one, then the previous one until it expires. */
   keys: Array<JwkBody>;
+}
+
+export interface VisitorOfAccount {
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** `visitor_confidence` of its last event for the account. */
+  confidence: number;
+  /** When it was seen first. */
+  first_seen_at: string;
+  /** When it was seen last. */
+  last_seen_at: string;
 }
 
 export interface VisitorVelocity {
@@ -1092,6 +1259,38 @@ export interface ListEventsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
+}
+
+/** Of `listAccounts`. */
+export interface ListAccountsQuery {
+  /** Only those seen from this country in 30 days: two letters. */
+  country?: string;
+  /** Only those whose events of the last 24 hours have this as their highest suspect level. */
+  level?: "low" | "medium" | "high";
+  /** Only those whose id begins with this. */
+  q?: string;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+  /** How many per page, at most. */
+  limit?: number;
+  /** Only accounts with so many visitors in 30 days. */
+  min_visitors?: number;
+}
+
+/** Of `listVisitors`. */
+export interface ListVisitorsQuery {
+  /** Only those seen from this country in 30 days: two letters. */
+  country?: string;
+  /** Only those whose events of the last 24 hours have this as their highest suspect level. */
+  level?: "low" | "medium" | "high";
+  /** Only those whose id begins with this. */
+  q?: string;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+  /** How many per page, at most. */
+  limit?: number;
+  /** Only visitors of so many accounts in 30 days. */
+  min_accounts?: number;
 }
 
 /** Of `listProxyKeys`. */

@@ -4,6 +4,7 @@
 shapes of what they return.
 """
 
+from svc_client.call import UNSET
 from svc_client.checks import Checked, CheckedVerdict, Decision, Problem, Verdict, decide
 from svc_client.client import AsyncClient, Client
 from svc_client.errors import ApiError, SvcError, UnreachableError, WebhookError
@@ -13,6 +14,7 @@ from svc_client.verdicts import Expected
 from svc_client.webhooks import WebhookEvent, verify_webhook
 
 __all__ = [
+    "UNSET",
     "ApiError",
     "AsyncClient",
     "Checked",

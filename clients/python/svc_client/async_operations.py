@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from svc_client.call import Call, given, new_idempotency_key, path
+from svc_client.call import UNSET, Call, Unset, given, new_idempotency_key, path
 from svc_client.types import (
+    AccountAnswer,
+    AccountsAnswer,
     ChallengeAnswer,
     DuplicateAnswer,
     EventDetailBody,
@@ -16,6 +18,7 @@ from svc_client.types import (
     IssuedSdkKeyBody,
     IssuedWebhookBody,
     ManagementKeyBody,
+    NewAccountThresholds,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
@@ -24,6 +27,9 @@ from svc_client.types import (
     Sdk,
     SdkKeyBody,
     SdkKeysBody,
+    SeenVisitorAnswer,
+    SeenVisitorsAnswer,
+    SettingsBody,
     SignalsBody,
     SupplementAnswer,
     VerdictKeysBody,
@@ -339,7 +345,12 @@ class AsyncOperations:
         return await self._send(Call("GET", path("/events/{}", request_id), is_repeatable=True))
 
     async def update_event(
-        self, request_id: str, *, account_id: str | None = None, action: str | None = None, tag: str | None = None
+        self,
+        request_id: str,
+        *,
+        account_id: str | Unset | None = UNSET,
+        action: str | Unset | None = UNSET,
+        tag: str | Unset | None = UNSET,
     ) -> EventDetailBody:
         """Set the account, the action or the tag of an event.
 
@@ -357,9 +368,117 @@ class AsyncOperations:
             Call(
                 "PATCH",
                 path("/events/{}", request_id),
-                body=given({"account_id": account_id, "action": action, "tag": tag}),
+                body=given({}, {"account_id": account_id, "action": action, "tag": tag}),
             )
         )
+
+    async def list_accounts(
+        self,
+        *,
+        country: str | None = None,
+        level: Literal["low", "medium", "high"] | None = None,
+        q: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        min_visitors: int | None = None,
+    ) -> AccountsAnswer:
+        """List accounts.
+
+        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
+        and development are together, by the environment of the key. Filters may be combined. A page with
+        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
+        than 5,000 events.
+
+        Args:
+            country: Only those seen from this country in 30 days: two letters.
+            level: Only those whose events of the last 24 hours have this as their highest suspect level.
+            q: Only those whose id begins with this.
+            cursor: `next_cursor` of the page before; the first page when left out.
+            limit: How many per page, at most.
+            min_visitors: Only accounts with so many visitors in 30 days.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                "/accounts",
+                query=given(
+                    {
+                        "country": country,
+                        "level": level,
+                        "q": q,
+                        "cursor": cursor,
+                        "limit": limit,
+                        "min_visitors": min_visitors,
+                    }
+                ),
+                is_repeatable=True,
+            )
+        )
+
+    async def get_account(self, account_id: str) -> AccountAnswer:
+        """Read one account.
+
+        Those of production are apart; those of staging and development are together, by the environment of the
+        key. What it was seen with comes from its newest 2,000 events.
+
+        Args:
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+        """
+        return await self._send(Call("GET", path("/accounts/{}", account_id), is_repeatable=True))
+
+    async def list_visitors(
+        self,
+        *,
+        country: str | None = None,
+        level: Literal["low", "medium", "high"] | None = None,
+        q: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        min_accounts: int | None = None,
+    ) -> SeenVisitorsAnswer:
+        """List visitors.
+
+        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
+        and development are together, by the environment of the key. Filters may be combined. A page with
+        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
+        than 5,000 events. Visitors that are not identifiable are left out.
+
+        Args:
+            country: Only those seen from this country in 30 days: two letters.
+            level: Only those whose events of the last 24 hours have this as their highest suspect level.
+            q: Only those whose id begins with this.
+            cursor: `next_cursor` of the page before; the first page when left out.
+            limit: How many per page, at most.
+            min_accounts: Only visitors of so many accounts in 30 days.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                "/visitors",
+                query=given(
+                    {
+                        "country": country,
+                        "level": level,
+                        "q": q,
+                        "cursor": cursor,
+                        "limit": limit,
+                        "min_accounts": min_accounts,
+                    }
+                ),
+                is_repeatable=True,
+            )
+        )
+
+    async def get_visitor(self, visitor_id: str) -> SeenVisitorAnswer:
+        """Read one visitor.
+
+        Those of production are apart; those of staging and development are together, by the environment of the
+        key. What it was seen with comes from its newest 2,000 events.
+
+        Args:
+            visitor_id: Stable id of the visitor, within the organization.
+        """
+        return await self._send(Call("GET", path("/visitors/{}", visitor_id), is_repeatable=True))
 
     async def get_verdict_keys(self, organization_id: str) -> VerdictKeysBody:
         """Read the public keys of signed verdicts.
@@ -428,7 +547,7 @@ class AsyncOperations:
         *,
         name: str,
         environment: Literal["development", "production", "staging"],
-        expires_at: str | None = None,
+        expires_at: str | Unset | None = UNSET,
     ) -> IssuedProxyKeyBody:
         """Issue a proxy key.
 
@@ -445,7 +564,7 @@ class AsyncOperations:
             Call(
                 "POST",
                 path("/management/organizations/{}/proxy-credentials", organization_id),
-                body=given({"name": name, "environment": environment, "expires_at": expires_at}),
+                body=given({"name": name, "environment": environment}, {"expires_at": expires_at}),
             )
         )
 
@@ -493,7 +612,7 @@ class AsyncOperations:
         *,
         name: str,
         environment: Literal["development", "production", "staging"],
-        expires_at: str | None = None,
+        expires_at: str | Unset | None = UNSET,
         kind: Literal["public", "secret"] | None = None,
         platforms: list[Literal["android", "ios", "web"]] | None = None,
         allowed_origins: list[str] | None = None,
@@ -520,11 +639,11 @@ class AsyncOperations:
                     {
                         "name": name,
                         "environment": environment,
-                        "expires_at": expires_at,
                         "kind": kind,
                         "platforms": platforms,
                         "allowed_origins": allowed_origins,
-                    }
+                    },
+                    {"expires_at": expires_at},
                 ),
             )
         )
@@ -714,6 +833,42 @@ class AsyncOperations:
         """
         return await self._send(
             Call("GET", path("/management/organizations/{}/risk-signals", organization_id), is_repeatable=True)
+        )
+
+    async def get_settings(self, organization_id: str) -> SettingsBody:
+        """Read the settings of the organization.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/settings", organization_id), is_repeatable=True)
+        )
+
+    async def update_settings(
+        self,
+        organization_id: str,
+        *,
+        decision_in_response: bool | None = None,
+        account_thresholds: NewAccountThresholds | None = None,
+    ) -> SettingsBody:
+        """Change settings of the organization.
+
+        What is left out stays. In force from the next request on, on every worker and node. Needs the role
+        `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            decision_in_response: Whether responses and signed verdicts for public keys have the decision of the
+                rules.
+            account_thresholds: Of the signals of the group `account`.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/settings", organization_id),
+                body=given({"decision_in_response": decision_in_response, "account_thresholds": account_thresholds}),
+            )
         )
 
     async def list_webhooks(self, organization_id: str) -> WebhooksBody:

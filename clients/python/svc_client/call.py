@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -23,9 +24,20 @@ class Call:
     """Whether sending it twice does no more than sending it once."""
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values without those that are `None`: they are not sent."""
-    return {name: value for name, value in values.items() if value is not None}
+class Unset(Enum):
+    """The type of `UNSET`."""
+
+    UNSET = "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""An argument that was left out, where `None` is sent as `null`."""
+
+
+def given(values: Mapping[str, Any], nullable: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What is sent: the values but those that are `None`, and the nullable ones but those that are `UNSET`."""
+    sent = {name: value for name, value in values.items() if value is not None}
+    return sent | {name: value for name, value in (nullable or {}).items() if value is not UNSET}
 
 
 def path(pattern: str, *segments: str) -> str:

@@ -19,6 +19,8 @@ Problem = Literal[
     "other_origin",
     "other_address",
     "other_tag",
+    "other_account",
+    "other_action",
     "other_platform",
     "unproven",
     "used_before",
@@ -48,6 +50,9 @@ class Verdict(TypedDict):
     ip_address: str
     origin: NotRequired[str]
     tag: NotRequired[str]
+    account_id: NotRequired[str]
+    """As the identify request named it, and so is the action. Left out by services before 0.3.0."""
+    action: NotRequired[str]
     visitor_is_new: bool
     identifiable: bool
     visitor_confidence: int
@@ -93,12 +98,14 @@ def is_request_id(value: object) -> bool:
     return isinstance(value, str) and _REQUEST_ID.fullmatch(value) is not None
 
 
-def problem_with(
+def problem_with(  # noqa: PLR0913  all by name: what the action is
     event: EventDetailBody,
     *,
     origin: str | None,
     ip: str | None,
     tag: str | None,
+    account_id: str | None = None,
+    action: str | None = None,
     platform: str | None = None,
     proven: bool = False,
     now: datetime | None = None,
@@ -106,21 +113,33 @@ def problem_with(
     """The first check that fails, but for the first use, which only a memory can tell.
 
     `origin` is the page's, `None` for an app; `ip` is the address that is talking to you, `None` not to compare it;
-    `tag` is that of this action, `None` for none; `platform` is that by which it must have been scored, `None` not to
+    `tag` is that of this action, `None` for none; `account_id` is that of your session, and `action` is what you serve,
+    `None` not to compare them; `platform` is that by which it must have been scored, `None` not to
     compare it; `proven` demands a visit that its browser proved. Raises `ValueError` where `ip` is no address.
     """
     age = (now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
     if not -CLOCK_SKEW < age < MAX_AGE:
         return "too_old"
-    return difference(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven)
+    return difference(
+        event,
+        origin=origin,
+        ip=ip,
+        tag=tag,
+        account_id=account_id,
+        action=action,
+        platform=platform,
+        proven=proven,
+    )
 
 
-def difference(
+def difference(  # noqa: PLR0911  a check each
     event: EventDetailBody | Verdict,
     *,
     origin: str | None,
     ip: str | None,
     tag: str | None,
+    account_id: str | None = None,
+    action: str | None = None,
     platform: str | None = None,
     proven: bool = False,
 ) -> Problem | None:
@@ -131,6 +150,10 @@ def difference(
         return "other_address"
     if event.get("tag") != tag:
         return "other_tag"
+    if account_id is not None and event.get("account_id") != account_id:
+        return "other_account"
+    if action is not None and event.get("action") != action:
+        return "other_action"
     if platform is not None and event["platform"] != platform:
         return "other_platform"
     return "unproven" if proven and event.get("proven") is not True else None

@@ -60,13 +60,15 @@ class Client(Operations):
         if self._own is not None:
             self._own.close()
 
-    def check(
+    def check(  # noqa: PLR0913  all by name: what the action is
         self,
         request_id: object,
         *,
         origin: str | None,
         ip: str | None,
         tag: str | None,
+        account_id: str | None = None,
+        action: str | None = None,
         platform: str | None = None,
         proven: bool = False,
         is_first_use: Callable[[str], bool],
@@ -81,6 +83,9 @@ class Client(Operations):
             origin: Of the page; `None` for an app.
             ip: The address that is talking to you; `None` not to compare it.
             tag: That of this action, best a random value of this session; `None` for none.
+            account_id: That of your session, `None` not to compare it: `other_account` is the problem of another one,
+                and of none. At a sign-up there is none yet; `update_event` sets it.
+            action: What is being served, such as `log_in`; `None` not to compare it.
             platform: By which it must have been scored: `web`, `android` or `ios`; `None` not to compare it. A report
                 that names another platform than its page or app is scored by other weights.
             proven: Whether only a visit that its browser proved belongs to this action: `unproven` is the problem
@@ -98,7 +103,17 @@ class Client(Operations):
             if error.code in NO_SUCH_EVENT:
                 return Checked("not_found", None)
             raise
-        problem = problem_with(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven, now=now)
+        problem = problem_with(
+            event,
+            origin=origin,
+            ip=ip,
+            tag=tag,
+            account_id=account_id,
+            action=action,
+            platform=platform,
+            proven=proven,
+            now=now,
+        )
         if problem is None and not is_first_use(request_id):
             problem = "used_before"
         return Checked(problem, event)
@@ -179,13 +194,15 @@ class AsyncClient(AsyncOperations):
         if self._own is not None:
             await self._own.aclose()
 
-    async def check(
+    async def check(  # noqa: PLR0913  all by name: what the action is
         self,
         request_id: object,
         *,
         origin: str | None,
         ip: str | None,
         tag: str | None,
+        account_id: str | None = None,
+        action: str | None = None,
         platform: str | None = None,
         proven: bool = False,
         is_first_use: Callable[[str], bool | Awaitable[bool]],
@@ -200,7 +217,17 @@ class AsyncClient(AsyncOperations):
             if error.code in NO_SUCH_EVENT:
                 return Checked("not_found", None)
             raise
-        problem = problem_with(event, origin=origin, ip=ip, tag=tag, platform=platform, proven=proven, now=now)
+        problem = problem_with(
+            event,
+            origin=origin,
+            ip=ip,
+            tag=tag,
+            account_id=account_id,
+            action=action,
+            platform=platform,
+            proven=proven,
+            now=now,
+        )
         if problem is None:
             is_first = is_first_use(request_id)
             if not (await is_first if inspect.isawaitable(is_first) else is_first):

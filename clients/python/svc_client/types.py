@@ -9,6 +9,64 @@ from __future__ import annotations
 from typing import Any, NotRequired, TypedDict
 
 
+class AccountAnswer(TypedDict):
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+    addresses: list[SeenAddress]
+    """The newest 100, the one seen last first."""
+    countries: list[SeenCountry]
+    """The newest 100, the one seen last first."""
+    labels: NotRequired[LabelCounts]
+    """Its labeled events."""
+    notes_count: NotRequired[int]
+    """Notes about it."""
+    account_id: str
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    velocity: AccountVelocity
+    """Of the account, now."""
+    visitors: list[VisitorOfAccount]
+    """The newest 100 identifiable visitors that acted for it, the one seen last first."""
+
+
+class AccountOfVisitor(TypedDict):
+    account_id: str
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    confidence: int
+    """`visitor_confidence` of the visitor's last event for it."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+
+
+class AccountRow(TypedDict):
+    account_id: str
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+    level: NotRequired[str]
+    """The highest suspect level of its events in the last 24 hours; left out where none was scored. Now one of
+    `low`, `medium`, `high`.
+    """
+    velocity: AccountVelocity
+    """Of the account, now."""
+
+
+class AccountThresholdsBody(TypedDict):
+    multi_account: int
+    """Accounts of a visitor in 30 days from which `multi_account` fires."""
+    account_testing_visitor: int
+    """Accounts of a visitor within an hour from which `account_testing` fires."""
+    account_testing_address: int
+    """Accounts of an address within an hour from which `account_testing` fires."""
+    account_sharing: int
+    """Visitors of an account in 30 days from which `account_sharing` fires."""
+
+
 class AccountVelocity(TypedDict):
     events: dict[str, int]
     """Events of the account."""
@@ -18,6 +76,13 @@ class AccountVelocity(TypedDict):
     """Addresses that they came from."""
     countries: dict[str, int]
     """Countries of these addresses."""
+
+
+class AccountsAnswer(TypedDict):
+    accounts: list[AccountRow]
+    """The one that was seen last first."""
+    next_cursor: NotRequired[str]
+    """Of the next page, which may be empty; left out on the last one."""
 
 
 class AddressVelocity(TypedDict):
@@ -344,6 +409,13 @@ class JwkBody(TypedDict):
     """Always `EdDSA`."""
 
 
+class LabelCounts(TypedDict):
+    fraud: NotRequired[int]
+    """Labeled `fraud`."""
+    legitimate: NotRequired[int]
+    """Labeled `legitimate`."""
+
+
 class ManagementKeyBody(TypedDict):
     key_id: str
     """Id of the key."""
@@ -355,6 +427,17 @@ class ManagementKeyBody(TypedDict):
     """What the key may do. Now one of `admin`, `developer`."""
     region: str
     """Region of the key."""
+
+
+class NewAccountThresholds(TypedDict):
+    multi_account: NotRequired[int]
+    """Accounts of a visitor in 30 days from which `multi_account` fires."""
+    account_testing_visitor: NotRequired[int]
+    """Accounts of a visitor within an hour from which `account_testing` fires."""
+    account_testing_address: NotRequired[int]
+    """Accounts of an address within an hour from which `account_testing` fires."""
+    account_sharing: NotRequired[int]
+    """Visitors of an account in 30 days from which `account_sharing` fires."""
 
 
 class PlatformWeightsBody(TypedDict):
@@ -504,6 +587,76 @@ class SdkKeysBody(TypedDict):
     """Of the next page; left out on the last one, and where no page was asked for."""
 
 
+class SeenAddress(TypedDict):
+    ip_address: str
+    """The address."""
+    country_code: NotRequired[str]
+    """ISO 3166-1 alpha-2."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+
+
+class SeenCountry(TypedDict):
+    country_code: str
+    """ISO 3166-1 alpha-2."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+
+
+class SeenVisitorAnswer(TypedDict):
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+    addresses: list[SeenAddress]
+    """The newest 100, the one seen last first."""
+    countries: list[SeenCountry]
+    """The newest 100, the one seen last first."""
+    labels: NotRequired[LabelCounts]
+    """Its labeled events."""
+    notes_count: NotRequired[int]
+    """Notes about it."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    velocity: VisitorVelocity
+    """Of the visitor, now."""
+    accounts: list[AccountOfVisitor]
+    """The newest 100 accounts that it acted for, the one seen last first."""
+
+
+class SeenVisitorRow(TypedDict):
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
+    level: NotRequired[str]
+    """The highest suspect level of its events in the last 24 hours; left out where none was scored. Now one of
+    `low`, `medium`, `high`.
+    """
+    velocity: VisitorVelocity
+    """Of the visitor, now."""
+
+
+class SeenVisitorsAnswer(TypedDict):
+    visitors: list[SeenVisitorRow]
+    """The one that was seen last first."""
+    next_cursor: NotRequired[str]
+    """Of the next page, which may be empty; left out on the last one."""
+
+
+class SettingsBody(TypedDict):
+    decision_in_response: bool
+    """Whether responses and signed verdicts for public keys have the decision of the rules."""
+    account_thresholds: AccountThresholdsBody
+    """Of the signals of the group `account`."""
+
+
 class SignalBody(TypedDict):
     name: str
     """Permanent name of the signal."""
@@ -578,6 +731,17 @@ class VelocityBody(TypedDict):
 class VerdictKeysBody(TypedDict):
     keys: list[JwkBody]
     """The key in force first, then the next one, then the previous one until it expires."""
+
+
+class VisitorOfAccount(TypedDict):
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    confidence: int
+    """`visitor_confidence` of its last event for the account."""
+    first_seen_at: str
+    """When it was seen first."""
+    last_seen_at: str
+    """When it was seen last."""
 
 
 class VisitorVelocity(TypedDict):

@@ -22,7 +22,9 @@ READ_AGAIN_S = 60
 
 @dataclass(frozen=True)
 class Expected:
-    """Whose verdict is accepted for which action; `None` as of `Client.check`."""
+    """Whose verdict is accepted for which action; `None` as of `Client.check`. The account is the one that the identify
+    request named: what `update_event` sets afterwards is not in a verdict.
+    """
 
     organization_id: str
     environment: str
@@ -32,6 +34,8 @@ class Expected:
     now: datetime | None = None
     platform: str | None = None
     proven: bool = False
+    account_id: str | None = None
+    action: str | None = None
 
 
 class KeyRing:
@@ -70,6 +74,8 @@ class KeyRing:
             origin=expected.origin,
             ip=expected.ip,
             tag=expected.tag,
+            account_id=expected.account_id,
+            action=expected.action,
             platform=expected.platform,
             proven=expected.proven,
         )

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import structlog
 import trio
 
+from svc.domain.histogram import WAIT_S, Histogram, HistogramStatistics
 from svc.domain.timestamps import timestamp
 from svc.store import operations
 from svc.store.engine import EngineError, StoreFullError
@@ -157,3 +158,26 @@ async def _log_follower(store: Store) -> None:
 
 def _behind_ms(snapshot: Snapshot) -> int:
     return 0 if operations.follower(snapshot) is None else operations.lag_ms(snapshot)
+
+
+LAG_INTERVAL_S = 0.1
+
+
+class EventLoopLag:
+    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due. While it sleeps the loop serves
+    everybody else; what makes it wake late has held everybody up.
+    """
+
+    def __init__(self) -> None:
+        self._lag_s = Histogram(WAIT_S)
+
+    async def run(self) -> None:
+        """Measure every `LAG_INTERVAL_S` until cancelled."""
+        while True:
+            due = trio.current_time() + LAG_INTERVAL_S
+            await trio.sleep_until(due)
+            self._lag_s.observe(trio.current_time() - due)
+
+    def statistics(self) -> HistogramStatistics:
+        """Histogram of the lag since the start, in seconds."""
+        return self._lag_s.statistics()

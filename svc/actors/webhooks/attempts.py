@@ -36,7 +36,7 @@ class InFlight(msgspec.Struct, eq=False):
     scope: trio.CancelScope
     lease: LeaseEpoch | None
     is_lost: bool = False
-    """Its share is another's: its outcome must not be written down here."""
+    """Its partition is another's: its outcome must not be written down here."""
 
 
 class EndedAttempt(NamedTuple):

@@ -5,9 +5,9 @@ itself is the store. Hears nudges after commits, and of endpoints that were chan
 actors. Never holds what is not on disk, and never begins an attempt while an earlier one of the same delivery is not
 written down: a crash repeats what was in flight, with the same id and bytes, and nothing else.
 
-Several processes may send, each to the endpoints of its shares (`shares.py`). Of a share that is lost, what is in
-flight is abandoned: another process makes those attempts again. One that others wait for is given back when what is in
-flight there is written down.
+Several processes may send, each to the endpoints of its partitions (`partitions.py`). Of a partition that is lost, what
+is in flight is abandoned: another process makes those attempts again. One that others wait for is given back when what
+is in flight there is written down.
 
 Nothing polls: it sleeps until the next delivery is due or somebody nudges it. Only what another process has committed,
 such as the command line, is nobody's nudge; for that it looks at the first row of each queue every `POLL_INTERVAL_S`,
@@ -29,15 +29,14 @@ from svc.actors.mailbox import Mailbox
 from svc.actors.watch.clock import SteadyClock
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistics
+from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.actors.webhooks.patience import read, wait_for_store, write
-from svc.actors.webhooks.shares import EVERY_SHARE, Shares
 from svc.domain.histogram import REQUEST_S, Histogram
+from svc.domain.webhooks.envelope import secrets_in_force, signed_headers
+from svc.domain.webhooks.partitions import partition_of
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
-from svc.domain.webhooks.records import AttemptError, AttemptStatus, DeliveryKey, EndpointKey
+from svc.domain.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, EndpointKey, Transport
 from svc.domain.webhooks.schedule import AttemptResult
-from svc.domain.webhooks.shares import share_of
-from svc.domain.webhooks.signature import secrets_in_force, signed_headers
-from svc.domain.webhooks.transport_types import Attempted, Transport
 from svc.store.engine import UnavailableError
 from svc.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.store.schema.codec import CorruptionError
@@ -87,7 +86,7 @@ _Queue = EndpointQueue[InFlight]
 
 
 class Outbox:
-    """Sends webhook deliveries to the endpoints of these shares. `transport` does the HTTP; `secrets_key` as in
+    """Sends webhook deliveries to the endpoints of these partitions. `transport` does the HTTP; `secrets_key` as in
     `signature.secrets_key`.
     """
 
@@ -97,14 +96,14 @@ class Outbox:
         world: World,
         transport: Transport,
         secrets_key: bytes,
-        shares: Shares = EVERY_SHARE,
+        partitions: Partitions = EVERY_PARTITION,
         corrupt: CorruptRows | None = None,
     ) -> None:
         self._store = store
         self._world = world
         self._transport = transport
         self._secrets_key = secrets_key
-        self._shares = shares
+        self._partitions = partitions
         self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
         self._awake = trio.Event()
@@ -177,7 +176,7 @@ class Outbox:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down)
             nursery.start_soon(self._sweep)
-            nursery.start_soon(self._follow_shares)
+            nursery.start_soon(self._follow_partitions)
             self._poll_at_s = bring_at_s = -inf
             while True:
                 self._awake = trio.Event()
@@ -206,7 +205,7 @@ class Outbox:
             waiting, some_late = await read(self._store, poll)
             late = late or some_late
             for queue, due_ms in waiting.queues:
-                if self._shares.sends(queue) and queue not in self._unreadable:
+                if self._partitions.sends(queue) and queue not in self._unreadable:
                     self._queues.offer(queue, due_ms)
             if not waiting.has_more:
                 break
@@ -227,10 +226,10 @@ class Outbox:
             found, after = await read(
                 self._store, partial(queues_ahead, after=after, now_ms=now_ms, limit=QUEUES_PER_POLL)
             )
-            for queue in filter(self._shares.sends, found):
+            for queue in filter(self._partitions.sends, found):
                 bring = partial(bring_forward, queue=queue, now_ms=now_ms, limit=SWEEP_ROWS)
-                job = Write(bring, queue.organization, lease=self._shares.lease(queue))
-                while await write(self._store, [job], self._shares.drop) == [SWEEP_ROWS]:
+                job = Write(bring, queue.organization, lease=self._partitions.lease(queue))
+                while await write(self._store, [job], self._partitions.drop) == [SWEEP_ROWS]:
                     pass
 
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
@@ -238,8 +237,8 @@ class Outbox:
         now_ms = self._clock.now_ms()
         taken: list[tuple[_Queue, LeaseEpoch | None]] = []
         while len(taken) < STARTS_PER_PASS and (queue := self._queues.take(now_ms)) is not None:
-            if self._shares.sends(queue.key):
-                taken.append((queue, self._shares.lease(queue.key)))
+            if self._partitions.sends(queue.key):
+                taken.append((queue, self._partitions.lease(queue.key)))
             else:
                 self._queues.wait(queue, None)
                 self._queues.remove(queue.key)
@@ -303,25 +302,25 @@ class Outbox:
         with trio.move_on_after(max(0.0, min(rest_s, self._poll_at_s - self._world.elapsed_s()))):
             await self._awake.wait()
 
-    async def _follow_shares(self) -> None:
-        """Abandon what is in flight in shares that are lost, and send what is due in those that are new."""
+    async def _follow_partitions(self) -> None:
+        """Abandon what is in flight in partitions that are lost, and send what is due in those that are new."""
         while True:
-            self._queues.organization_slots = organization_slots(self._shares.senders)
-            await self._shares.changed()
+            self._queues.organization_slots = organization_slots(self._partitions.senders)
+            await self._partitions.changed()
             for queue in self._queues.all():
                 for flight in queue.in_flight.values():
-                    if flight.lease is not None and self._shares.is_lost(flight.lease):
+                    if flight.lease is not None and self._partitions.is_lost(flight.lease):
                         flight.is_lost = True
                         flight.scope.cancel()
-                if not self._shares.sends(queue.key):
+                if not self._partitions.sends(queue.key):
                     self._queues.remove(queue.key)
             self._give_back()
             self.poll()
 
     def _give_back(self) -> None:
-        if self._shares.leaving:
-            busy = {share_of(queue.key) for queue in self._queues.all() if queue.in_flight}
-            self._shares.give_back(share for share in self._shares.leaving if share not in busy)
+        if self._partitions.leaving:
+            busy = {partition_of(queue.key) for queue in self._queues.all() if queue.in_flight}
+            self._partitions.give_back(partition for partition in self._partitions.leaving if partition not in busy)
 
     async def _attempt(self, claim: ClaimedDelivery, flight: InFlight) -> None:
         """One POST and its outcome, handed to `_write_down`."""
@@ -373,7 +372,7 @@ class Outbox:
                     Write(partial(log_attempt, made=record), record.queue.organization, lease=lease)
                     for record, lease in batch
                 ],
-                self._shares.drop,
+                self._partitions.drop,
             )
             for (record, _), outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, CorruptionError):
@@ -410,7 +409,7 @@ class Outbox:
         if record.result.error not in ("paused", "removed"):
             self._learn(queue, record, outcome)
         self._queues.end(queue, record.key)
-        if not self._shares.sends(record.queue):
+        if not self._partitions.sends(record.queue):
             self._queues.remove(record.queue)
         elif outcome.due_ms is not None:
             self._queues.offer(record.queue, outcome.due_ms)
@@ -430,13 +429,13 @@ class Outbox:
 
     async def _sweep(self) -> None:
         """Delete what removed endpoints have left behind, some rows at a time so that nobody waits."""
-        first = partial(first_removed, sends=self._shares.sends)
+        first = partial(first_removed, sends=self._partitions.sends)
         while True:
             self._swept = trio.Event()
-            while (removed := await read(self._store, first)) is not None and self._shares.sends(removed):
+            while (removed := await read(self._store, first)) is not None and self._partitions.sends(removed):
                 sweep = partial(sweep_removed, queue=removed, limit=SWEEP_ROWS)
-                job = Write(sweep, removed.organization, lease=self._shares.lease(removed))
-                await write(self._store, [job], self._shares.drop)
+                job = Write(sweep, removed.organization, lease=self._partitions.lease(removed))
+                await write(self._store, [job], self._partitions.drop)
             await self._swept.wait()
 
 

@@ -64,8 +64,8 @@ class DevService:
         headers = {"x-api-key": self.keys.management, "content-type": "application/json"}
         try:
             with closing(connection):
-                place = f"/api/v1/management/organizations/{self.organization_id}{path}"
-                connection.request(method, place, None if body is None else json.dumps(body), headers)
+                target = f"/api/v1/management/organizations/{self.organization_id}{path}"
+                connection.request(method, target, None if body is None else json.dumps(body), headers)
                 response = connection.getresponse()
                 content = response.read()
         except (OSError, http.client.HTTPException) as error:

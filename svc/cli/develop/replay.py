@@ -130,7 +130,7 @@ def replay(
     since_ms: int | None,
     until_ms: int | None,
     as_json: bool,
-    **place: Any,
+    **how: Any,
 ) -> None:
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
@@ -145,7 +145,7 @@ def replay(
     window = range(since_ms or 0, FOREVER_MS if until_ms is None else until_ms)
     if not window:
         raise click.UsageError("--until is not after --since")
-    into = Into(**place)
+    into = Into(**how)
     if into.organization_id is not None and into.directory is None:
         raise click.UsageError("--organization goes with --data")
     if weights_file is not None and into.directory is not None:

@@ -20,11 +20,11 @@ from click.core import ParameterSource
 from svc.cli.data_directory import opened
 from svc.cli.develop.dev_service import dev_data_option, service_option
 from svc.cli.develop.loopback_certificate import loopback_certificate
-from svc.cli.develop.webhook_forwarding import forward
-from svc.cli.develop.webhook_receiver import (
+from svc.cli.develop.webhook_forwarding import (
     DeliveryHandler,
     SignatureVerdict,
     WebhookReceiver,
+    forward,
     is_count,
     verify_delivery,
 )
@@ -84,10 +84,10 @@ def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Pa
 
 def _recover(found: Opened, world: World, registered: Registered, window: range, now_ms: int) -> int:
     """Step by step, with a progress bar on a terminal by the share of the window."""
-    recovered, place, start = 0, window.start, first_id(window.start)
+    recovered, reported, start = 0, window.start, first_id(window.start)
     asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
     change = Change(registered.queue.organization, registered.endpoint.id, asked)
-    with click.progressbar(length=now_ms - place, label="recovering", file=sys.stderr) as bar:
+    with click.progressbar(length=now_ms - reported, label="recovering", file=sys.stderr) as bar:
         while start is not None:
             with found.store.read() as snapshot:
                 failed = failed_in(snapshot, registered.queue, window, start, ROWS_A_STEP)
@@ -99,8 +99,8 @@ def _recover(found: Opened, world: World, registered: Registered, window: range,
                     recovered = commit(found, world, job, lambda count: change if count else None)
             start = failed.resume
             reached = now_ms if start is None else min(made_at_ms(start), now_ms)
-            bar.update(reached - place)
-            place = reached
+            bar.update(reached - reported)
+            reported = reached
     return recovered
 
 

@@ -24,7 +24,7 @@ from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.scoring.signals import CATALOGUE
 from svc.store.inspection.reading import ReadOnlyStore
-from svc.store.views.events import MOST_KEYS, EventMatch, event_page, places, read
+from svc.store.views.events import MOST_KEYS, EventMatch, event_page, positions, read
 from svc.store.views.visitors import Activity, activity, counted_from_ms
 from svc.world import World
 
@@ -219,13 +219,13 @@ def oldest_first(
         end = min(start + stretch, wanted.until_ms)
         listing = Listing(start, end, wanted.filters, limit=EVENTS_A_READ)
         with store.read() as snapshot:
-            found = places(snapshot, number, wanted.environment, listing)
+            found = positions(snapshot, number, wanted.environment, listing)
             if found.resume is not None and end - start > 1:
                 stretch = (end - start) // 2
                 continue
             rows = found.rows
             while found.resume is not None:  # so many in a single millisecond
-                found = places(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
+                found = positions(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
                 rows += found.rows
             events = read_events(snapshot, rows[::-1], wanted.filters)
         yield Stretch(end, events)

@@ -38,7 +38,7 @@ from svc.store.postgresql.cluster.clock import NEXT_STEP, ClockOffset, offset_no
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.cluster.nodes import Node, PepperMark, PepperReplacedError
 from svc.store.postgresql.cluster.notices import Notices
-from svc.store.postgresql.cluster.shares import ShareLeases
+from svc.store.postgresql.cluster.partitions import PartitionLeases
 from svc.store.postgresql.connection.errors import ConnectionLostError
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Wire
@@ -131,13 +131,13 @@ async def _serve(
     index = int.from_bytes(world.entropy(NUMBER_BYTES))
     name = f"{socket.gethostname()}/{os.getpid()}/{index:x}"
     connect = partial(Wire.connect, url)
-    lease, shares = Lease(LEADER, name), ShareLeases(name)
+    lease, partitions = Lease(LEADER, name), PartitionLeases(name)
 
     def jitter() -> float:
         return world.entropy(1)[0] / 255
 
     clock = ClockOffset(world.now_ms)
-    node = Node(connect, name, [lease], jitter, shares=shares, pepper=PepperMark(pepper), clock=clock)
+    node = Node(connect, name, [lease], jitter, partitions=partitions, pepper=PepperMark(pepper), clock=clock)
     notices = Notices(connect, jitter, lambda: node.living > 1)
     await node.beat()  # before anything is admitted, it is known among how many
     with closing(opened_store(url, config, world)) as store:
@@ -147,11 +147,11 @@ async def _serve(
             world,
             Opened(store, pepper, directory),
             directory,
-            bus=NodeBus(notices, index, shares),
+            bus=NodeBus(notices, index, partitions),
             buckets=DividedBuckets(MemoryBuckets(), lambda: node.living),
             leadership=Leadership(lease.is_held, lease.lost),
             expected_ms=world.now_ms() - int(clock.offset_s * 1000),
-            node=NodeParts(sources, node.is_answered, shares, store.kept_by(lease)),
+            node=NodeParts(sources, node.is_answered, partitions, store.kept_by(lease)),
         )
         reload = Reload(service, config, read)
         log.info("node", name=name, nodes=node.living, database=str(url))

@@ -37,8 +37,8 @@ from svc.store.lmdb.holders import state_of
 from svc.store.store import Store
 from svc.store.transactions.retention import clock_confirmation, last_believed_ms
 from svc.workers.bus import reach
-from svc.workers.counts import SharedMemory, WorkerSlot
 from svc.workers.parent import Parent, ignore_signals
+from svc.workers.shared_memory import SharedMemory, WorkerSlot
 from svc.world import World
 
 log = structlog.get_logger()
@@ -92,7 +92,7 @@ def serve_directory(
             if not trio.run(can_serve, obstacle, sockets.clients, read_tls(config), world):
                 return 0
             if workers == 1:
-                _tune_garbage_collection()
+                tune_garbage_collection()
                 reload = Reload(service, config, read)
                 trio.run(run_until_signaled, service, sockets, None, partial(read_tls, config), reload)
                 return 0
@@ -159,7 +159,7 @@ def _serve_with(
     shared = SharedMemory(workers, World.real().entropy)
     drain_s = config.drain_limit_s + DRAIN_MARGIN_S + PARENT_MARGIN_S
     parent = Parent(workers, drain_s, sockets.close, hang_s=config.worker_hang_s, state_of=state_of)
-    _tune_garbage_collection()
+    tune_garbage_collection()
     slot = parent.run()
     if isinstance(slot, int):
         return slot
@@ -206,7 +206,7 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
         trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
 
 
-def _tune_garbage_collection() -> None:
+def tune_garbage_collection() -> None:
     """Have garbage looked for where some may be, and seldom: each search holds up all requests.
 
     What the program is made of is no garbage. Nor do requests and connections leave reference cycles, so that a search

@@ -272,9 +272,9 @@ def _show_restored(restored: Restored, directory: Path, config: Config, *, as_js
             err=True,
         )
     if restored.pepper == "missing":
-        place = config.pepper_path() or directory / "pepper"
+        expected = config.pepper_path() or directory / "pepper"
         click.echo(
-            f"\nthe pepper is not there: until the one of the old machine is at {place} (mode 0600) the service does "
-            "not start, since no key would verify",
+            f"\nthe pepper is not there: until the one of the old machine is at {expected} (mode 0600) the service "
+            "does not start, since no key would verify",
             err=True,
         )

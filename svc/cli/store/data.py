@@ -131,7 +131,7 @@ def list_sources(*, as_json: bool) -> None:
 @network_data_option
 @click.option(
     "--from",
-    "place",
+    "mirror",
     metavar="PLACE",
     help="A mirror instead of the publishers: a folder kept by another `svc data update`, or its https:// URL.",
 )
@@ -141,7 +141,7 @@ def list_sources(*, as_json: bool) -> None:
     help="PEM file of certificate authorities to trust besides the public ones, for a mirror.",
 )
 @json_option
-def update_files(directory: Path | None, place: str | None, ca_file: Path | None, *, as_json: bool) -> None:
+def update_files(directory: Path | None, mirror: str | None, ca_file: Path | None, *, as_json: bool) -> None:
     """Fetch the newest network databases and lists, and replace those that are there.
 
     Updates what it installed before and what the setting `network_sources` names, or the recommended sources if that
@@ -155,7 +155,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     folder = config.network_files(directory)
     if folder is None:
         raise no_directory()
-    origin = origin_of(place, lambda: _tls(ca_file))
+    origin = origin_of(mirror, lambda: _tls(ca_file))
     with locked_folder(folder):
         sources = wanted(folder, config.network_sources, origin)
         now = utc(World.real().now_ms())
@@ -167,7 +167,7 @@ def update_files(directory: Path | None, place: str | None, ca_file: Path | None
     for outcome in failed:
         click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
     if failed:
-        hint = "; a machine without outbound access needs a mirror (--from)" if place is None else ""
+        hint = "; a machine without outbound access needs a mirror (--from)" if mirror is None else ""
         raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full{hint}")
 
 

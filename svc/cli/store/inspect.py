@@ -34,11 +34,10 @@ from svc.domain.ids import is_visitor_id
 from svc.domain.scoring.explanations import change_text, evidence_text, linkage_text, reason_text
 from svc.domain.timestamps import timestamp
 from svc.store.backup import snapshots
-from svc.store.inspection.inspection import Row, find_organization, of_request, of_visitor
+from svc.store.inspection.inspection import Row, find_organization, of_request, of_visitor, read_key, read_prefix
 from svc.store.inspection.inspection import rows as rows_of
 from svc.store.inspection.reading import ReadOnlyFile, ReadOnlyStore
 from svc.store.inspection.showing import shown
-from svc.store.schema.naming import read_key, read_prefix
 from svc.store.schema.tables import TABLES, Table
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -25,7 +25,7 @@ from svc.store.maintenance import upgrade
 from svc.store.opening import engine_at
 from svc.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.store.serve_lock import sole_process
-from svc.store.transactions.rebuilding import rebuild
+from svc.store.transactions.indexing import rebuild
 from svc.world import World, elapsed_s
 
 

@@ -26,7 +26,8 @@ RECORDED = frozenset(
         # HTTP: what the bodies of the management API name
         "name", "environment", "kind", "platforms", "allowed_origins", "expires_at", "platform", "suspect_threshold",
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
-        "previous_secret_valid_hours", "previous_key_valid_hours", "event_id",
+        "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
+        "account_thresholds",
         # The command line, beside the same words
         "role", "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
         "until",

@@ -115,11 +115,19 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return VelocityRow(self.first_s, self.last_s, self.events, (seen[0], seen[1], seen[2]))
 
     def without_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """Without an event at this time, as far as it is in it, and without these others."""
-        events = list(self.events)
-        if at_s in events:
-            events.remove(at_s)
-        return VelocityRow(self.first_s, self.last_s, tuple(events), self.others).without_others(others)
+        """Without an event at this time, as far as it is in it, and without these others. Where it was the first or
+        the last, the first or the last of those that are left takes its place.
+        """
+        if at_s not in self.events:
+            return self.without_others(others)
+        at = self.events.index(at_s)
+        events = self.events[:at] + self.events[at + 1 :]
+        first_s, last_s = (events[0], events[-1]) if events else (0, 0)
+        if at_s != self.first_s:
+            first_s = self.first_s
+        if at_s != self.last_s:
+            last_s = self.last_s
+        return VelocityRow(first_s, last_s, events, self.others).without_others(others)
 
     def without_others(self, others: tuple[int | None, ...]) -> VelocityRow:
         """Without these others, in the order of `OTHERS`; `None` = the kind stays as it is."""

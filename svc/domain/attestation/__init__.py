@@ -2,7 +2,7 @@
 
 Pure. A reader begins with `claim`, what a report carries and what is asked of it; then `key_attestation`,
 how Android's certificates are verified and what they say; `app_attest`, the same of Apple's devices, with
-`authenticator_data` and `cbor`, how their objects are read; `certificates`, what both have in common; `trust`, whom to
+`authenticator_data`, how their objects are read; `certificates`, what both have in common; `trust`, whom to
 believe; `challenge`, the rule of single use; `attested_key`, what is kept of a device's key.
 
 Nothing is imported here: the store needs `challenge` and `attested_key` alone, and the libraries that read certificates

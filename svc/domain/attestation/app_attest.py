@@ -27,8 +27,8 @@ from svc.domain.attestation.authenticator_data import (
     AuthenticatorData,
     read_assertion_data,
     read_attestation_data,
+    read_map,
 )
-from svc.domain.attestation.cbor import read_map
 from svc.domain.attestation.certificates import (
     CERTIFICATE_ERRORS,
     ChainFailure,

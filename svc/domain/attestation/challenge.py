@@ -61,7 +61,7 @@ def refusal(challenge: Challenge, key_id: str, at_ms: int) -> ChallengeFailure |
 
 
 def as_text(challenge: bytes) -> str:
-    """Standard base64 with padding, 44 characters: the form of interface 2.5."""
+    """The challenge as it is sent to a device: standard base64 with padding, 44 characters (interface 2.5)."""
     return base64.b64encode(challenge).decode()
 
 

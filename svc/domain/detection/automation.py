@@ -269,7 +269,7 @@ def _find_stealth(traits: list[str], findings: Findings) -> None:
 
 
 def _lies_beyond_extensions(findings: Findings) -> bool:
-    names = (name for evidence in findings.places.values() for name in evidence)
+    names = (name for evidence in findings.topics.values() for name in evidence)
     return any(not name.startswith(_CHANGED_BY_EXTENSIONS) for name in names)
 
 
@@ -282,7 +282,7 @@ def _find_foreign_webkit(findings: Findings) -> None:
     only Apple's WebKit knows: browsers like that are built for drivers, such as Playwright. Where the engine is another
     one, it is no WebKit: Chromium's developer tools emulate an iPhone like that.
     """
-    if "engine" not in findings.places and {"no_stock_fonts", "no_apple_font"} <= set(findings.places.get("fonts", ())):
+    if "engine" not in findings.topics and {"no_stock_fonts", "no_apple_font"} <= set(findings.topics.get("fonts", ())):
         findings.add("automation", "webkit_without_apples_fonts")
 
 

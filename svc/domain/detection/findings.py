@@ -22,15 +22,15 @@ class Findings:
     """The findings in one report so far.
 
     A *subject* is what a finding was read from, such as the user agent: two findings from one subject are one proof. A
-    *place* is where a report contradicts itself, a *lie* is what about: contradictions about one thing count once, in
-    however many places it is told otherwise.
+    *topic* is the part of a report that contradicts another, a *lie* is what about: contradictions about one thing
+    count once, however many topics tell it otherwise.
     """
 
     def __init__(self) -> None:
-        self.places: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        """Place -> names of the checks that contradict there, both in the order found."""
+        self.topics: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        """Topic -> names of the checks that contradict there, both in the order found."""
         self.lies: dict[str, None] = {}
-        """What the report contradicts itself about; by default, the place."""
+        """What the report contradicts itself about; by default, the topic."""
         self.driver_traces: list[str] = []
         """Contradictions that stealth tools leave in one particular way."""
         self._evidence: defaultdict[str, dict[str, None]] = defaultdict(dict)
@@ -48,21 +48,21 @@ class Findings:
             self._proofs[signal].add(subject or evidence)
 
     def contradict(
-        self, place: str, signal: str | None, evidence: str, strength: Strength = "proof", about: str | None = None
+        self, topic: str, signal: str | None, evidence: str, strength: Strength = "proof", about: str | None = None
     ) -> None:
-        """Record that the report contradicts itself at `place`, `about` a thing that other places tell of, too; with a
+        """Record that the report contradicts itself on `topic`, `about` a thing that other topics tell of, too; with a
         `signal`, as `add` does.
         """
-        self.places[place][evidence] = None
-        self.lies[about or place] = None
+        self.topics[topic][evidence] = None
+        self.lies[about or topic] = None
         if signal is not None:
             self.add(signal, evidence, strength)
 
     def add_contradictions(self, signal: str) -> None:
-        """Record that every contradiction so far fired `signal`: one proof for each place."""
-        for place, names in self.places.items():
+        """Record that every contradiction so far fired `signal`: one proof for each topic."""
+        for topic, names in self.topics.items():
             for name in names:
-                self.add(signal, name, "proof", place)
+                self.add(signal, name, "proof", topic)
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
         """One observation per signal that exists on `platform`, in catalog order. Confidence: high for a `definitive`

@@ -78,7 +78,7 @@ def _look_at_languages(report: Report, facts: RequestFacts, claimed: Claimed, fi
     if not facts.accept_language:
         if sends and (claims.languages or claims.language):
             findings.add(SIGNAL, "accept_language_missing", subject="languages")
-    elif "languages_vs_header" in findings.places.get("languages", ()):
+    elif "languages_vs_header" in findings.topics.get("languages", ()):
         findings.add(SIGNAL, "languages_vs_header", "hint")
 
 

@@ -34,7 +34,7 @@ KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
 Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn"]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
-"""Their places in keys are stored: append, never move."""
+"""Their indexes are stored in keys: append, never move."""
 
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
@@ -98,7 +98,7 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
 
 
 class Position(NamedTuple):
-    """A place in the order of events: that of one event, or of where one would stand. Larger is newer."""
+    """A position in the order of events: that of one event, or of where one would stand. Larger is newer."""
 
     arrival_ms: int
     request_id: bytes

@@ -245,8 +245,9 @@ def velocity(history: VisitorHistory) -> list[Observation]:
 
 
 def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
-    """A visitor's places with this one added; the same object where they say so already. What was seen long ago comes
-    to the front again once it is in the back half, so that most visits change nothing.
+    """Add a country and network to those that a visitor came from, and return the new record. It is the same object
+    where they are in it already. What was seen long ago comes to the front again once it is in the back half, so that
+    most visits change nothing.
     """
     country, network = place
     half = PLACES // 2
@@ -270,8 +271,8 @@ def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | No
 
 
 def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
-    """The day of an address with this visitor added; the same object where the visitor is in it or the sample is
-    full.
+    """Add a visitor to those that an address has had on a day, and return the new record. It is the same object where
+    the visitor is in it already, or the sample is full.
     """
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before

@@ -45,7 +45,9 @@ class VisitorNumbers:
         self._count = 0
 
     def hand_out(self, organizations: Iterable[int]) -> list[NextNumber]:
-        """One for each identification, in order, by the number of its organization. What is not given back is lost."""
+        """Hand out a visitor number for each identification, in order; `organizations` has the number of the
+        organization of each. A number that is not given back is never used.
+        """
         return [NextNumber(self._pop(organization), self._at_once) for organization in organizations]
 
     def give_back(self, organization: int, handed: NextNumber, used: int | None) -> None:

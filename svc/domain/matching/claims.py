@@ -139,9 +139,9 @@ def token_standing(
     not reported, another class, or another collector is a conflict whatever the odds. Values of different collectors
     cannot be compared; values that the visitor had before contradict nothing.
     """
-    place = _KNOWN if signed else _place(features, visitor)
+    origin = _KNOWN if signed else _origin(features, visitor)
     if features.collector != visitor.collector:
-        return TokenStanding(place == _KNOWN, place != _KNOWN, ATTRIBUTE_COUNT)
+        return TokenStanding(origin == _KNOWN, origin != _KNOWN, ATTRIBUTE_COUNT)
     differing = differences(features, visitor)
     changed = differing.bit_count() + (features.family != visitor.family)
     if not changed or features.exact in visitor.exact_hashes:
@@ -152,17 +152,17 @@ def token_standing(
     if hard >= parameters.CONTRADICTIONS:
         return TokenStanding(believed=False, conflict=True, changed=changed)
     if hard or (differing & INDEPENDENT).bit_count() > parameters.CHANGES_BELIEVED:
-        log_odds = parameters.TOKEN_LOG_ODDS[place] + _log_same_over_other(features, visitor, now_s, statistics)
+        log_odds = parameters.TOKEN_LOG_ODDS[origin] + _log_same_over_other(features, visitor, now_s, statistics)
         believed = log_odds >= 0.0
-        return TokenStanding(believed, not believed or (hard > 0 and place != _KNOWN), changed)
+        return TokenStanding(believed, not believed or (hard > 0 and origin != _KNOWN), changed)
     return TokenStanding(believed=True, conflict=False, changed=changed)
 
 
 _KNOWN, _WIDE_KNOWN, _ELSEWHERE = range(len(parameters.TOKEN_LOG_ODDS))
 
 
-def _place(features: Features, visitor: Visitor) -> int:
-    """Where the visit comes from, as a place in `TOKEN_LOG_ODDS`."""
+def _origin(features: Features, visitor: Visitor) -> int:
+    """Where the visit comes from, as an index into `TOKEN_LOG_ODDS`."""
     if visitor.has_near_network(features.near_network):
         return _KNOWN
     wide = features.wide_network

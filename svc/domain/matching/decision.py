@@ -220,9 +220,9 @@ class _Weighing:
         if not visitor.was_seen:
             return 0.0, 0.0, far_clones, HIDDEN
         same_wide = False
-        for place, (known_near, known_wide) in enumerate(visitor.networks):
-            if known_near == near and visitor.addresses[place] in (0, VARIES, self.features.address):
-                log_same = math.log(self.same_network[place > 0])
+        for index, (known_near, known_wide) in enumerate(visitor.networks):
+            if known_near == near and visitor.addresses[index] in (0, VARIES, self.features.address):
+                log_same = math.log(self.same_network[index > 0])
                 network_context = CROWDED if self.others_here > parameters.CROWDED_DEVICES else NEAR
                 return log_same, self.log_twin_same_network, self.clones * parameters.CLONES_NEAR, network_context
             same_wide = same_wide or known_wide == wide

@@ -135,16 +135,16 @@ def rivals_of(token: Token, tokens: tuple[Token, ...], now_s: int) -> tuple[Toke
         return ()
     return tuple(
         other
-        for other in tokens[: _place(token, tokens)]
+        for other in tokens[: _index(token, tokens)]
         if other.origin == token.origin
         and other.probation != STRANGERS
         and not (other.private and now_s // DAY_S == other.first_s // DAY_S)
     )
 
 
-def _place(token: Token, tokens: tuple[Token, ...]) -> int:
+def _index(token: Token, tokens: tuple[Token, ...]) -> int:
     """Among the tokens of a visitor, which stand in the order in which they joined, the newest first."""
-    return next(place for place, other in enumerate(tokens) if other.hash == token.hash)
+    return next(index for index, other in enumerate(tokens) if other.hash == token.hash)
 
 
 def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -162,7 +162,7 @@ def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
         return None
     older = [
         other
-        for other in tokens[_place(token, tokens) + 1 :]
+        for other in tokens[_index(token, tokens) + 1 :]
         if other.origin == token.origin and other.probation != STRANGERS
     ]
     return max(older, key=lambda other: other.last_s, default=None)
@@ -180,9 +180,9 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
     """The tokens with this one in place of the one with its hash, or as the newest of those that are kept."""
-    for place, known in enumerate(tokens):
+    for index, known in enumerate(tokens):
         if known.hash == token.hash:
-            return (*tokens[:place], token, *tokens[place + 1 :])
+            return (*tokens[:index], token, *tokens[index + 1 :])
     return kept((token, *tokens))
 
 
@@ -226,8 +226,8 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
     """So many tokens from the bytes of `pack`, which begin at this offset, and the offset behind them."""
     tokens: list[Token] = []
     keys_at = at + count * LENGTH
-    for place in range(at, keys_at, LENGTH):
-        value, origin, first_s, last_s, probation, flags = _LAYOUT.unpack_from(raw, place)
+    for offset in range(at, keys_at, LENGTH):
+        value, origin, first_s, last_s, probation, flags = _LAYOUT.unpack_from(raw, offset)
         key = key_s = 0
         if flags & _KEYED:
             key, key_s = _KEY_LAYOUT.unpack_from(raw, keys_at)

@@ -173,7 +173,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return expected / (1 + closed)
 
     def without_token(self, token: Token) -> Visitor:
-        """The record after this token went to a visitor of its own."""
+        """The record without a token that now belongs to a visitor of its own."""
         return msgspec.structs.replace(self, tokens=tuple(known for known in self.tokens if known.hash != token.hash))
 
     @property
@@ -331,7 +331,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             tokens = of_tokens.of_version_4(lists[:token_count], probation, fixed[4], fixed[5])
             exact_hashes = lists[token_count:longs]
         visitor_id: bytes = fixed[1]
-        networks: Any = tuple([lists[place : place + 2] for place in range(longs, addresses_at, 2)])
+        networks: Any = tuple([lists[offset : offset + 2] for offset in range(longs, addresses_at, 2)])
         return Visitor(  # by position: by name, 21 fields take 0.8 µs more
             visitor_id.rstrip(b"\0").decode("ascii"),
             fixed[2],  # family

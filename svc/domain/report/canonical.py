@@ -233,7 +233,7 @@ _CONTEXT_FIELDS: dict[str, Converter] = {
 
 
 def contexts(*questions: str) -> Converter:
-    """A converter of an iframe's answers to these questions, and of a worker's to the same."""
+    """Make a converter of what an iframe and a worker answered to the same questions."""
 
     def convert(*given: Any) -> dict[str, dict[str, Any]] | None:
         """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""

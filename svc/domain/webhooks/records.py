@@ -1,4 +1,5 @@
-"""What the outbox keeps: endpoints, events, deliveries and the log of attempts, as they stand in the store.
+"""What the outbox keeps: endpoints, events, deliveries and the log of attempts, as they stand in the store; and what it
+asks of the network: one POST, and its outcome.
 
 Every record is an `array_like` struct: fields are appended with defaults and never moved. Times are Unix milliseconds.
 
@@ -8,12 +9,12 @@ without a new store version, and an older program reads, lists and keeps what it
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
 from svc.domain.model import Environment
-from svc.domain.webhooks.transport_types import TransportError
 
 EventType = Literal[
     "identification.completed",
@@ -28,16 +29,28 @@ LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
 WebhookEnvironment = Literal["live", "test"]
-"""Their places here are stored: append, never reorder."""
+"""Their indexes here are stored: append, never reorder."""
 WEBHOOK_ENVIRONMENTS: tuple[WebhookEnvironment, ...] = get_args(WebhookEnvironment)
 
 EndpointStatus = Literal["active", "paused", "failing"]
 DeliveryState = Literal["pending", "retrying", "delivered", "failed"]
 AttemptStatus = Literal["delivered", "retrying", "failed"]
+TransportError = Literal[
+    "timeout",
+    "dns_error",
+    "blocked_address",
+    "connect_error",
+    "tls_error",
+    "connection_reset",
+    "redirect",
+    "http_status",
+    "response_too_large",
+]
+"""Why an attempt failed, as attempt records say it (decisions 8.3)."""
 AttemptError = Literal[TransportError, "paused", "removed"]
 
 DeliveryKind = Literal["auto", "test", "redelivery"]
-"""Their places here are stored: append, never reorder."""
+"""Their indexes here are stored: append, never reorder."""
 DELIVERY_KINDS: tuple[DeliveryKind, ...] = get_args(DeliveryKind)
 
 MAX_ENDPOINTS = 10
@@ -66,13 +79,13 @@ class DeliveryKey(NamedTuple):
     kind: DeliveryKind
 
     @property
-    def place(self) -> int:
+    def kind_index(self) -> int:
         """Index of the kind in `DELIVERY_KINDS`: one byte of the key."""
         return DELIVERY_KINDS.index(self.kind)
 
     def pack(self) -> bytes:
         """17 bytes: the event's id and the index of the kind."""
-        return self.event_id + bytes([self.place])
+        return self.event_id + bytes([self.kind_index])
 
     @classmethod
     def unpack(cls, raw: bytes) -> DeliveryKey:
@@ -161,3 +174,25 @@ class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
 
     delivered: int = 0
     failed: int = 0
+
+
+class Attempted(NamedTuple):
+    """The outcome of one POST. Without an `error` it was delivered."""
+
+    response_code: int | None
+    """`None` without a response."""
+    error: TransportError | None
+    duration_ms: int
+    retry_after_s: int | None
+    """What the response's `Retry-After` asks for, if anything."""
+
+
+class Transport(Protocol):
+    """Sends to addresses that may be sent to, within the time that an attempt has (decisions 8.2, 8.7)."""
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+        """One attempt, ended after ten seconds at the latest. Expected failures are values, never exceptions.
+
+        A kept connection that turns out to be dead is replaced within the attempt.
+        """
+        ...

@@ -81,50 +81,52 @@ async def page_of_events(services: Services, call: Call, asked: Asked, environme
     if isinstance(listing, Refusal):
         return Outcome(listing)
     await touch_caller(services, call)
-    found = await find_places(services, number, environment, listing)
+    found = await find_positions(services, number, environment, listing)
     rows = await read_and_encoded(found.rows, partial(_rows, services, listing.filters))
     cursor = UNSET if found.resume is None else next_cursor(asked, listing, found.resume, scope)
     return Outcome(EventsAnswer(rows=rows, page=asked.page or 1, page_size=asked.limit, next_cursor=cursor))
 
 
-async def find_places(
+async def find_positions(
     services: Services, number: int, environment: Environment, listing: Listing, most_keys: int = events.MOST_KEYS
-) -> events.Places:
-    """The places of a listing as of `events.places`, of the organization with this number: at most `listing.limit`,
-    and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and `most_keys` in
-    all; a search beyond the first of them takes turns with other long reads.
+) -> events.Positions:
+    """The positions of a listing as of `events.positions`, of the organization with this number: at most
+    `listing.limit`, and where to go on, `None` = at the end. `KEYS_AT_ONCE` are looked at between two checkpoints, and
+    `most_keys` in all; a search beyond the first of them takes turns with other long reads.
     """
-    rows, resume = await _some_places(services, number, environment, listing)
+    rows, resume = await _some_positions(services, number, environment, listing)
     if resume is None or len(rows) == listing.limit:
-        return events.Places(rows, resume)
+        return events.Positions(rows, resume)
     async with services.limits.long_reads.in_turn(number):
         for _ in range(KEYS_AT_ONCE, most_keys, KEYS_AT_ONCE):
             await trio.lowlevel.checkpoint()
             left = listing._replace(limit=listing.limit - len(rows), after=resume.after, offset=resume.offset)
-            more, resume = await _some_places(services, number, environment, left)
+            more, resume = await _some_positions(services, number, environment, left)
             rows += more
             if resume is None or len(rows) == listing.limit:
                 break
-    return events.Places(rows, resume)
+    return events.Positions(rows, resume)
 
 
-async def _some_places(services: Services, number: int, environment: Environment, listing: Listing) -> events.Places:
+async def _some_positions(
+    services: Services, number: int, environment: Environment, listing: Listing
+) -> events.Positions:
     listing = listing._replace(limit=min(listing.limit, KEYS_AT_ONCE))
-    find = partial(events.places, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
+    find = partial(events.positions, number=number, environment=environment, listing=listing, most_keys=KEYS_AT_ONCE)
     return await services.store.query(find)
 
 
-async def read_places(
-    services: Services, filters: Filters, places: Sequence[events.EventPosition]
+async def read_at(
+    services: Services, filters: Filters, positions: Sequence[events.EventPosition]
 ) -> list[events.EventMatch]:
-    """The events at these places, in their order, all at once; those that were deleted or do not fit the filters are
+    """The events at these positions, in their order, all at once; those that were deleted or do not fit the filters are
     left out. Raises `CorruptionError` as `events.read` does.
     """
-    return await services.store.query(partial(events.read, wanted=places, filters=filters))
+    return await services.store.query(partial(events.read, wanted=positions, filters=filters))
 
 
-async def _rows(services: Services, filters: Filters, places: Sequence[events.EventPosition]) -> list[EventBody]:
-    return [event_row(event, request_id) for request_id, event in await read_places(services, filters, places)]
+async def _rows(services: Services, filters: Filters, positions: Sequence[events.EventPosition]) -> list[EventBody]:
+    return [event_row(event, request_id) for request_id, event in await read_at(services, filters, positions)]
 
 
 async def get_event(services: Services, call: Call) -> Outcome:

@@ -26,7 +26,7 @@ from svc.http.sessions import (
     cookie,
     cross_origin_refusal,
     presented_token,
-    session_place,
+    session_row,
     signed_out,
 )
 from svc.store.snapshot import Snapshot, Transaction
@@ -156,7 +156,7 @@ def _found(
         return asked
     signed_in = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
     before = presented_token(call.headers, site)
-    return asked, signed_in, None if before is None else session_place(policy, snapshot, before)
+    return asked, signed_in, None if before is None else session_row(policy, snapshot, before)
 
 
 def _asked(request: AuthRequest, body: SignInBody) -> SignIn | Refusal:

@@ -20,7 +20,7 @@ from svc.domain.fields import about
 from svc.domain.model import Environment
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.http.api.events import find_places, read_places, read_request_id
+from svc.http.api.events import find_positions, read_at, read_request_id
 from svc.http.authentication import Caller
 from svc.http.change import touch_caller
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
@@ -129,13 +129,13 @@ async def _resumed(services: Services, watched: Watched, last: UUID, now_ms: int
     """What the store has beyond the last event that the viewer has seen, oldest first; before that, how many are left
     out.
     """
-    places = await _places_after(services, watched, last, now_ms)
-    newest, others = places[:MOST_RESUMED], places[MOST_RESUMED:]
-    found = await in_parts(newest[::-1], partial(read_places, services, watched.filters))
+    positions = await _positions_after(services, watched, last, now_ms)
+    newest, others = positions[:MOST_RESUMED], positions[MOST_RESUMED:]
+    found = await in_parts(newest[::-1], partial(read_at, services, watched.filters))
     return [*([len(others)] if others else []), *(LiveEvent(request_id, event) for request_id, event in found)]
 
 
-async def _places_after(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
+async def _positions_after(services: Services, watched: Watched, last: UUID, now_ms: int) -> list[EventPosition]:
     """The index rows of the newest events after this one, newest first: of `MOST_COUNTED` that are looked at, those
     that fit. Where the store does not have it any more, its id says when it was.
     """
@@ -143,8 +143,8 @@ async def _places_after(services: Services, watched: Watched, last: UUID, now_ms
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - RETENTION_MS)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
-    found = await find_places(services, watched.number, watched.environment, listing, MOST_COUNTED)
-    return [place for place in found.rows if place.position > Position(arrival_ms, last.bytes)]
+    found = await find_positions(services, watched.number, watched.environment, listing, MOST_COUNTED)
+    return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]
 
 
 async def _holds(services: Services, caller: Caller) -> bool:

@@ -33,7 +33,7 @@ from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
-from svc.http.api.events import KEYS_AT_ONCE, read_places
+from svc.http.api.events import KEYS_AT_ONCE, read_at
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import (
     VisitBody,
@@ -168,8 +168,8 @@ def _some_seen(
     """
     has_events = partial(visitor_views.has_events_in, snapshot, number, environment)
     return [
-        (visitor, Found(record.visitor_id, record) if place < count and has_events(record, since_ms) else None)
-        for place, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
+        (visitor, Found(record.visitor_id, record) if index < count and has_events(record, since_ms) else None)
+        for index, (visitor, record) in enumerate(visitor_views.visitors(snapshot, number, before, count), start=1)
     ]
 
 
@@ -205,13 +205,13 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     if not is_visitor_id(visitor_id):
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
-    record, places = await services.store.query(
+    record, positions = await services.store.query(
         lambda snapshot: (
             visitor_views.find_visitor(snapshot, number, visitor_id),
-            events.places(snapshot, number, environment, listing).rows,
+            events.positions(snapshot, number, environment, listing).rows,
         )
     )
-    found = await in_parts(places, partial(read_places, services, listing.filters))
+    found = await in_parts(positions, partial(read_at, services, listing.filters))
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
     visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))

@@ -36,6 +36,7 @@ FOLDERS = {
 FROM_RESPONSES = {
     "getManagementKey": {"organizationId": "organization_id"},
     "identify": {"requestId": "request_id", "visitorId": "visitor_id", "deferredToken": "deferred_token"},
+    "getEvent": {"accountId": "account_id"},
     "issueProxyKey": {"proxyCredentialId": "credential.id"},
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
@@ -139,8 +140,8 @@ def _events(name: str) -> list[Json]:
     before = [f"setTimeout(function () {{}}, {WAITS_MS[name]});"] if name in WAITS_MS else []
     after = ['pm.test("succeeds", function () { pm.expect(pm.response.code).to.be.within(200, 299); });']
     after += [
-        f'pm.collectionVariables.set("{variable}", pm.response.json().{place});'
-        for variable, place in FROM_RESPONSES.get(name, {}).items()
+        f'pm.collectionVariables.set("{variable}", pm.response.json().{location});'
+        for variable, location in FROM_RESPONSES.get(name, {}).items()
     ]
     return [
         {"listen": moment, "script": {"type": "text/javascript", "exec": lines}}
@@ -175,8 +176,8 @@ def _pair(parameter: Json) -> Json:
     return {"key": name, "value": _value(name, parameter["in"], schema), "description": parameter["description"]}
 
 
-def _value(name: str, place: str, schema: Any) -> str:
+def _value(name: str, location: str, schema: Any) -> str:
     """An id is the variable of its name, anything else an example."""
-    if place == "path" and name.endswith("_id"):
+    if location == "path" and name.endswith("_id"):
         return "{{" + re.sub(r"_(\w)", lambda found: found[1].upper(), name) + "}}"
     return QUERIES.get(name) or str(schema["examples"][0])

@@ -64,6 +64,7 @@ TAGS = {
     "Management: keys": "Keys of the organization. Needs a management key.",
     "Management: webhooks": "Endpoints of yours that events are sent to. Needs a management key.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
+    "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
     "Management: visitors": "The rights of visitors. Needs a management key with the role `admin`.",
     "Console": (
         f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "

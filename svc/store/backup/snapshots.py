@@ -113,11 +113,11 @@ def _take(data: Path, folder: Path, partial: Path, taking: Taking, steps: Steps)
     refuse_other_store(folder, manifest)
     if taking.pepper is not None:
         durable_files.write(partial / "pepper", taking.pepper.read_bytes())
-    place = folder / _name(taken_at_ms)
-    if place.exists():
-        raise DirectoryError(f"{place} is there already")
-    keep(partial, place, manifest)
-    return BackupSnapshot(place, manifest)
+    folder_path = folder / _name(taken_at_ms)
+    if folder_path.exists():
+        raise DirectoryError(f"{folder_path} is there already")
+    keep(partial, folder_path, manifest)
+    return BackupSnapshot(folder_path, manifest)
 
 
 def copied(copy: Callable[[Path, Callable[[], int]], int], folder: Path, now_ms: Callable[[], int]) -> tuple[Path, int]:
@@ -131,13 +131,13 @@ def copied(copy: Callable[[Path, Callable[[], int]], int], folder: Path, now_ms:
     return file, taken_at_ms
 
 
-def keep(partial: Path, place: Path, manifest: Manifest) -> None:
-    """Give a folder with a copy its manifest and then its name, `place` beside it; all of it is durable on return.
-    Raises `OSError`.
+def keep(partial: Path, folder_path: Path, manifest: Manifest) -> None:
+    """Give a folder with a copy its manifest and then its name, `folder_path` beside it; all of it is durable on
+    return. Raises `OSError`.
     """
     durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     durable_files.sync(partial)
-    durable_files.rename(partial, place)
+    durable_files.rename(partial, folder_path)
 
 
 def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: Steps) -> Manifest:

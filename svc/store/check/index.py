@@ -39,7 +39,7 @@ def index_faults(snapshot: Snapshot, number: int, events: int) -> Iterator[str]:
             else:
                 faults += 1
                 yield fault
-    if faults or found != events:  # else each place is that of an event, so that each event has one
+    if faults or found != events:  # else each slot is that of an event, so that each event has one
         for (_, raw_id), event in snapshot.scan(EVENTS, number):
             if not is_indexed(snapshot, scope_of(number, event), (event.occurred_at_ms, raw_id)):
                 yield f"request {UUID(bytes=raw_id)} is not found in the index"
@@ -80,10 +80,10 @@ def _segment_faults(
     run = read_run(snapshot, scope, part, upper)
     name = f"the segment up to request {UUID(bytes=upper[1])}"
     values: list[list[int]] = [[] for _ in range(len(run))]
-    for digest, places in sorted(run.postings.items()):
-        for place in places:
-            if place < len(values):
-                values[place].append(digest)
+    for digest, indexes in sorted(run.postings.items()):
+        for index in indexes:
+            if index < len(values):
+                values[index].append(digest)
             else:
                 yield f"{name} has a value of an event that it does not have"
     if part == SLOTS:
@@ -93,12 +93,12 @@ def _segment_faults(
                 yield f"{name} has values in part {each} that belong into another"
     last = before
     living = dict(Slots(run.slots).living())
-    for place, found in living.items():
+    for index, found in living.items():
         if not last < found <= slot(upper):
             yield f"{name} has events out of order"
         last = found
-        yield _fault(snapshot, scope, position(found), tuple(values[place]), EVENT_SEGMENTS.name)
-    if any(of_one for place, of_one in enumerate(values) if place not in living):
+        yield _fault(snapshot, scope, position(found), tuple(values[index]), EVENT_SEGMENTS.name)
+    if any(of_one for index, of_one in enumerate(values) if index not in living):
         yield f"{name} has values of events that are gone"
 
 

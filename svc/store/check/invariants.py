@@ -332,9 +332,9 @@ def _active_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _weights(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, place, key_id), _ in snapshot.scan(WEIGHTS, number):
-        if place >= len(PLATFORMS):
-            yield f"organization {number} has weights for platform {place}, which does not exist"
+    for (_, platform, key_id), _ in snapshot.scan(WEIGHTS, number):
+        if platform >= len(PLATFORMS):
+            yield f"organization {number} has weights for platform {platform}, which does not exist"
         if key_id and find_sdk_key(snapshot, number, key_id) is None:
             yield f"organization {number} has weights for key {key_id}, which is none of its SDK keys"
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from svc.domain.accounts.velocity import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
 from svc.store.schema.tables import EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.velocity import party_of, row_key
+from svc.store.views.velocity import party_of, row_key
 
 SAFE_S = LONGEST_S - 24 * 3600
 """So long before the last event of a row nothing has left it."""

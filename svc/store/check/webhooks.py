@@ -32,48 +32,52 @@ from svc.store.views.webhooks import MINUTES_PER_DAY, attempt_index_keys, manual
 
 def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:
     given = snapshot.get(ENDPOINT_COUNTS, number) or 0
-    places = [place for (_, place), _ in snapshot.scan(ENDPOINTS, number)]
-    if len(places) > MAX_ENDPOINTS:
-        yield f"organization {number} has {len(places)} endpoints"
-    for place in places:
-        if place > given:
-            yield f"endpoint {place} of organization {number} is beyond the {given} numbers given"
-        if snapshot.has(REMOVED_ENDPOINTS, number, place):
-            yield f"endpoint {place} of organization {number} is there and removed"
+    endpoint_numbers = [endpoint_number for (_, endpoint_number), _ in snapshot.scan(ENDPOINTS, number)]
+    if len(endpoint_numbers) > MAX_ENDPOINTS:
+        yield f"organization {number} has {len(endpoint_numbers)} endpoints"
+    for endpoint_number in endpoint_numbers:
+        if endpoint_number > given:
+            yield f"endpoint {endpoint_number} of organization {number} is beyond the {given} numbers given"
+        if snapshot.has(REMOVED_ENDPOINTS, number, endpoint_number):
+            yield f"endpoint {endpoint_number} of organization {number} is there and removed"
 
 
 def _deliveries(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, place, event_id, kind), delivery in snapshot.scan(DELIVERIES, number):
-        name = _name(number, place, event_id)
+    for (_, endpoint_number, event_id, kind), delivery in snapshot.scan(DELIVERIES, number):
+        name = _name(number, endpoint_number, event_id)
         if delivery.attempts > MAX_ATTEMPTS:
             yield f"{name} had {delivery.attempts} attempts"
         if (delivery.state == "pending") != (delivery.attempts == 0):
             yield f"{name} is {delivery.state} after {delivery.attempts} attempts"
-        if not snapshot.has(ENDPOINTS, number, place) and not snapshot.has(REMOVED_ENDPOINTS, number, place):
+        if not snapshot.has(ENDPOINTS, number, endpoint_number) and not snapshot.has(
+            REMOVED_ENDPOINTS, number, endpoint_number
+        ):
             yield f"{name} leads to no endpoint"
         if not snapshot.has(WEBHOOK_EVENTS, number, event_id):
             yield f"{name} has no event to send"
         if not delivery.is_open:
             continue
-        if not snapshot.has(DUE, number, place, delivery.due_ms, event_id, kind):
+        if not snapshot.has(DUE, number, endpoint_number, delivery.due_ms, event_id, kind):
             yield f"{name} is open and not scheduled"
-        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, place)) is None:
+        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, endpoint_number)) is None:
             yield f"{name} was asked for and its endpoint is not busy"
 
 
 def _schedule(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, place, due_ms, event_id, kind), _ in snapshot.scan(DUE, number):
-        delivery = snapshot.get(DELIVERIES, number, place, event_id, kind)
+    for (_, endpoint_number, due_ms, event_id, kind), _ in snapshot.scan(DUE, number):
+        delivery = snapshot.get(DELIVERIES, number, endpoint_number, event_id, kind)
         if delivery is None or not delivery.is_open or delivery.due_ms != due_ms:
-            yield f"{_name(number, place, event_id)} is scheduled and not open"
+            yield f"{_name(number, endpoint_number, event_id)} is scheduled and not open"
 
 
 def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, place), _ in snapshot.scan(MANUAL, number):
-        key = manual_delivery(snapshot, EndpointKey(number, place))
-        delivery = None if key is None else snapshot.get(DELIVERIES, number, place, key.event_id, key.place)
+    for (_, endpoint_number), _ in snapshot.scan(MANUAL, number):
+        key = manual_delivery(snapshot, EndpointKey(number, endpoint_number))
+        delivery = (
+            None if key is None else snapshot.get(DELIVERIES, number, endpoint_number, key.event_id, key.kind_index)
+        )
         if delivery is None or not delivery.is_open:
-            yield f"endpoint {place} of organization {number} is busy with nothing"
+            yield f"endpoint {endpoint_number} of organization {number} is busy with nothing"
 
 
 def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -81,9 +85,9 @@ def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
     over by a clock that was ahead, since counts are kept for a day.
     """
     counts = {
-        (place, minute): (count.delivered, count.failed)
-        for (_, place, minute), count in snapshot.scan(ATTEMPT_COUNTS, number)
-        if snapshot.has(ENDPOINTS, number, place)
+        (endpoint_number, minute): (count.delivered, count.failed)
+        for (_, endpoint_number, minute), count in snapshot.scan(ATTEMPT_COUNTS, number)
+        if snapshot.has(ENDPOINTS, number, endpoint_number)
     }
     delivered: Counter[tuple[int, int]] = Counter()
     failed: Counter[tuple[int, int]] = Counter()
@@ -99,15 +103,18 @@ def _log(snapshot: Snapshot, number: int) -> Iterator[str]:
     for table in (ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT):
         if snapshot.count(ATTEMPTS) != snapshot.count(table):
             yield f"attempts and {table.name} are not as many"
-    for (place, minute), count in counts.items():
-        logged = delivered[place, minute], failed[place, minute]
-        was_over = newest.get(place, 0) > minute + MINUTES_PER_DAY and all(map(le, count, logged))
+    for (endpoint_number, minute), count in counts.items():
+        logged = delivered[endpoint_number, minute], failed[endpoint_number, minute]
+        was_over = newest.get(endpoint_number, 0) > minute + MINUTES_PER_DAY and all(map(le, count, logged))
         if count != logged and not was_over:
-            yield f"endpoint {place} of organization {number} counts {count} in minute {minute}, the log {logged}"
+            yield (
+                f"endpoint {endpoint_number} of organization {number} counts {count} in minute {minute}, "
+                f"the log {logged}"
+            )
 
 
-def _name(number: int, place: int, event_id: bytes) -> str:
-    return f"the delivery of event {UUID(bytes=event_id)} to endpoint {place} of organization {number}"
+def _name(number: int, endpoint_number: int, event_id: bytes) -> str:
+    return f"the delivery of event {UUID(bytes=event_id)} to endpoint {endpoint_number} of organization {number}"
 
 
 WEBHOOK_RULES: tuple[Callable[[Snapshot, int], Iterator[str]], ...] = (

@@ -2,12 +2,14 @@
 
 Rows are read some at a time, each time in a state of its own, and none is held while somebody reads what was printed:
 so a pager that is left open does not make the file of a running service grow. What is committed meanwhile may show in
-one row and not in another.
+one row and not in another. Keys are shown in parts, and read as people write them; what would let somebody in is never
+shown whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -16,8 +18,8 @@ from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import DELIVERY_KINDS
 from svc.store.engine import EngineError
 from svc.store.inspection.reading import ReadOnlyStore
-from svc.store.schema.codec import MAX_KEY_BYTES, CorruptionError
-from svc.store.schema.naming import show_key_bytes
+from svc.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError
+from svc.store.schema.key_parts import abbreviated
 from svc.store.schema.tables import (
     ATTEMPTS,
     ATTESTED_KEYS,
@@ -45,6 +47,56 @@ from svc.store.schema.tables import (
 )
 from svc.store.transactions.erasure import events_of
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
+
+
+def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:
+    """Name -> shown value of each part of a packed key. Only for a key whose checksum was verified: corrupt bytes may
+    raise.
+    """
+    parts = table.key.parts.items()
+    return {
+        name.rstrip("_"): part.show(value) for (name, part), value in zip(parts, table.key.unpack(raw), strict=True)
+    }
+
+
+def show_key_bytes(table: Table[Any], raw: bytes) -> str:
+    """A key whose checksum fails, in hexadecimal digits; where it may hold a secret, only the first of them."""
+    is_secret = any(part.is_secret for part in table.key.parts.values())
+    return abbreviated(raw) if is_secret else raw.hex()
+
+
+def read_key(table: Table[Any], texts: Sequence[str]) -> bytes:
+    """The packed beginning of the keys whose first parts are these texts, each as `show_key` shows it. Raises
+    `ValueError`, which names the part.
+    """
+    parts = {name.rstrip("_"): part for name, part in table.key.parts.items()}
+    if len(texts) > len(parts):
+        raise ValueError(f"a key of {table.name} has {len(parts)} parts: {', '.join(parts)}")
+    values: list[Any] = []
+    for text, (name, part) in zip(texts, parts.items(), strict=False):
+        try:
+            values.append(part.read(text))
+        except ValueError as error:
+            raise ValueError(f"{name} of {table.name}: {error}") from error
+    try:
+        return table.key.prefix(*values)
+    except struct.error as error:
+        raise ValueError(f"no key of {table.name} has such a number: {error}") from error
+
+
+def read_prefix(table: Table[Any], text: str) -> bytes:
+    """The first bytes of a key, from hexadecimal digits, or from the text itself where the whole key is a text. Raises
+    `ValueError`.
+    """
+    if all(part.layout == TEXT_LAYOUT for part in table.key.parts.values()):
+        return text.encode()
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r}: the keys of {table.name} are no text, so name bytes in hexadecimal digits"
+        ) from error
+
 
 ROWS_A_READ = 100
 MOST_CORRUPT = 10_000
@@ -179,12 +231,12 @@ def _deliveries(store: ReadOnlyStore, number: int, event_id: bytes) -> Iterator[
     given = max((row.value or 0 for row in counts), default=0)
     any_delivery = False
     for endpoint in range(1, given + 1):
-        for place in range(len(DELIVERY_KINDS)):
-            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, place):
+        for kind in range(len(DELIVERY_KINDS)):
+            for row in find_rows(store, DELIVERIES, number, endpoint, event_id, kind):
                 any_delivery = True
                 yield row
                 if row.problem is None and row.value.is_open:
-                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, place)
+                    yield from find_rows(store, DUE, number, endpoint, row.value.due_ms, event_id, kind)
     if any_delivery:
         for row in _from(store, ATTEMPTS, number, first_id(made_at_ms(event_id))):
             if row.problem is not None or row.value.event_id == event_id:

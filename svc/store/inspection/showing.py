@@ -14,10 +14,9 @@ from svc.domain.access.audit import WITHHELD, asked
 from svc.domain.events.archive import inflate
 from svc.domain.network.request_headers import read_headers
 from svc.domain.webhooks.records import DeliveryKey
-from svc.store.inspection.inspection import Row
+from svc.store.inspection.inspection import Row, show_key, show_key_bytes
 from svc.store.schema.codec import Opaque, Signed
 from svc.store.schema.key_parts import abbreviated, moment, show_uuid
-from svc.store.schema.naming import show_key, show_key_bytes
 from svc.store.schema.operation_log import unpack_batch
 from svc.store.schema.segments import Digests, Segment, Slots
 from svc.store.schema.table import SENT

@@ -48,10 +48,11 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
-from svc.store.transactions.velocity import own_part, party_of, row_keys
+from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
+from svc.store.views.velocity import party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
 
@@ -89,7 +90,7 @@ class VisitorRows:
             return [self._own(row) for row in _present(snapshot, chain(by_id, by_number, otherwise))]
 
     def of_event(self, request_id: bytes) -> list[Row]:
-        """One of its events: the report, what came later, its places in indexes and histories, and its webhooks.
+        """One of its events: the report, what came later, its rows in indexes and histories, and its webhooks.
         Nothing where it has been deleted meanwhile.
         """
         with self._store.read() as snapshot:

@@ -118,7 +118,7 @@ def _last_commit(environment: lmdb.Environment, pause: Callable[[float], None]) 
     with (path / "data.mdb" if path.is_dir() else path).open("rb") as file:
         for attempt in range(_READINGS):
             with environment.begin() as handle:
-                metas = [os.pread(file.fileno(), page_bytes, place) for place in (0, page_bytes)]
+                metas = [os.pread(file.fileno(), page_bytes, offset) for offset in (0, page_bytes)]
                 metas.sort(key=lambda meta: _commit_of(meta) == handle.id())
                 if _newest_seen(environment) == handle.id() == _commit_of(metas[1]):
                     yield _LastCommit(file.fileno(), page_bytes, metas[1], metas[0])
@@ -226,9 +226,9 @@ class _PageCheck:
         rows = 0
         for number in self._leaves(name, table, read=True):
             page = self._page(number, 1)
-            places = self._places(page, number, _LEAF, name)
-            rows += len(places)
-            for at in places:
+            offsets = self._offsets(page, number, _LEAF, name)
+            rows += len(offsets)
+            for at in offsets:
                 low, high, flags, key_bytes = _NODE.unpack_from(page, at)
                 begins, size = at + _NODE.size + key_bytes, low | high << 16
                 value = page[begins : begins + size]
@@ -240,11 +240,11 @@ class _PageCheck:
     def _large_values(self, number: int, name: str) -> tuple[int, int]:
         """Take the pages of the large values in a page; (rows in it, pages taken)."""
         page, pages = self._page(number, 1), 0
-        places = self._places(page, number, _LEAF, name)
-        for at in places:
+        offsets = self._offsets(page, number, _LEAF, name)
+        for at in offsets:
             if page[at + _FLAGS] & _ELSEWHERE:
                 pages += self._pages_of(len(self._large_value(page, at, name)))
-        return len(places), pages
+        return len(offsets), pages
 
     def _large_value(self, page: bytes, at: int, name: str) -> bytes:
         low, high, _, key_bytes = _NODE.unpack_from(page, at)
@@ -265,7 +265,7 @@ class _PageCheck:
         page = self._page(number, 1)
         children: list[int] = []
         taken, unpack = self._taken, _NODE.unpack_from
-        for at in self._places(page, number, _BRANCH, name):
+        for at in self._offsets(page, number, _BRANCH, name):
             low, high, highest, _ = unpack(page, at)
             child = low | high << 16 | highest << 32
             if 1 < child < len(taken) and not taken[child]:
@@ -282,15 +282,15 @@ class _PageCheck:
             raise CorruptionError(f"page {number}, which {name} leads to, is used twice, or is free")
         self._taken[number : number + count] = b"\x01" * count
 
-    def _places(self, page: bytes, number: int, kind: int, name: str) -> tuple[int, ...]:
+    def _offsets(self, page: bytes, number: int, kind: int, name: str) -> tuple[int, ...]:
         """Where the nodes of a page begin."""
         itself, _, flags, lower, upper = _HEADER.unpack_from(page)
         if (itself, flags & _KINDS) != (number, kind) or not _HEADER.size < lower <= upper <= self._page_bytes:
             raise CorruptionError(f"page {number} of {name} is not what leads to it says")
-        places = struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size)
-        if min(places) < upper or max(places) > self._page_bytes - _NODE.size:
+        offsets = struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size)
+        if min(offsets) < upper or max(offsets) > self._page_bytes - _NODE.size:
             raise CorruptionError(f"page {number} of {name} is corrupt")
-        return places
+        return offsets
 
     def _page(self, number: int, count: int) -> bytes:
         return os.pread(self._file, count * self._page_bytes, number * self._page_bytes)

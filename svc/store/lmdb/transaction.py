@@ -187,9 +187,9 @@ def _is_in(asked: KeyRange, key: bytes) -> bool:
 
 
 def _with_one_bit_flipped(key: bytes) -> Iterator[bytes]:
-    for place in range(len(key)):
+    for index in range(len(key)):
         for bit in range(8):
-            yield key[:place] + bytes([key[place] ^ 1 << bit]) + key[place + 1 :]
+            yield key[:index] + bytes([key[index] ^ 1 << bit]) + key[index + 1 :]
 
 
 class LmdbWriter(LmdbReader):

@@ -82,8 +82,8 @@ def _compact(store: Path, steps: Steps) -> Compacted:
     except EngineError as error:
         raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
-        place = error.filename or copy
-        raise DirectoryError(f"cannot compact {file}: {place}: {error.strerror}; the store is as it was") from error
+        path = error.filename or copy
+        raise DirectoryError(f"cannot compact {file}: {path}: {error.strerror}; the store is as it was") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Compacted(before.st_size, after.st_size, rows)

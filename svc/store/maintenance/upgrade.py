@@ -70,9 +70,11 @@ def upgrade(
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
         open_store(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
-        for place in (directory / FOLDER).glob("version-*"):  # going back is one step, and these hold what was erased
-            if place != kept:
-                shutil.rmtree(place)
+        for folder_path in (directory / FOLDER).glob(
+            "version-*"
+        ):  # going back is one step, and these hold what was erased
+            if folder_path != kept:
+                shutil.rmtree(folder_path)
     except OSError as error:
         raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
     return Upgraded(before, len(migrations), kept)
@@ -110,12 +112,12 @@ def _keep(path: Path, folder: Path, program: str, now_ms: Callable[[], int]) -> 
         with closing(_as_it_is(path)) as engine:
             files.require_space(engine.space().used_bytes, folder, _THE_COPY, _NO_SPACE)
             manifest = _copied(engine, partial, program, now_ms)
-        place = folder / f"version-{manifest.store_version}"
-        shutil.rmtree(place, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
-        keep(partial, place, manifest)
+        folder_path = folder / f"version-{manifest.store_version}"
+        shutil.rmtree(folder_path, ignore_errors=True)  # of an upgrade that got no further, or was gone back on
+        keep(partial, folder_path, manifest)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return place
+    return folder_path
 
 
 def _copied(engine: LmdbEngine, target: Path, program: str, now_ms: Callable[[], int]) -> Manifest:

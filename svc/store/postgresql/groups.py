@@ -10,6 +10,10 @@ stay as they are until the commit. A group takes its fences at once and in ascen
 group, and never two for each other. Where jobs touch rows whose fence is not held, the group begins again with it.
 A group of several organizations takes only fences that nobody has, and waits for none.
 
+Nodes of an older version may still run when the first of a newer one upgrades the store. An upgrade takes every fence.
+So who looks at the version after taking a fence, in a statement of its own, sees what the upgrade has left: an older
+node neither writes rows of its version into a newer store, nor reads newer rows as if they were of its own.
+
 Outcomes are those of the jobs run one after the other. A job that read what was not fetched runs again after one more
 round trip, and so does each one behind it that what it wrote concerns (`svc.store.group`).
 """
@@ -25,6 +29,7 @@ import trio
 
 from svc.store.engine import EngineError, UnavailableError
 from svc.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
+from svc.store.migrations import MIGRATIONS, NewerStoreError, refuse_newer
 from svc.store.overlay import Raw
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.leases import lease_fence, lost_leases
@@ -34,11 +39,38 @@ from svc.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.store.postgresql.rows import EVERY, NOTHING, OWNER, RowKey, Rows, TooMuchMissingError, fence_of, is_immutable
 from svc.store.postgresql.statements import key_columns, organization_of
 from svc.store.postgresql.statistics import PostgresqlStatistics
-from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.key_parts import UUID_V7
 from svc.store.schema.operation_log import Changes
-from svc.store.schema.tables import TABLES
+from svc.store.schema.tables import META, TABLES
 from svc.store.snapshot import Snapshot
+
+KNOWN = len(MIGRATIONS)
+_KEY = META.key.pack("version")
+READ_VERSION = Statement(statements.fetch(META.name), (int4(0), byteas([_KEY])))
+
+
+class OtherVersionError(UnavailableError):
+    """Another program has upgraded the store, or an older one was put back. This one has to end: nothing was written,
+    and nothing that was read may be used.
+    """
+
+
+def refuse_other(found: Result) -> None:
+    """Raises `OtherVersionError` where the result of `READ_VERSION` is another version than this program's. No row is
+    none: so it is in a store that is being made.
+    """
+    if not found.rows:
+        return
+    _, raw = found.rows[0]
+    version = META.decode(_KEY, raw)
+    if version == KNOWN:
+        return
+    try:
+        refuse_newer(version, KNOWN)
+    except NewerStoreError as error:
+        raise OtherVersionError(str(error)) from None
+    raise OtherVersionError(f"the store has version {version} again, and this program knows {KNOWN}: start it again")
+
 
 T = TypeVar("T")
 
@@ -119,8 +151,8 @@ class Transactions:
             turns = await self._begin(wire, rows, [step for each in steps for step in each], fences, leases, free=free)
             if free:
                 fences = frozenset(turns)
-                kept = [place for place, part in enumerate(parts) if part.fences <= fences]
-                parts, steps = [parts[place] for place in kept], [steps[place] for place in kept]
+                kept = [row_key for row_key, part in enumerate(parts) if part.fences <= fences]
+                parts, steps = [parts[row_key] for row_key in kept], [steps[row_key] for row_key in kept]
             jobs = [job for part in parts for job in part.jobs]
             group = Group(jobs)
             settled = await self._settled(wire, rows, group, [step for each in steps for step in each])
@@ -151,8 +183,8 @@ class Transactions:
         tell: all that is billed or answered has one. Raises `UnavailableError` where there is none: nobody knows.
         """
         rows = Rows()
-        for place in written.proof_rows:
-            rows.get(*place)
+        for row_key in written.proof_rows:
+            rows.get(*row_key)
         try:
             turns = await self._begin(wire, rows, [], frozenset(written.turns))
         finally:
@@ -161,7 +193,7 @@ class Transactions:
             return False
         if not written.proof_rows:
             raise UnavailableError("the response to a commit was lost, and nothing tells whether it was committed")
-        return any(rows.found(*place) == written.rows[place] for place in written.proof_rows)
+        return any(rows.found(*row_key) == written.rows[row_key] for row_key in written.proof_rows)
 
     async def _begin(
         self,
@@ -229,9 +261,9 @@ class Transactions:
     def _remember(self, rows: Rows, written: dict[RowKey, Raw]) -> None:
         if len(self.immutable) > _IMMUTABLE_HELD:
             self.immutable.clear()
-        for place, raw in (*rows.found_everywhere(), *written.items()):
-            if raw is not None and is_immutable(place[0]):
-                self.immutable[place] = raw
+        for row_key, raw in (*rows.found_everywhere(), *written.items()):
+            if raw is not None and is_immutable(row_key[0]):
+                self.immutable[row_key] = raw
 
 
 class GroupAttempt(Generic[T]):
@@ -317,9 +349,9 @@ def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
     what another transaction has made it.
     """
     return tuple(
-        place
-        for place, raw in changed.items()
-        if raw is not None and place[0] in _BY_OWN_ID and rows.found(*place) is None
+        row_key
+        for row_key, raw in changed.items()
+        if raw is not None and row_key[0] in _BY_OWN_ID and rows.found(*row_key) is None
     )
 
 

@@ -101,14 +101,14 @@ class Rows:
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
-        place = asked._replace(checked=False)
-        page = self._pages.get(place)
+        key_range = asked._replace(checked=False)
+        page = self._pages.get(key_range)
         if page is not None:
             yield from page.rows
             if page.has_ended:
                 return
-        if place not in self._missing_ranges:
-            self._missing_ranges[place] = _Page(FIRST_PAGE if page is None else GROWTH * page.limit)
+        if key_range not in self._missing_ranges:
+            self._missing_ranges[key_range] = _Page(FIRST_PAGE if page is None else GROWTH * page.limit)
             self._one_more()
 
     def count(self, table: str, /) -> int:
@@ -151,16 +151,16 @@ class Rows:
             for part in parts:
                 yield self._ask_keys(table, part), partial(self._take_keys, table, part)
         alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
-        for place, page in self._missing_ranges.items():
-            if self._of_several and place.beyond is not None and not place.keys_only:
-                alike[place.table, place.reverse, page.limit].append(place)
+        for key_range, page in self._missing_ranges.items():
+            if self._of_several and key_range.beyond is not None and not key_range.keys_only:
+                alike[key_range.table, key_range.reverse, page.limit].append(key_range)
             else:
-                yield page_of(place, page.limit), partial(self._take_page, place)
-        for (table, reverse, limit), places in alike.items():
-            if len(places) == 1:
-                yield page_of(places[0], limit), partial(self._take_page, places[0])
+                yield page_of(key_range, page.limit), partial(self._take_page, key_range)
+        for (table, reverse, limit), key_ranges in alike.items():
+            if len(key_ranges) == 1:
+                yield page_of(key_ranges[0], limit), partial(self._take_page, key_ranges[0])
             else:
-                yield _select_several(table, places, limit, reverse=reverse), partial(self._take_pages, places)
+                yield _select_several(table, key_ranges, limit, reverse=reverse), partial(self._take_pages, key_ranges)
         for what, table in self._missing_numbers:
             yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
 
@@ -180,21 +180,21 @@ class Rows:
                 self.fences.add(fence)
         rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
 
-    def _take_page(self, place: KeyRange, result: Result, but: frozenset[int]) -> None:
-        if (fence := _fence_of_range(place)) in but:
+    def _take_page(self, key_range: KeyRange, result: Result, but: frozenset[int]) -> None:
+        if (fence := _fence_of_range(key_range)) in but:
             return
-        rows, limit = result.rows, self._missing_ranges[place].limit
-        self._pages[place] = _Page(limit, [(key, b"") for (key,) in rows] if place.keys_only else rows)
+        rows, limit = result.rows, self._missing_ranges[key_range].limit
+        self._pages[key_range] = _Page(limit, [(key, b"") for (key,) in rows] if key_range.keys_only else rows)
         self.fences.add(fence)
-        if not place.keys_only:
-            self._rows[place.table].update(rows)
+        if not key_range.keys_only:
+            self._rows[key_range.table].update(rows)
 
-    def _take_pages(self, places: list[KeyRange], result: Result, but: frozenset[int]) -> None:
-        found: list[list[tuple[bytes, bytes]]] = [[] for _ in places]
-        for place, key, value in result.rows:
-            found[integer(place) - 1].append((key, value))
-        for place, rows in zip(places, found, strict=True):
-            self._take_page(place, Result(rows, len(rows)), but)
+    def _take_pages(self, key_ranges: list[KeyRange], result: Result, but: frozenset[int]) -> None:
+        found: list[list[tuple[bytes, bytes]]] = [[] for _ in key_ranges]
+        for key_range, key, value in result.rows:
+            found[integer(key_range) - 1].append((key, value))
+        for key_range, rows in zip(key_ranges, found, strict=True):
+            self._take_page(key_range, Result(rows, len(rows)), but)
 
     def _take_number(self, what: str, table: str, result: Result, but: frozenset[int]) -> None:
         del but  # it is of all organizations
@@ -202,15 +202,15 @@ class Rows:
         self.fences.add(EVERY)
 
     def again(self) -> Rows:
-        """With nothing fetched: what is here, and what is missing, is missing of another state."""
+        """The same request for another state of the store: every row that is here or missing is to be fetched again."""
         other = Rows(self._known)
         for table, rows in self._rows.items():
             for key in rows:
                 other._missing_keys[table, organization_of(table, key)][key] = None
-        for place, keys in self._missing_keys.items():
-            other._missing_keys[place].update(keys)
+        for key_range, keys in self._missing_keys.items():
+            other._missing_keys[key_range].update(keys)
         pages = self._pages | self._missing_ranges
-        other._missing_ranges = {place: _Page(page.limit) for place, page in pages.items()}
+        other._missing_ranges = {key_range: _Page(page.limit) for key_range, page in pages.items()}
         other._missing_numbers = dict.fromkeys((*self._numbers, *self._missing_numbers))
         other._missing = 1
         return other
@@ -263,8 +263,8 @@ def fence_of(table: str, organization: int) -> int:
             return NOTHING
 
 
-def _fence_of_range(place: KeyRange) -> int:
-    table, first, beyond, *_ = place
+def _fence_of_range(key_range: KeyRange) -> int:
+    table, first, beyond, *_ = key_range
     low = organization_of(table, first)
     fence = fence_of(table, low)
     if fence in (OWNER, NOTHING) or table not in BY_ORGANIZATION:
@@ -275,17 +275,17 @@ def _fence_of_range(place: KeyRange) -> int:
     return low if high == low else EVERY
 
 
-def page_of(place: KeyRange, limit: int) -> Statement:
+def page_of(key_range: KeyRange, limit: int) -> Statement:
     """Fetches the first rows of a range, so many at most."""
-    table, first, beyond, reverse, keys_only, _ = place
+    table, first, beyond, reverse, keys_only, _ = key_range
     sql = statements.page(table, has_end=beyond is not None, reverse=reverse, keys_only=keys_only)
     bounds = (first,) if beyond is None else (first, beyond)
     return Statement(sql, (int8(limit), *(part for key in bounds for part in (int4(organization_of(table, key)), key))))
 
 
-def _select_several(table: str, places: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
-    firsts = key_columns(table, [place.first for place in places])
-    beyonds = key_columns(table, [place.beyond or b"" for place in places])
+def _select_several(table: str, key_ranges: list[KeyRange], limit: int, *, reverse: bool) -> Statement:
+    firsts = key_columns(table, [key_range.first for key_range in key_ranges])
+    beyonds = key_columns(table, [key_range.beyond or b"" for key_range in key_ranges])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
 
 
@@ -298,22 +298,22 @@ class RecentRows:
         self._old: dict[RowKey, bytes] = {}
         self._since_s = 0.0
 
-    def get(self, place: RowKey) -> Raw:
+    def get(self, key_range: RowKey) -> Raw:
         """The row; `None` where it was not fetched lately."""
         self._turn_over()
-        raw = self._new.get(place)
-        return self._old.get(place) if raw is None else raw
+        raw = self._new.get(key_range)
+        return self._old.get(key_range) if raw is None else raw
 
     def add(self, rows: Rows) -> None:
         """Keep what was fetched."""
         self._turn_over()
         self._new.update(rows.found_everywhere())
 
-    def invalidate(self, places: Iterable[RowKey]) -> None:
+    def invalidate(self, key_ranges: Iterable[RowKey]) -> None:
         """These were written: what was fetched of them is old."""
-        for place in places:
-            self._new.pop(place, None)
-            self._old.pop(place, None)
+        for key_range in key_ranges:
+            self._new.pop(key_range, None)
+            self._old.pop(key_range, None)
 
     def _turn_over(self) -> None:
         """What was added in one half is kept to the end of the next one."""

@@ -134,19 +134,20 @@ def fetch_of_several(table: str) -> bytes:
 
 @lru_cache
 def pages_of_several(table: str, *, reverse: bool) -> bytes:
-    """(place, key, value) of the pages of up to `$1::int8` rows, the first of which has place 1, in order.
+    """(number, key, value) of the pages of up to `$1::int8` rows, the first of which has number 1, in order.
 
     Each is from (`$2::int4[]`, `$3::bytea[]`) to below (`$4::int4[]`, `$5::bytea[]`).
     """
     order = "organization desc, key desc" if reverse else "organization, key"
     return (
-        "select wanted.place, found.key, found.value "
+        "select wanted.number, found.key, found.value "
         "from unnest($2::int4[], $3::bytea[], $4::int4[], $5::bytea[]) "
-        "with ordinality as wanted (low, first, high, beyond, place), "
+        "with ordinality as wanted (low, first, high, beyond, number), "
         f"lateral (select t.organization, t.key, t.value from {_name(table)} t "
         "where (t.organization, t.key) >= (wanted.low, wanted.first) "
         "and (t.organization, t.key) < (wanted.high, wanted.beyond) "
-        f"order by {order} limit $1::int8) as found order by wanted.place, {'found.' + order.replace(', ', ', found.')}"
+        f"order by {order} limit $1::int8) as found "
+        f"order by wanted.number, {'found.' + order.replace(', ', ', found.')}"
     ).encode()
 
 

@@ -16,8 +16,8 @@ class NodeStatistics(NamedTuple):
     """Answered."""
     beats_failed: int
     leases_held: int
-    """But those of shares."""
-    shares_held: int
+    """But those of partitions."""
+    partitions_held: int
     """Of the outbox."""
     clock_offset_s: float
     """That its clock is ahead of the database's; see `clock.offset_s`."""

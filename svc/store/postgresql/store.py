@@ -33,17 +33,19 @@ from svc.store.postgresql.connection.wire import Pool, Result, Statement, Timeou
 from svc.store.postgresql.engine import PostgresqlEngine
 from svc.store.postgresql.groups import (
     MOST_FETCHES,
+    READ_VERSION,
     GroupAttempt,
+    OtherVersionError,
     Part,
     Transactions,
     UncertainCommitError,
     UnfencedError,
     Written,
+    refuse_other,
 )
 from svc.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMissingError
 from svc.store.postgresql.statistics import PostgresqlStatistics
 from svc.store.postgresql.turns import GroupTurns, Turn, Waiting
-from svc.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.store.schema.tables import DUE, TABLES
 from svc.store.snapshot import Snapshot
 from svc.store.store import Store, StoreSpace, StoreStatistics, nothing
@@ -275,8 +277,8 @@ class PostgresqlStore(Store):
         refuse_other(version)
         return found
 
-    def _recent_row(self, place: RowKey) -> Raw:
-        return self._recent.get(place) or self._transactions.immutable.get(place)
+    def _recent_row(self, row_key: RowKey) -> Raw:
+        return self._recent.get(row_key) or self._transactions.immutable.get(row_key)
 
     async def probe(self) -> None:
         """See `Store.probe`."""

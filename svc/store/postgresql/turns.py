@@ -84,10 +84,10 @@ class Turn(NamedTuple):
 
     def end(self, outcomes: Sequence[Any]) -> None:
         """Each has its part of the outcomes."""
-        place = 0
+        index = 0
         for one in self.waiting:
-            one.outcomes = outcomes[place : place + len(one.jobs)]
-            place += len(one.jobs)
+            one.outcomes = outcomes[index : index + len(one.jobs)]
+            index += len(one.jobs)
             one.called.set()
 
     def fail(self, error: Exception) -> None:
@@ -257,11 +257,11 @@ class GroupTurns:
     def _end(self, group: _Group) -> None:
         self._on_their_way[group.is_shared] -= 1
         for part in group.parts:
-            place = part.organization, part.waiting[0].lane
-            queue = self._queues.pop(place)
+            index = part.organization, part.waiting[0].lane
+            queue = self._queues.pop(index)
             queue.is_on_its_way = False
             if queue.waiting:
-                self._queues[place] = queue  # behind the others
+                self._queues[index] = queue  # behind the others
         self._call()
 
     def _put_back(self, part: Turn) -> None:

@@ -183,10 +183,12 @@ class Flattened(Record[V]):
         inner, *outer = msgspec.structs.fields(kind)  # pyright: ignore[reportArgumentType]  a struct
         inner_names, outer_names = inner.type.__struct_fields__, tuple(field.name for field in outer)
         self.stored = stored
-        self._inner = [place for place, name in enumerate(stored) if name in inner_names]
-        self._outer = [place for place, name in enumerate(stored) if name in outer_names]
-        for places, names in ((self._inner, inner_names), (self._outer, outer_names)):
-            if tuple(stored[place] for place in places) != names or len(stored) != len(inner_names) + len(outer_names):
+        self._inner = [position for position, name in enumerate(stored) if name in inner_names]
+        self._outer = [position for position, name in enumerate(stored) if name in outer_names]
+        for positions, names in ((self._inner, inner_names), (self._outer, outer_names)):
+            if tuple(stored[position] for position in positions) != names or len(stored) != len(inner_names) + len(
+                outer_names
+            ):
                 raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
         both = (*inner_names, *outer_names)
         self._to_stored = itemgetter(*(both.index(name) for name in stored))
@@ -204,7 +206,9 @@ class Flattened(Record[V]):
         count = len(fields)
         if count >= len(self.stored):
             return self._take_inner(fields), *self._take_outer(fields)
-        inner, outer = ([fields[place] for place in places if place < count] for places in (self._inner, self._outer))
+        inner, outer = (
+            [fields[position] for position in positions if position < count] for positions in (self._inner, self._outer)
+        )
         return inner, *outer
 
 

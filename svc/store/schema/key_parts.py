@@ -97,7 +97,7 @@ def period(length_ms: int) -> KeyPart:
     return KeyPart("I", show, read, period_ms=length_ms)
 
 
-def place(names: Sequence[str]) -> KeyPart:
+def index_of(names: Sequence[str]) -> KeyPart:
     """A part that is the index of one of these names. The index is stored: append names, never reorder."""
 
     def show(number: int) -> str | int:

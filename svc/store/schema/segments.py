@@ -1,8 +1,8 @@
 """Segments of the index of events: which of a run of events have a value, by digest (ADR 63).
 
 A segment has slots, one for each event in the order of arrival, and postings: digest of a value -> the slots (their
-places, from 0) of the events that have it. Both are written once, in the background. An event that is erased leaves its
-slot as a copy of the one before (or zeros), so that slots stay in order and no other posting changes.
+indexes, from 0) of the events that have it. Both are written once, in the background. An event that is erased leaves
+its slot as a copy of the one before (or zeros), so that slots stay in order and no other posting changes.
 
 What may live here: the values of the two tables of the index, and how segments are put together. No store.
 """
@@ -25,7 +25,7 @@ SLOT_BYTES = 24
 GONE = bytes(SLOT_BYTES)
 """The slot of an erased event before which there is none. No event is at that position."""
 MOST_EVENTS = 1 << 16
-"""A place in a segment is a number of 16 bits."""
+"""An index in a segment is a number of 16 bits."""
 _SLOT = struct.Struct(">Q16s")
 _COUNT = struct.Struct("<I")
 
@@ -66,34 +66,34 @@ class Slots(Sequence[bytes]):
     def __len__(self) -> int:
         return len(self.raw) // SLOT_BYTES
 
-    def __getitem__(self, place: int) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride]  no slices
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return self.raw[place * SLOT_BYTES : (place + 1) * SLOT_BYTES]
+    def __getitem__(self, index: int) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride]  no slices
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self.raw[index * SLOT_BYTES : (index + 1) * SLOT_BYTES]
 
     def below(self, bound: bytes) -> int:
         """How many slots are below this one."""
         return bisect_left(self, bound)
 
     def find(self, wanted: bytes) -> int | None:
-        """The place of an event's slot; `None` where it has none."""
-        place = bisect_left(self, wanted)
-        return place if place < len(self) and self[place] == wanted else None
+        """The index of an event's slot; `None` where it has none."""
+        index = bisect_left(self, wanted)
+        return index if index < len(self) and self[index] == wanted else None
 
     def living(self) -> Iterator[tuple[int, bytes]]:
-        """(place, slot) of the events that were not erased."""
+        """(index, slot) of the events that were not erased."""
         before = GONE
-        for place in range(len(self)):
-            found = self[place]
+        for index in range(len(self)):
+            found = self[index]
             if found != before:
-                yield place, found
+                yield index, found
             before = found
 
-    def without(self, place: int) -> Slots:
-        """With the event at this place erased."""
-        before = self[place - 1] if place else GONE
-        end = bisect_right(self, self[place])
-        return Slots(self.raw[: place * SLOT_BYTES] + before * (end - place) + self.raw[end * SLOT_BYTES :])
+    def without(self, index: int) -> Slots:
+        """With the event at this index erased."""
+        before = self[index - 1] if index else GONE
+        end = bisect_right(self, self[index])
+        return Slots(self.raw[: index * SLOT_BYTES] + before * (end - index) + self.raw[end * SLOT_BYTES :])
 
     @property
     def is_empty(self) -> bool:
@@ -108,18 +108,18 @@ class Segment(msgspec.Struct, frozen=True):
     digests: array[int] = array("Q")
     """In ascending order."""
     ends: array[int] = array("I")
-    """Where the places of each digest end in `places`."""
-    places: array[int] = array("H")
+    """Where the indexes of each digest end in `indexes`."""
+    indexes: array[int] = array("H")
     """Of each digest, in ascending order."""
 
     def pack(self) -> bytes:
-        """Number of slots, slots, number of digests, digests, ends, places; numbers are little-endian."""
+        """Number of slots, slots, number of digests, digests, ends, indexes; numbers are little-endian."""
         return b"".join(
             (
                 _COUNT.pack(len(self.slots) // SLOT_BYTES),
                 self.slots,
                 _COUNT.pack(len(self.digests)),
-                *map(_little, (self.digests, self.ends, self.places)),
+                *map(_little, (self.digests, self.ends, self.indexes)),
             )
         )
 
@@ -137,49 +137,49 @@ class Segment(msgspec.Struct, frozen=True):
             _array("I", raw[ends_at:places_at]),
             _array("H", raw[places_at:]),
         )
-        if len(found.ends) != count or len(found.places) != (found.ends[-1] if count else 0):
-            raise ValueError("places of other digests than there are")
+        if len(found.ends) != count or len(found.indexes) != (found.ends[-1] if count else 0):
+            raise ValueError("indexes of other digests than there are")
         return found
 
     def having(self, digest: int) -> Sequence[int]:
-        """The places of the events that have a value, in ascending order."""
+        """The indexes of the events that have a value, in ascending order."""
         at = bisect_left(self.digests, digest)
         if at == len(self.digests) or self.digests[at] != digest:
             return ()
-        return self.places[self.ends[at - 1] if at else 0 : self.ends[at]]
+        return self.indexes[self.ends[at - 1] if at else 0 : self.ends[at]]
 
     def postings(self) -> Iterator[tuple[int, array[int]]]:
-        """(digest, places) in ascending order."""
+        """(digest, indexes) in ascending order."""
         start = 0
         for digest, end in zip(self.digests, self.ends, strict=True):
-            yield digest, self.places[start:end]
+            yield digest, self.indexes[start:end]
             start = end
 
-    def without(self, place: int, digests: Iterable[int]) -> Segment:
-        """With the event at a place erased, which has these digests. Slots and postings that are not here pass."""
-        own, ends, places = self.digests[:], self.ends[:], self.places[:]
+    def without(self, index: int, digests: Iterable[int]) -> Segment:
+        """With the event at an index erased, which has these digests. Slots and postings that are not here pass."""
+        own, ends, indexes = self.digests[:], self.ends[:], self.indexes[:]
         for digest in digests:
             at = bisect_left(own, digest)
             if at == len(own) or own[at] != digest:
                 continue
             start, end = ends[at - 1] if at else 0, ends[at]
-            found = bisect_left(places, place, start, end)
-            if found == end or places[found] != place:
+            found = bisect_left(indexes, index, start, end)
+            if found == end or indexes[found] != index:
                 continue
-            del places[found]
+            del indexes[found]
             ends = ends[:at] + array("I", [after - 1 for after in ends[at:]])
             if ends[at] == start:
                 del own[at], ends[at]
-        return Segment(Slots(self.slots).without(place).raw if self.slots else b"", own, ends, places)
+        return Segment(Slots(self.slots).without(index).raw if self.slots else b"", own, ends, indexes)
 
 
 def packed(slots: bytes, postings: Mapping[int, Sequence[int]]) -> Segment:
-    """A segment of these postings; digests without places are left out."""
-    digests = array("Q", sorted(digest for digest, places in postings.items() if places))
-    places = array("H")
+    """A segment of these postings; digests without indexes are left out."""
+    digests = array("Q", sorted(digest for digest, indexes in postings.items() if indexes))
+    indexes = array("H")
     for digest in digests:
-        places.extend(postings[digest])
-    return Segment(slots, digests, array("I", accumulate(len(postings[digest]) for digest in digests)), places)
+        indexes.extend(postings[digest])
+    return Segment(slots, digests, array("I", accumulate(len(postings[digest]) for digest in digests)), indexes)
 
 
 class Run(NamedTuple):
@@ -202,22 +202,22 @@ def of_one(wanted: tuple[int, bytes], digests: Digests) -> Run:
 
 def joined(runs: Sequence[Run]) -> Run:
     """All their events that were not erased, each once, in the order of arrival."""
-    order = sorted((raw, number, place) for number, run in enumerate(runs) for place, raw in Slots(run.slots).living())
+    order = sorted((raw, number, index) for number, run in enumerate(runs) for index, raw in Slots(run.slots).living())
     moved: list[dict[int, int]] = [{} for _ in runs]
-    for place, (_, number, before) in enumerate(order):
-        moved[number][before] = place
+    for index, (_, number, before) in enumerate(order):
+        moved[number][before] = index
     postings: dict[int, list[int]] = {}
     for run, to in zip(runs, moved, strict=True):
-        for digest, places in run.postings.items():
+        for digest, indexes in run.postings.items():
             found = postings.get(digest)
             if found is None:
-                postings[digest] = [to[place] for place in places]
+                postings[digest] = [to[index] for index in indexes]
             else:
-                found += [to[place] for place in places]
+                found += [to[index] for index in indexes]
     filled = [tuple(to.values()) for to in moved if to]
     if any(after[0] < before[-1] for before, after in pairwise(filled)):
-        for places in postings.values():
-            places.sort()
+        for indexes in postings.values():
+            indexes.sort()
     return Run(b"".join([raw for raw, _, _ in order]), postings)
 
 
@@ -232,10 +232,10 @@ def cut(run: Run, most: int) -> list[Run]:
 
 def _between(run: Run, low: int, high: int) -> Run:
     postings: dict[int, Sequence[int]] = {}
-    for digest, places in run.postings.items():
-        own = places[bisect_left(places, low) : bisect_left(places, high)]
+    for digest, indexes in run.postings.items():
+        own = indexes[bisect_left(indexes, low) : bisect_left(indexes, high)]
         if own:
-            postings[digest] = [place - low for place in own]
+            postings[digest] = [index - low for index in own]
     return Run(run.slots[low * SLOT_BYTES : high * SLOT_BYTES], postings)
 
 

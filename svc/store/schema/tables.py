@@ -54,8 +54,8 @@ from svc.store.schema.key_parts import (
     UUID_V7,
     VISITOR_ID,
     digest,
+    index_of,
     period,
-    place,
 )
 from svc.store.schema.operation_log import Following
 from svc.store.schema.segments import Digests, Segment
@@ -79,7 +79,7 @@ from svc.store.schema.webhook_tables import *  # noqa: F403  declared with the o
 _ORGANIZATION = Key(organization=U32)
 _OWN_ID = Key(organization=U32, id=UUID_V7)
 _REQUEST = Key(organization=U32, request_id=UUID_V7)
-_ENVIRONMENT = place(ENVIRONMENTS)
+_ENVIRONMENT = index_of(ENVIRONMENTS)
 _NOT_OF_A_PERSON = NotPersonal("a line says when and how much, and nothing of whom")
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
@@ -265,7 +265,7 @@ WEIGHTS_SNAPSHOTS = Table(
 """By the digest of the weights; a set is kept once, however often it scored."""
 WEIGHTS = Table(
     "weights",
-    Key(organization=U32, platform=place(PLATFORMS), key_id=TEXT),
+    Key(organization=U32, platform=index_of(PLATFORMS), key_id=TEXT),
     Record(StoredWeights, remembered=1024),
     Until("they are reset, or their key is purged"),
     NOT_PERSONAL,
@@ -333,7 +333,7 @@ ERASED_EVENTS = Table("erased_events", _ORGANIZATION, Signed("events"), WITH_ORG
 """Events erased so far: so many idempotency keys may be answered by an event that is gone."""
 STATISTICS = Table(
     "statistics",
-    Key(organization=U32, scope=place(("production", "other")), class_=U32),
+    Key(organization=U32, scope=index_of(("production", "other")), class_=U32),
     Opaque("bytes"),
     WITH_ORGANIZATION,
     NotPersonal("sums of which one visitor's share cannot be told"),
@@ -371,7 +371,7 @@ ADDRESS_HISTORY = Table(
 """Each day begins again."""
 VELOCITY = Table(
     "velocity",
-    Key(organization=U32, period=period(1000 * LONGEST_S), kind=place(KINDS), subject=place(SUBJECTS), id=U64),
+    Key(organization=U32, period=period(1000 * LONGEST_S), kind=index_of(KINDS), subject=index_of(SUBJECTS), id=U64),
     Layout(VelocityRow.pack, VelocityRow.unpack),
     LastTwoPeriods(),
     ErasedBy("purge_velocity"),

@@ -19,12 +19,12 @@ from svc.domain.webhooks.records import (
 )
 from svc.domain.webhooks.refused import Refusals
 from svc.store.schema.codec import Key, Layout, Opaque, Record, Signed
-from svc.store.schema.key_parts import MOMENT, TEXT, U32, UUID_V7, period, place
+from svc.store.schema.key_parts import MOMENT, TEXT, U32, UUID_V7, index_of, period
 from svc.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, ErasedBy, KeptFor, NotPersonal, Table, Until, With
 
 _ORGANIZATION = Key(organization=U32)
 _ENDPOINT = Key(organization=U32, endpoint=U32)
-_KIND = place(DELIVERY_KINDS)
+_KIND = index_of(DELIVERY_KINDS)
 
 # The outbox. Endpoints have numbers too, given per organization and never twice, so that what is left of a removed one
 # can be nobody else's. A delivery is an event on its way to an endpoint.
@@ -88,7 +88,7 @@ ATTEMPTS = Table(
 )
 ATTEMPTS_BY_ENVIRONMENT = Table(
     "webhook_attempts_by_environment",
-    Key(organization=U32, environment=place(WEBHOOK_ENVIRONMENTS), attempt_id=UUID_V7),
+    Key(organization=U32, environment=index_of(WEBHOOK_ENVIRONMENTS), attempt_id=UUID_V7),
     Opaque(),
     With("webhook_attempts"),
     NOT_PERSONAL,

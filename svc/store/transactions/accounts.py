@@ -5,7 +5,7 @@ Nothing here alters an audit record or takes one away. Only retention deletes re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -128,6 +128,21 @@ def set_credit_limit(transaction: Transaction, number: int, micros: int | None) 
     Raises `LookupError` for an unknown organization.
     """
     return _change(transaction, number, credit_limit_micros=micros)
+
+
+def change_settings(
+    transaction: Transaction, number: int, *, decision_in_response: bool | None, thresholds: Mapping[str, int]
+) -> Organization:
+    """Change settings of an organization (decisions 11.5): `None` and thresholds that are not named stay. Raises
+    `LookupError` for an unknown organization.
+    """
+    before = find_organization(transaction, number)
+    return _change(
+        transaction,
+        number,
+        account_thresholds=msgspec.structs.replace(before.account_thresholds, **thresholds),
+        decision_in_response=before.decision_in_response if decision_in_response is None else decision_in_response,
+    )
 
 
 class Author(NamedTuple):

@@ -1,4 +1,5 @@
-"""Erasure: everything that is kept of an event, of a visitor, and how a visitor is erased (decisions 7.6).
+"""Erasure: everything that is kept of an event, of a visitor, and how a visitor or an organization is erased (decisions
+7.6, 10).
 
 What may live here: the rows that belong to an event or to a visitor, and the transactions that delete them. What is
 personal is said where a table is declared (`tables`): rows that a key leads to need no line here, and a table whose
@@ -14,6 +15,10 @@ What stays is not of the person: ledger lines (when and how much, by request id)
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
 sums of which one visitor's share cannot be separated, and, where a list of look-alikes still names the visitor's
 number, that number, which leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
+
+An organization loses its archived reports, or everything, in steps as well. It is removed by one mark on its row: from
+that commit on its keys are refused and nothing is added to it. Retention goes on where the command was interrupted.
+What stays is its accounts: its row, ledger, balance, settlements and changes of billing status, and its audit log.
 """
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ from svc.domain.history.evidence import (
     address_id,
     history_evidence,
 )
-from svc.domain.ids import is_visitor_id
+from svc.domain.ids import first_id, is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.domain.model import ENVIRONMENTS, Environment, Network, RequestFacts
@@ -48,6 +53,7 @@ from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
+    DEFERRED_REPORTS,
     DELETED_VISITORS,
     DELIVERIES,
     DOCUMENTS,
@@ -58,7 +64,11 @@ from svc.store.schema.tables import (
     EVENT_TAIL,
     EVENTS,
     HOURS,
+    KEY_IDS,
+    KEYS,
     MANUAL,
+    ORGANIZATION_KEYS,
+    ORGANIZATIONS,
     REPORT_FINGERPRINTS,
     TABLES,
     VELOCITY,
@@ -71,10 +81,14 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.velocity import forget_visitor, party_of
+from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
+from svc.store.transactions.webhooks.endpoints import remove_endpoint
 from svc.store.views.event_index import Scope, Search, digest_of, unindex
 from svc.store.views.hours import uncount
+from svc.store.views.lookups import is_removed, organization
+from svc.store.views.velocity import party_of
+from svc.store.views.webhooks import endpoints_of
 
 BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "unindex": (EVENT_TAIL, EVENT_SEGMENTS),
@@ -205,8 +219,8 @@ def events_of(
     """Request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of its id."""
     visitor_id = raw_id.decode()
     digest = digest_of("visitor", visitor_id)
-    for place in map(ENVIRONMENTS.index, environments):
-        for _, request_id in Search(snapshot, Scope(number, place), (digest,)):
+    for environment_index in map(ENVIRONMENTS.index, environments):
+        for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
             event = snapshot.get(EVENTS, number, request_id)
             if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
                 yield request_id
@@ -320,3 +334,74 @@ def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
     return msgspec.structs.replace(
         history, visitors=tuple(number for number, _ in kept), homelands=tuple(homeland for _, homeland in kept)
     )
+
+
+DOCUMENTS_A_STEP = 32
+ROWS_A_STEP = 128
+
+ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
+"""What goes with a removed organization. Its keys, which are not kept by organization, go with `organization_keys`."""
+
+
+def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
+    """Delete the archived reports of the next events whose request ids are below `beyond`; returns how many events had
+    any, 0 when nothing is left.
+
+    The events stay, with `has_document: false`.
+    """
+    found: set[bytes] = set()
+    for table in (DOCUMENTS, DEFERRED_REPORTS):
+        keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
+        found.update(request_id for _, request_id in islice(keys, DOCUMENTS_A_STEP))
+    for request_id in sorted(found):
+        event = transaction.get(EVENTS, number, request_id)
+        if event is not None:
+            mark = fingerprint_of(transaction, number, request_id, event)
+            transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
+            release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
+        for table in (DOCUMENTS, DEFERRED_REPORTS):
+            transaction.delete(table, number, request_id)
+    return len(found)
+
+
+def before(at_ms: int) -> bytes:
+    """The smallest request id after this millisecond: ids of all that arrived up to then are below it."""
+    return first_id(at_ms + 1)
+
+
+def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:
+    """Mark an organization as removed and end its webhooks; `False` where it was removed before. Its rows are left to
+    `continue_removal`. Raises `LookupError` for an unknown organization.
+    """
+    found = organization(transaction, number)
+    if found.removed_at_ms is not None:
+        return False
+    transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, removed_at_ms=now_ms))
+    for registered in list(endpoints_of(transaction, number)):
+        remove_endpoint(transaction, number, registered.endpoint.id)
+    return True
+
+
+def continue_removal(transaction: Transaction, number: int) -> int:
+    """Delete up to `ROWS_A_STEP` rows of a removed organization; returns how many, 0 when nothing is left."""
+    for table in ERASED:
+        keys = _first(transaction, table, number, DOCUMENTS_A_STEP if table is DOCUMENTS else ROWS_A_STEP)
+        for key in keys:
+            if table is ORGANIZATION_KEYS:
+                _, _, key_id = key
+                digest = transaction.get(ORGANIZATION_KEYS, *key)
+                transaction.delete(KEYS, digest)
+                transaction.delete(KEY_IDS, key_id)
+            transaction.delete(table, *key)
+        if keys:
+            return len(keys)
+    return 0
+
+
+def is_removal_pending(snapshot: Snapshot, number: int) -> bool:
+    """Whether a removed organization still has rows to delete."""
+    return is_removed(snapshot, number) and any(_first(snapshot, table, number, 1) for table in ERASED)
+
+
+def _first(snapshot: Snapshot, table: Table[Any], number: int, count: int) -> list[tuple[Any, ...]]:
+    return list(islice(snapshot.scan_keys_reverse(table, (number,), (number + 1,)), count))

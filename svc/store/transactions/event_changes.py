@@ -12,8 +12,9 @@ from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import VISITOR_IDS
 from svc.store.snapshot import Transaction
-from svc.store.transactions.velocity import move_event, party_of
+from svc.store.transactions.velocity import move_event
 from svc.store.views.events import event_by_request, rewrite_event
+from svc.store.views.velocity import party_of
 
 
 def change_event(

@@ -27,7 +27,9 @@ def holding(snapshot: Snapshot, number: int) -> Holding:
 
 
 def holdings(snapshot: Snapshot, after: int, count: int) -> list[tuple[int, Holding]]:
-    """(organization, what it holds) of the next `count` organizations with a number above `after`."""
+    """Pairs of an organization's number and what it holds of the store, for the next `count` organizations with a
+    number above `after`.
+    """
     return [(number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count)]
 
 

@@ -108,8 +108,8 @@ def put_link(transaction: Transaction, number: int, digest: bytes, link: Console
     the one that expires first: each with the key that was made for it alone.
     """
     links = sorted((known.expires_at_ms, found) for (_, found), known in transaction.scan(CONSOLE_LINKS, number))
-    for place, (expires_at_ms, found) in enumerate(links):
-        if expires_at_ms <= now_ms or len(links) - place >= MOST_LINKS:
+    for index, (expires_at_ms, found) in enumerate(links):
+        if expires_at_ms <= now_ms or len(links) - index >= MOST_LINKS:
             end(transaction, CONSOLE_LINKS, number, found, now_ms)
     transaction.put(CONSOLE_LINKS, (number, digest), link)
 

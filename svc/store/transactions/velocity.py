@@ -8,84 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from svc.domain.accounts.signals import account_signals
-from svc.domain.accounts.velocity import (
-    EMPTY,
-    KINDS,
-    LONGEST_S,
-    OTHERS,
-    SUBJECTS,
-    Subject,
-    Velocity,
-    VelocityRow,
-    account_digest,
-    country_digest,
-    kind_of,
-)
-from svc.domain.history.evidence import address_id
+from svc.domain.accounts.velocity import EMPTY, LONGEST_S, OTHERS, SUBJECTS, Subject, Velocity, VelocityRow, kind_of
 from svc.domain.identification import Assessment
-from svc.domain.model import ENVIRONMENTS, Environment, Observation
+from svc.domain.model import ENVIRONMENTS, Observation
 from svc.domain.records import Event
 from svc.store.schema.tables import EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.event_index import Scope, Search, digest_of
 from svc.store.views.lookups import organization
-
-
-class Party(NamedTuple):
-    """Who and what takes part in an event, by the ids that rows know them by."""
-
-    organization: int
-    environment: Environment
-    at_s: int
-    visitor: int | None
-    """Its number; `None` = not identifiable."""
-    account: int | None
-    address: int
-    country: int | None
-
-    def id_of(self, subject: Subject) -> int | None:
-        """The id of the row of a subject; `None` = it has none."""
-        return getattr(self, subject)
-
-    def others_of(self, subject: Subject) -> tuple[int | None, ...]:
-        """The others of a subject, in the order of `OTHERS`."""
-        ids = {
-            "visitors": self.visitor,
-            "accounts": self.account,
-            "addresses": self.address,
-            "countries": self.country,
-        }
-        return tuple(ids[kind] for kind in OTHERS[subject])
-
-
-def party_of(number: int, event: Event, visitor: int | None) -> Party:
-    """The party of an event of the organization with this number."""
-    return _party(
-        number, event.environment, event.occurred_at_ms, visitor, event.account_id, event.ip_address, event.country_code
-    )
-
-
-def _party(
-    number: int,
-    environment: Environment,
-    at_ms: int,
-    visitor: int | None,
-    account_id: str | None,
-    ip_address: str,
-    country_code: str | None,
-) -> Party:
-    return Party(
-        number,
-        environment,
-        at_ms // 1000,
-        visitor,
-        None if account_id is None else account_digest(number, account_id),
-        address_id(ip_address),
-        None if country_code is None else country_digest(country_code),
-    )
+from svc.store.views.velocity import Party, make_party, party_of, read_row, row_key, row_keys
 
 
 def count_event(
@@ -95,7 +28,7 @@ def count_event(
     this shows. `visitor` is its number, `None` = not identifiable.
     """
     submission = assessment.submission
-    who = _party(
+    who = make_party(
         submission.organization,
         submission.environment,
         submission.at_ms,
@@ -131,25 +64,6 @@ def _added(transaction: Transaction, who: Party, subject: Subject, before: Veloc
     row = (read_row(transaction, who, subject, who.at_s) if before is None else before).with_event(who.at_s, others)
     transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
     return row
-
-
-def read_row(snapshot: Snapshot, who: Party, subject: Subject, now_s: int) -> VelocityRow:
-    """The row of a subject that has one, without what has left the longest window by now; an empty one where it has
-    none.
-    """
-    period = now_s // LONGEST_S
-    row = snapshot.get(VELOCITY, *row_key(who, subject, period))
-    if row is None:
-        row = snapshot.get(VELOCITY, *row_key(who, subject, max(period - 1, 0)))
-    return EMPTY if row is None else row.within(now_s)
-
-
-def row_key(who: Party, subject: Subject, period: int) -> tuple[int, ...]:
-    """The key of the row of a subject that has one, in a period of 30 days since 1970."""
-    subject_id = who.id_of(subject)
-    assert subject_id is not None
-    kind = KINDS.index(kind_of(who.environment))
-    return who.organization, period, kind, SUBJECTS.index(subject), subject_id
 
 
 MOST_COMPARED = 1000
@@ -225,15 +139,6 @@ def forget_visitor(transaction: Transaction, who: Party) -> None:
             transaction.delete(VELOCITY, *key)
         elif left != row:
             transaction.put(VELOCITY, key, left)
-
-
-def row_keys(who: Party) -> Iterator[tuple[int, ...]]:
-    """Keys of all rows that may count an event of this party: of its period of 30 days, and of the one that follows."""
-    period = who.at_s // LONGEST_S
-    for subject in SUBJECTS:
-        if who.id_of(subject) is not None:
-            yield row_key(who, subject, period)
-            yield row_key(who, subject, period + 1)
 
 
 def own_part(who: Party, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:

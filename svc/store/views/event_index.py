@@ -45,7 +45,7 @@ _Row = tuple[bytes, int, Segment | None]
 
 
 class Scope(NamedTuple):
-    """An organization, by its number in the store, and the place of an environment: what one index is about."""
+    """An organization, by its number in the store, and the index of an environment: what one index is about."""
 
     number: int
     environment: int
@@ -59,6 +59,8 @@ def digest_of(name: str, value: str) -> int:
 
 
 _common_digest = lru_cache(maxsize=1024)(digest_of)
+HAS_ACCOUNT = digest_of("has", "account")
+"""The digest that all events with an account have."""
 _PERSONAL = frozenset({"tag", "ip_address", "account_id"})
 
 
@@ -69,6 +71,8 @@ def digests(event: Event) -> Digests:
     for facet in FACETS:
         digest = digest_of if facet in _PERSONAL else _common_digest
         found.update(digest(facet, value) for value in values_of(event, facet))
+    if event.account_id is not None:
+        found.add(HAS_ACCOUNT)
     return Digests(tuple(sorted(found)))
 
 
@@ -98,12 +102,12 @@ def unindex(transaction: Transaction, number: int, request_id: bytes, event: Eve
     found = _slot_of(transaction, scope, here)
     if found is None:
         return
-    part, upper, place = found
+    part, upper, slot_index = found
     values = digests(event).values
     for each in _parts_with(part, values):
         segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
         if segment is not None:
-            _put(transaction, scope, each, upper, segment.without(place, values))
+            _put(transaction, scope, each, upper, segment.without(slot_index, values))
 
 
 def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes], segment: Segment) -> None:
@@ -123,11 +127,11 @@ def is_indexed(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> boo
 
 
 def _slot_of(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes], int] | None:
-    """(part, position in the key, place of the slot) of the segment that has an event at this position."""
+    """(part, position in the key, index of the slot) of the segment that has an event at this position."""
     found = holder(snapshot, scope, here)
     own = None if found is None else snapshot.get(EVENT_SEGMENTS, *scope, found[0], *found[1])
-    place = None if own is None else Slots(own.slots).find(slot(here))
-    return None if found is None or place is None else (*found, place)
+    slot_index = None if own is None else Slots(own.slots).find(slot(here))
+    return None if found is None or slot_index is None else (*found, slot_index)
 
 
 def _parts_with(part: int, values: Sequence[int]) -> list[int]:
@@ -188,8 +192,8 @@ def write_run(transaction: Transaction, scope: Scope, run: Run, upper: tuple[int
         return
     transaction.put(EVENT_SEGMENTS, (*scope, SLOTS, *upper), Segment(run.slots))
     parts: dict[int, dict[int, Sequence[int]]] = {}
-    for digest, places in run.postings.items():
-        parts.setdefault(part_of(digest), {})[digest] = places
+    for digest, slot_indexes in run.postings.items():
+        parts.setdefault(part_of(digest), {})[digest] = slot_indexes
     for part, postings in parts.items():
         transaction.put(EVENT_SEGMENTS, (*scope, part, *upper), packed(b"", postings))
 
@@ -291,15 +295,15 @@ class Search:
     def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
         """Slots of a segment that are asked for, newest first."""
         self._spend(SEGMENT_KEYS)
-        places = () if segment is None else self._places(upper, part, segment)
-        if self._asked and not places:
+        slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
+        if self._asked and not slot_indexes:
             return iter(())
         own = segment if part == SMALL else self._snapshot.get(EVENT_SEGMENTS, *self._scope, SLOTS, *position(upper))
         if own is None:
-            return repeat(GONE, len(places) or _NOT_HERE)
-        return self._in_window(upper, Slots(own.slots), places)
+            return repeat(GONE, len(slot_indexes) or _NOT_HERE)
+        return self._in_window(upper, Slots(own.slots), slot_indexes)
 
-    def _places(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
+    def _slot_indexes(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
         """Where in a segment the events are that have all digests; nothing where none is asked for."""
         found = segment.having(self._asked[0]) if self._asked else ()
         for digest in self._asked[1:]:
@@ -307,25 +311,25 @@ class Search:
                 break
             also = frozenset((segment if part == SMALL else self._part(upper, digest)).having(digest))
             self._spend((len(found) + len(also)) // _PLACES_A_KEY)
-            found = [place for place in found if place in also]
+            found = [slot_index for slot_index in found if slot_index in also]
         return found
 
     def _part(self, upper: bytes, digest: int) -> Segment:
         self._spend(SEGMENT_KEYS)
         return self._snapshot.get(EVENT_SEGMENTS, *self._scope, part_of(digest), *position(upper)) or Segment()
 
-    def _in_window(self, upper: bytes, slots: Slots, places: Sequence[int]) -> Iterator[bytes]:
+    def _in_window(self, upper: bytes, slots: Slots, slot_indexes: Sequence[int]) -> Iterator[bytes]:
         high = slots.below(self._above) if upper >= self._above else len(slots)
         low = slots.below(self._first) if len(slots) and slots[0] < self._first else 0
         if self._asked:
-            return (slots[place] for place in reversed(places) if low <= place < high)
+            return (slots[slot_index] for slot_index in reversed(slot_indexes) if low <= slot_index < high)
         return _living(slots, low, high)
 
 
 def _living(slots: Slots, low: int, high: int) -> Iterator[bytes]:
-    for place in range(high - 1, low - 1, -1):
-        found = slots[place]
-        if found != (slots[place - 1] if place else GONE):
+    for slot_index in range(high - 1, low - 1, -1):
+        found = slots[slot_index]
+        if found != (slots[slot_index - 1] if slot_index else GONE):
             yield found
 
 
@@ -341,11 +345,11 @@ def later(snapshot: Snapshot, scope: Scope, digest: int, after: tuple[int, bytes
 
 def _ascending(snapshot: Snapshot, scope: Scope, part: int, digest: int, after: tuple[int, bytes]) -> Iterator[bytes]:
     for key, segment in snapshot.scan(EVENT_SEGMENTS, *scope, part, start=(*scope, part, *after)):
-        places = segment.having(digest)
-        if places:
+        slot_indexes = segment.having(digest)
+        if slot_indexes:
             own = segment if part == SMALL else snapshot.get(EVENT_SEGMENTS, *scope, SLOTS, *key[-2:])
             slots = Slots(b"" if own is None else own.slots)
-            yield from (slots[place] for place in places if place < len(slots))
+            yield from (slots[slot_index] for slot_index in slot_indexes if slot_index < len(slots))
 
 
 def _just_above(here: Position) -> Position:

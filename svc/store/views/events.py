@@ -61,7 +61,7 @@ class EventPosition(NamedTuple):
         return self.position.request_id
 
 
-class Places(NamedTuple):
+class Positions(NamedTuple):
     """Where the events of a page are."""
 
     rows: list[EventPosition]
@@ -81,13 +81,13 @@ def event_page(snapshot: Snapshot, number: int, environment: Environment, listin
     """The events that the listing asks for, newest first; of one millisecond, the larger request id first. Reads no
     event that it does not return, but for those of another value with the same digest.
     """
-    found = places(snapshot, number, environment, listing)
+    found = positions(snapshot, number, environment, listing)
     return EventPage(read(snapshot, found.rows, listing.filters), found.resume)
 
 
-def places(
+def positions(
     snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = MOST_KEYS
-) -> Places:
+) -> Positions:
     """Where the events of a page are, in its order, for `read`, which may take them some at a time. No event is read.
 
     It looks at no more than about `most_keys`, and a page that ends there may be short, or empty, and has a `resume`.
@@ -102,28 +102,31 @@ def places(
         if passed < listing.offset:
             passed += 1
         elif len(rows) == listing.limit:
-            return Places(rows, Resume(rows[-1].position))
+            return Positions(rows, Resume(rows[-1].position))
         else:
             rows.append(EventPosition(scope, position))
     if search.ended_at is None:
-        return Places(rows, None)
-    return Places(rows, Resume(search.ended_at, listing.offset - passed))
+        return Positions(rows, None)
+    return Positions(rows, Resume(search.ended_at, listing.offset - passed))
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
-    """The events at these places, in their order; events deleted since are left out, and those of another value than
+    """The events at these positions, in their order; events deleted since are left out, and those of another value than
     `filters` ask for with the same digest. Raises `CorruptionError` where the index names no event, or another one.
     """
-    found = [(place, snapshot.get(EVENTS, place.scope.number, place.request_id)) for place in wanted]
-    for place, event in found:
-        if event is not None and not _is_at(place, event):
-            raise _misplaced(place)
-    for place in islice((place for place, event in found if event is None), MOST_LOOKED_FOR):
-        if is_indexed(snapshot, *place):
-            raise _misplaced(place)
+    found = [
+        (event_position, snapshot.get(EVENTS, event_position.scope.number, event_position.request_id))
+        for event_position in wanted
+    ]
+    for event_position, event in found:
+        if event is not None and not _is_at(event_position, event):
+            raise _misplaced(event_position)
+    for event_position in islice((event_position for event_position, event in found if event is None), MOST_LOOKED_FOR):
+        if is_indexed(snapshot, *event_position):
+            raise _misplaced(event_position)
     return [
-        EventMatch(UUID(bytes=place.request_id), event)
-        for place, event in found
+        EventMatch(UUID(bytes=event_position.request_id), event)
+        for event_position, event in found
         if event is not None and filters.matches(event)
     ]
 
@@ -153,15 +156,15 @@ def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int
     for table in (DOCUMENTS, DEFERRED_REPORTS):
         if snapshot.has(table, number, raw_id):
             raise CorruptionError(f"the event {request_id} is missing, and its row of {table.name} is there")
-    for place in range(len(ENVIRONMENTS)):
-        if is_indexed(snapshot, Scope(number, place), (at_ms, raw_id)):
+    for environment_index in range(len(ENVIRONMENTS)):
+        if is_indexed(snapshot, Scope(number, environment_index), (at_ms, raw_id)):
             raise CorruptionError(f"the event {request_id} is missing, and the index has it")
 
 
-def _is_at(place: EventPosition, event: Event) -> bool:
-    scope, position = place
+def _is_at(event_position: EventPosition, event: Event) -> bool:
+    scope, position = event_position
     return event_index.scope_of(scope.number, event) == scope and event.occurred_at_ms == position.arrival_ms
 
 
-def _misplaced(place: EventPosition) -> CorruptionError:
-    return CorruptionError(f"the index has request {UUID(bytes=place.request_id)} where it does not belong")
+def _misplaced(event_position: EventPosition) -> CorruptionError:
+    return CorruptionError(f"the index has request {UUID(bytes=event_position.request_id)} where it does not belong")

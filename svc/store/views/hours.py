@@ -12,7 +12,7 @@ from svc.store.schema.tables import HOURS
 from svc.store.snapshot import Snapshot, Transaction
 
 HourKey = tuple[int, int, int]
-"""Organization, place of the environment, hour since 1970."""
+"""Organization, index of the environment, hour since 1970."""
 
 
 def hours(
@@ -21,9 +21,11 @@ def hours(
     """(Unix ms at which the hour begins, its counts) of the hours that the window touches, oldest first; hours without
     events are left out. Reads at most one row for each hour: `to_ms` is not in the window.
     """
-    place, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
+    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
     found: list[tuple[int, HourCounts]] = []
-    for (_, _, hour), counts in snapshot.scan(HOURS, number, place, start=(number, place, max(from_ms, 0) // HOUR_MS)):
+    for (_, _, hour), counts in snapshot.scan(
+        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
+    ):
         if hour >= beyond:
             break
         found.append((hour * HOUR_MS, counts))

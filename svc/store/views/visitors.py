@@ -157,10 +157,10 @@ def neighbors(snapshot: Snapshot, number: int, request_id: UUID, event: Event, o
 
     def first(found: Iterator[Position]) -> UUID | None:
         """The first event of this visitor: another may have its digest."""
-        for place in found:
-            other = snapshot.get(EVENTS, number, place.request_id)
+        for position in found:
+            other = snapshot.get(EVENTS, number, position.request_id)
             if other is None or other.verdict.visitor_id == visitor_id:
-                return UUID(bytes=place.request_id)
+                return UUID(bytes=position.request_id)
         return None
 
     before = Search(snapshot, scope, (digest,), (max(oldest_ms, 0), bytes(16)), here)

@@ -301,8 +301,8 @@ def next_deliveries(snapshot: Snapshot, asked: Sequence[AskedQueue], now_ms: int
 
 def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int, DeliveryKey]]:
     """(Unix ms when it is due, delivery) of a queue, the first due first; those that are due later are in it too."""
-    for (_, _, due_ms, event_id, place), _ in snapshot.scan(DUE, *queue):
-        yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[place])
+    for (_, _, due_ms, event_id, kind_index), _ in snapshot.scan(DUE, *queue):
+        yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
 
 
 def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | None:
@@ -319,8 +319,10 @@ def attempts_page(
     if environment is None:
         keys = snapshot.scan_keys_reverse(ATTEMPTS, (number, since), (number, before))
     else:
-        place = WEBHOOK_ENVIRONMENTS.index(environment)
-        keys = snapshot.scan_keys_reverse(ATTEMPTS_BY_ENVIRONMENT, (number, place, since), (number, place, before))
+        environment_index = WEBHOOK_ENVIRONMENTS.index(environment)
+        keys = snapshot.scan_keys_reverse(
+            ATTEMPTS_BY_ENVIRONMENT, (number, environment_index, since), (number, environment_index, before)
+        )
     return _attempts(snapshot, number, (attempt_id for *_, attempt_id in islice(keys, limit)))
 
 
@@ -382,7 +384,7 @@ def failed_in(snapshot: Snapshot, queue: EndpointKey, window: range, start: byte
 
 
 def _claim(snapshot: Snapshot, queue: EndpointKey, key: DeliveryKey, endpoint: Endpoint) -> ClaimedDelivery:
-    delivery = snapshot.get(DELIVERIES, *queue, key.event_id, key.place)
+    delivery = snapshot.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     event = snapshot.get(WEBHOOK_EVENTS, queue.organization, key.event_id)
     assert delivery is not None and event is not None, "a due row without its delivery or its event"  # noqa: PT018
     failing = is_failing(endpoint, health(snapshot, queue))

@@ -8,19 +8,19 @@ from contextlib import closing
 import pytest
 import trio
 
+from svc.domain.webhooks.partitions import PARTITIONS, part_of, partition_of
 from svc.domain.webhooks.records import EndpointKey
-from svc.domain.webhooks.shares import SHARES, part_of, share_of
 from svc.store.group import LeaseEpoch
 from svc.store.postgresql.cluster.leases import lease_fence
 from svc.store.postgresql.cluster.nodes import Node
-from svc.store.postgresql.cluster.shares import ShareLeases, lease_name
+from svc.store.postgresql.cluster.partitions import PartitionLeases, lease_name
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Statement, Wire
 from tests.store.postgresql.nodes import connecting, until, with_schema
 from tests.support.postgresql import Cluster
 
 LONG_S = 60.0
-EVERY = frozenset(range(SHARES))
+EVERY = frozenset(range(PARTITIONS))
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ class Sender:
     """A node, and an outbox that has nothing in flight but in the `busy` shares."""
 
     def __init__(self, url: StoreUrl, name: str, term_s: float = LONG_S) -> None:
-        self.shares = ShareLeases(name, term_s)
+        self.shares = PartitionLeases(name, term_s)
         self.node = Node(connecting(url), name, [], lambda: 0.5, term_s, self.shares)
         self.busy: set[int] = set()
 
@@ -75,7 +75,7 @@ async def test_one_node_takes_all_shares_and_releases_half_when_another_joins(ur
     assert two.held == frozenset()
     assert two.shares.is_below_part
     await one.beat()
-    assert one.held == frozenset(range(SHARES // 2))
+    assert one.held == frozenset(range(PARTITIONS // 2))
     await one.beat()
     await two.beat()
     assert two.held == EVERY - one.held
@@ -86,14 +86,14 @@ async def test_one_node_takes_all_shares_and_releases_half_when_another_joins(ur
 async def test_a_share_is_kept_until_its_attempts_in_flight_are_recorded(url: StoreUrl):
     one, two = Sender(url, "a"), Sender(url, "b")
     await beat(one)
-    one.busy = {SHARES - 1}
-    queue = next(key for number in range(1, 999) if share_of(key := EndpointKey(number, 1)) == SHARES - 1)
+    one.busy = {PARTITIONS - 1}
+    queue = next(key for number in range(1, 999) if partition_of(key := EndpointKey(number, 1)) == PARTITIONS - 1)
     lease = one.shares.lease(queue)
     await beat(two, one, two)
-    assert one.held == frozenset(range(SHARES // 2)) | {SHARES - 1}
+    assert one.held == frozenset(range(PARTITIONS // 2)) | {PARTITIONS - 1}
     assert not one.shares.sends(queue)
     assert not one.shares.is_lost(lease)
-    assert SHARES - 1 not in two.held
+    assert PARTITIONS - 1 not in two.held
     one.busy.clear()
     await beat(one, two, times=2)
     assert one.shares.is_lost(lease)
@@ -107,7 +107,7 @@ async def test_a_share_to_be_released_is_kept_if_the_other_node_leaves_first(url
     one.busy = set(EVERY)
     await two.beat()
     await one.beat()
-    assert one.shares.leaving == frozenset(range(SHARES // 2, SHARES))
+    assert one.shares.leaving == frozenset(range(PARTITIONS // 2, PARTITIONS))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(two.node.run)
         nursery.cancel_scope.cancel()
@@ -132,7 +132,7 @@ async def test_no_share_ever_has_two_holders_and_in_the_end_each_has_one(url: St
             assert leaving.held == frozenset()
         else:
             each = chance.choice(living)
-            each.busy = set(chance.sample(range(SHARES), 20))
+            each.busy = set(chance.sample(range(PARTITIONS), 20))
             await each.beat()
         held = [share for each in living for share in each.held]
         assert len(held) == len(set(held)), step
@@ -161,7 +161,7 @@ async def test_the_shares_of_a_vanished_node_are_taken_after_its_term(url: Store
         await until(lambda: sorted(map(len, (one.held, two.held, three.held))) == [21, 21, 22])
         three.shares.end()  # nobody tells the database: as of a process that was killed, its leases run on
         scope.cancel()
-        await until(lambda: len(one.held) == len(two.held) == SHARES // 2)
+        await until(lambda: len(one.held) == len(two.held) == PARTITIONS // 2)
         assert one.held | two.held == EVERY
         nursery.cancel_scope.cancel()
 
@@ -174,7 +174,7 @@ async def test_the_lease_fence_accepts_valid_leases_and_rejects_that_of_a_stoppe
     await trio.sleep(0.1)
     assert one.held == frozenset(), "by its own clock, too"
     await beat(two, times=2)
-    assert two.held == frozenset(range(SHARES // 2))
+    assert two.held == frozenset(range(PARTITIONS // 2))
     with closing(await Wire.connect(url)) as wire:
         mixed = [stopped, LeaseEpoch(lease_name(1), 2)]
         _, found, _ = await wire.exchange([Statement(b"begin"), lease_fence(mixed), Statement(b"rollback")])
@@ -191,7 +191,7 @@ async def test_a_write_under_a_share_does_not_block_its_renewal_and_prevents_its
         await one.beat()  # raises after two seconds where it has to wait for the write
         await trio.sleep(0.6)
         await beat(two, times=2)
-        assert two.held == frozenset(range(SHARES // 2 + 1)) - {5}
+        assert two.held == frozenset(range(PARTITIONS // 2 + 1)) - {5}
         await wire.exchange([Statement(b"commit"), Statement(b"delete from svc.nodes where node = 'a'")])
         await beat(two, times=2)
     assert two.held == EVERY

@@ -70,4 +70,4 @@ function Signal({ one, place, event, texts }: { one: Fired; place: number; event
 }
 
 /** A sentence, with what stands in backticks as code. */
-const withCode = (sentence: string) => sentence.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part));
+export const withCode = (sentence: string) => sentence.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : part));

@@ -29,7 +29,19 @@ export interface Network {
   anonymity_network?: string;
 }
 
+/** Counts in the last hour, day and 30 days; 64 is 64 or more. */
+export type Windows = Record<"1h" | "24h" | "30d", number>;
+
+export interface Velocity {
+  visitor: Record<"events" | "accounts" | "addresses" | "countries", Windows>;
+  account?: Record<"events" | "visitors" | "addresses" | "countries", Windows>;
+  address: Record<"events" | "visitors" | "accounts", Windows>;
+}
+
 export interface Explained extends VisitRow {
+  account_id?: string;
+  action?: string;
+  velocity?: Velocity;
   identifiable?: boolean;
   proven?: boolean;
   ip_address?: string;

@@ -1,9 +1,11 @@
 // @vitest-environment happy-dom
 import { h, render } from "preact";
-import { describe, expect, it } from "vitest";
+import { act } from "preact/test-utils";
+import { describe, expect, it, vi } from "vitest";
+import { Activity, summary, Velocity } from "../parts/activity.js";
 import { acquaintance, Proof } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
-import type { Explained, VisitRow } from "../parts/wire.js";
+import type { Explained, VisitRow, Windows } from "../parts/wire.js";
 
 const visit = (minute: number, visitor_is_new = false): VisitRow => ({
   request_id: String(minute),
@@ -65,5 +67,54 @@ describe("the proof", () => {
     expect(shown(false, "time")).toBe("Not proven: signed days from the arrival.");
     expect(shown(false, "of a later version")).toBe("Not proven: of a later version.");
     expect(shown(false)).toBe("Not proven: the report is not signed.");
+  });
+});
+
+describe("accounts and velocity", () => {
+  const counts = (...[hour, day, month]: [number, number, number]): Windows => ({ "1h": hour, "24h": day, "30d": month });
+  const few = counts(1, 2, 3);
+  const velocity = {
+    visitor: { events: counts(3, 9, 64), accounts: counts(2, 2, 5), addresses: few, countries: few },
+    address: { events: few, visitors: few, accounts: few },
+  };
+  const account = { events: few, visitors: counts(1, 1, 1), addresses: few, countries: few };
+  const named: Explained = { ...event, account_id: "user-1", velocity: { ...velocity, account } };
+
+  it("are counted in three windows, up to 64", () => {
+    const place = document.createElement("div");
+    render(h(Velocity, { event: { ...event, velocity } }), place);
+    const rows = [...place.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+    expect(rows.slice(0, 3)).toEqual([["This browser"], ["Visits", "3", "9", "64 or more"], ["Accounts", "2", "2", "5"]]);
+    expect(rows.flat()).not.toContain("Account user-1");
+    render(h(Velocity, { event: named }), place);
+    expect(place.textContent).toContain("Account user-1");
+    render(h(Velocity, { event }), place);
+    expect(place.textContent).toBe("");
+  });
+
+  it("are summed up in a sentence", () => {
+    expect(summary(named)).toBe("Identified. This browser acted for 2 accounts within an hour. user-1 was used by 1 browser within 30 days.");
+    expect(summary({ ...event, velocity: { ...velocity, visitor: { ...velocity.visitor, accounts: counts(0, 0, 0) } } })).toBe(
+      "Identified. This browser acted for no account within an hour.",
+    );
+  });
+
+  it("are sent by a form, which says what came of it and what is wrong", async () => {
+    const place = document.createElement("div");
+    const onAct = vi.fn().mockResolvedValueOnce(named).mockRejectedValueOnce(new Error("`action` is a name"));
+    const submit = async (): Promise<void> => {
+      place.querySelector("form")?.dispatchEvent(new Event("submit", { bubbles: true, cancelable: true }));
+      await act(async () => undefined);
+    };
+    await act(async () => render(h(Activity, { event, onAct }), place));
+    place.querySelector<HTMLInputElement>("input[name=account]")!.value = "user-1";
+    await submit();
+    expect(onAct).toHaveBeenLastCalledWith({ accountId: "user-1", action: undefined });
+    expect(place.querySelector("[role=status]")?.textContent).toContain("2 accounts");
+    place.querySelector<HTMLInputElement>("input[name=action]")!.value = "Log in";
+    await submit();
+    expect(onAct).toHaveBeenLastCalledWith({ accountId: "user-1", action: "Log in" });
+    expect(place.querySelector("[role=alert]")?.textContent).toBe("action is a name");
+    expect(place.querySelector("[role=status]")?.textContent).toBe("");
   });
 });

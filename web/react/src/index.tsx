@@ -53,6 +53,10 @@ export function SvcProvider({ eager = true, children, ...options }: SvcProviderP
 /** Options of {@link useVisitor}. */
 export interface UseVisitorOptions {
   /** As in `identify()`. */
+  accountId?: string | undefined;
+  /** As in `identify()`. */
+  action?: string | undefined;
+  /** As in `identify()`. */
   tag?: string | undefined;
   /** Whether to identify when the component appears; otherwise call `identify`. Default `true`. */
   immediate?: boolean | undefined;
@@ -75,10 +79,11 @@ export interface VisitorState {
 type Shown = Omit<VisitorState, "identify" | "forget">;
 
 /** Identifies the visitor, at once or when `identify` is called, such as on submit. */
-export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): VisitorState {
+export function useVisitor({ accountId, action, tag, immediate = true, ...others }: UseVisitorOptions = {}): VisitorState {
   const provided = useContext(ClientContext);
   if (provided === null) throw new Error("useVisitor() needs a <SvcProvider> around it.");
   const [state, setState] = useState<Shown>({ data: null, error: null, isLoading: immediate });
+  const unknown = useRef(others); // refused by name in `identify()`
   const mounted = useRef(false);
   const latest = useRef(0);
   /** What is shown from now on belongs to the latest call: an older one that ends later shows nothing. */
@@ -93,7 +98,7 @@ export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): V
       const show = turn();
       show({ data: null, error: null, isLoading: true });
       try {
-        const data = await provided.get().identify({ ...(tag === undefined ? {} : { tag }), ...options });
+        const data = await provided.get().identify({ ...unknown.current, accountId, action, tag, ...options });
         show({ data, error: null, isLoading: false });
         return data;
       } catch (problem) {
@@ -101,7 +106,7 @@ export function useVisitor({ tag, immediate = true }: UseVisitorOptions = {}): V
         return null;
       }
     },
-    [provided, tag, turn],
+    [provided, accountId, action, tag, turn],
   );
   const forget = useCallback((): Promise<void> => {
     turn()({ data: null, error: null, isLoading: false });

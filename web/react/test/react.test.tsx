@@ -51,6 +51,37 @@ test("the hook identifies when the component appears, with its tag", async () =>
   expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ tag: "signup" });
 });
 
+test("the account and the action are sent, and another account is identified anew", async () => {
+  const of = (accountId: string): ReactNode => (
+    <SvcProvider apiKey="svc_pk_x">
+      <Visitor accountId={accountId} action="log_in" tag="t" />
+    </SvcProvider>
+  );
+  await show(of("a"));
+  await show(of("a"));
+  expect(sdk.identify).toHaveBeenCalledExactlyOnceWith({ accountId: "a", action: "log_in", tag: "t" });
+  await show(of("b"));
+  expect(sdk.identify).toHaveBeenLastCalledWith({ accountId: "b", action: "log_in", tag: "t" });
+  await act(async () => void (await state?.identify({ accountId: "c" })));
+  expect(sdk.identify).toHaveBeenLastCalledWith({ accountId: "c", action: "log_in", tag: "t" });
+  expect(sdk.identify).toHaveBeenCalledTimes(3);
+});
+
+test("an unknown option is refused by name, and nothing is sent", async () => {
+  const { load } = await vi.importActual<{ load: typeof sdk.load }>("svc-visitor-id");
+  sdk.load.mockImplementation(load);
+  const fetch = vi.fn();
+  vi.stubGlobal("fetch", fetch);
+  const wrong = { acountId: "a" } as UseVisitorOptions;
+  await show(
+    <SvcProvider apiKey="svc_pk_x" endpoint="/">
+      <Visitor {...wrong} />
+    </SvcProvider>,
+  );
+  expect(state?.error).toMatchObject({ code: "invalid_options", message: expect.stringContaining("`acountId`") as string });
+  expect(fetch).not.toHaveBeenCalled();
+});
+
 test("it waits to be called with immediate={false}, while the provider already collects", async () => {
   await show(
     <SvcProvider apiKey="svc_pk_x">

@@ -94,7 +94,14 @@ export interface LoadOptions {
 
 /** Options of {@link SvcClient.identify}. */
 export interface IdentifyOptions {
-  /** Your own reference, at most 1,024 characters; on the event and in webhooks. */
+  /**
+   * Your own id of the account that the visitor acts for, 1 to 256 characters without control characters; on the event and in webhooks.
+   * An opaque one, not an e-mail address. Anybody can change what a page sends: your server compares it, or sets it with `updateEvent`.
+   */
+  accountId?: string | undefined;
+  /** What the visitor does, such as `sign_up`, `log_in` or `checkout`: `[a-z][a-z0-9_.-]{0,63}`. */
+  action?: string | undefined;
+  /** Your own reference for this request, at most 1,024 characters, best a random value that your server compares. */
   tag?: string | undefined;
   /** Aborts this call. */
   signal?: AbortSignal | undefined;
@@ -174,7 +181,10 @@ export interface Timing {
 
 /** What {@link load} returns. */
 export interface SvcClient {
-  /** Sends the report. Calls at the same time with the same tag share one request. Rejects with {@link SvcError} only. */
+  /**
+   * Sends the report. Calls at the same time with the same account, action and tag share one request. Rejects with
+   * {@link SvcError} only.
+   */
   identify(options?: IdentifyOptions): Promise<Identification>;
   /** How the last `identify()` went; `null` before. */
   readonly timing: Timing | null;

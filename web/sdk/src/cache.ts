@@ -1,10 +1,10 @@
 /** Responses that are used again; off unless `load` is told. */
 import type { CacheOptions, Identification } from "./api.js";
 
-/** A store of responses by tag. */
+/** A store of responses by what was asked. */
 export interface Cache {
-  get(tag: string | undefined): Identification | null;
-  put(tag: string | undefined, response: Identification): void;
+  get(asked: string): Identification | null;
+  put(asked: string, response: Identification): void;
   clear(): void;
 }
 
@@ -21,7 +21,7 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
     if (options.storage === "memory") return null;
     return options.storage === "local" ? localStorage : sessionStorage;
   };
-  const key = (tag: string | undefined): string => JSON.stringify([apiKey.slice(-8), tag ?? null]);
+  const key = (asked: string): string => apiKey.slice(-8) + asked;
   const read = (): Map<string, Entry> => {
     try {
       const text = storage()?.getItem(name);
@@ -40,15 +40,15 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
     }
   };
   return {
-    get(tag) {
-      const found = read().get(key(tag));
+    get(asked) {
+      const found = read().get(key(asked));
       return found && found.until > Date.now() ? { ...found.response, cached: true } : null;
     },
-    put(tag, response) {
+    put(asked, response) {
       if (response.visitor_id === undefined) return; // one that says only whose duplicate it is
       const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
       const { deferred_token: _, verdict: __, duplicate: ___, ...rest } = response;
-      kept.set(key(tag), { until: Date.now() + options.durationMs, response: rest });
+      kept.set(key(asked), { until: Date.now() + options.durationMs, response: rest });
       write(kept);
     },
     clear() {

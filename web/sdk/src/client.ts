@@ -4,8 +4,8 @@ import { type Cache, responseCache } from "./cache.js";
 import { Deadline, pause } from "./deadline.js";
 import { collectedTooLate, listenToPolicy, timedOut } from "./explain.js";
 import { forgetKey, type Identity, openIdentity, sealed } from "./identity.js";
-import { own, toJson } from "./json.js";
-import { checkMs, checkTag, type Settings } from "./options.js";
+import { toJson } from "./json.js";
+import { checkMs, checkedCall, type Settings, type Subject } from "./options.js";
 import { collectReport, type Report } from "./report.js";
 import { idle, supplement } from "./supplement.js";
 import { forgetToken, timeOrderedId } from "./token.js";
@@ -36,7 +36,8 @@ export class Client implements SvcClient {
   timing: Timing | null = null;
   private readonly endpoints: Endpoints;
   private readonly cache: Cache;
-  private readonly flights = new Map<string | undefined, Flight>();
+  /** By what was asked, as JSON. */
+  private readonly flights = new Map<string, Flight>();
   private prepared: Prepared | null;
   private forgotten = false;
   private second: Promise<boolean> = Promise.resolve(false);
@@ -49,14 +50,14 @@ export class Client implements SvcClient {
   }
 
   async identify(options?: IdentifyOptions): Promise<Identification> {
-    const { tag, signal, timeoutMs = this.settings.timeoutMs } = own(options ?? {});
-    checkTag(tag);
+    const { subject, signal, timeoutMs = this.settings.timeoutMs } = checkedCall(options);
     checkMs("timeoutMs", timeoutMs);
     if (signal?.aborted) throw aborted();
-    const known = this.cache.get(tag);
+    const asked = toJson(subject)!;
+    const known = this.cache.get(asked);
     if (known) return known;
-    const shared = this.flights.get(tag);
-    if (!shared) return joined(this.depart(tag, timeoutMs), signal);
+    const shared = this.flights.get(asked);
+    if (!shared) return joined(this.depart(subject, asked, timeoutMs), signal);
     const deadline = new Deadline(timeoutMs);
     const tooLate = deadline.over.then(() => {
       throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
@@ -84,27 +85,32 @@ export class Client implements SvcClient {
     return { report, identity };
   }
 
-  private depart(tag: string | undefined, timeoutMs: number): Flight {
+  private depart(subject: Subject, asked: string, timeoutMs: number): Flight {
     const controller = new AbortController();
     const land = (): void => {
-      if (this.flights.get(tag) === flight) this.flights.delete(tag);
+      if (this.flights.get(asked) === flight) this.flights.delete(asked);
     };
     const stop = (): void => {
       land();
       controller.abort();
     };
-    const result = this.request(tag, timeoutMs, controller.signal)
+    const result = this.request(subject, asked, timeoutMs, controller.signal)
       .catch((problem: unknown) => {
         throw asSvcError(problem);
       })
       .finally(land);
     const flight: Flight = { result, callers: 0, stop };
-    this.flights.set(tag, flight);
+    this.flights.set(asked, flight);
     return flight;
   }
 
   /** One identification, from the report to the response. */
-  private async request(tag: string | undefined, timeoutMs: number, signal: AbortSignal): Promise<Identification> {
+  private async request(
+    subject: Subject,
+    asked: string,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<Identification> {
     const began = performance.now();
     const deadline = new Deadline(timeoutMs);
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: this.endpoints.current };
@@ -116,7 +122,7 @@ export class Client implements SvcClient {
       if (!found || deadline.remainingMs() === 0) throw collectedTooLate(timeoutMs, deadline.hiddenMs);
       const [report, identity] = found;
       const waitedMs = performance.now() - began;
-      const about = { sdk: SDK, tag, ...(this.settings.verdict ? { verdict: true } : {}) };
+      const about = { sdk: SDK, ...subject, ...(this.settings.verdict ? { verdict: true } : {}) };
       const late = report.late();
       const signals = await sealed(report.signals, identity, this.settings.collectMs);
       Object.assign(report.took, { key: tenths(identity.tookMs), proof: tenths(performance.now() - began - waitedMs) });
@@ -134,7 +140,7 @@ export class Client implements SvcClient {
           cost,
         );
         const identification = response as unknown as Identification;
-        if (!this.forgotten) this.cache.put(tag, identification);
+        if (!this.forgotten) this.cache.put(asked, identification);
         this.sendSecond(identification, late);
         return identification;
       } finally {

@@ -1,5 +1,5 @@
-/** The options of `load`, checked and complete. */
-import { type CacheOptions, type LoadOptions, SvcError } from "./api.js";
+/** The options of `load` and `identify`, checked and complete. */
+import { type CacheOptions, type IdentifyOptions, type LoadOptions, SvcError } from "./api.js";
 import { own } from "./json.js";
 
 export interface Settings {
@@ -14,17 +14,37 @@ export interface Settings {
   cache: CacheOptions | false;
 }
 
+/** What an identification is about, by the names of the service. Members without a value are `undefined`, and not sent. */
+export type Subject = Record<"account_id" | "action" | "tag", string | undefined>;
+
+/** Every option there is: the compiler finds one that is missing here. */
+const OF_LOAD: Record<keyof LoadOptions, 1> = {
+  apiKey: 1, endpoint: 1, timeoutMs: 1, collectMs: 1, storage: 1, workerUrl: 1, deferred: 1, verdict: 1, cache: 1,
+};
+const OF_IDENTIFY: Record<keyof IdentifyOptions, 1> = { accountId: 1, action: 1, tag: 1, signal: 1, timeoutMs: 1 };
+
 const TIMEOUT_MS = 10_000;
 const COLLECT_MS = 1000;
 const STORED_AS = "_svc";
 const LONGEST_CACHE_MS = 12 * 3600 * 1000;
 const LONGEST_TAG = 1024;
+const TAG = /^[^]{0,1024}$/u;
 
 const wrong = (message: string): SvcError => new SvcError("invalid_options", message);
 
+/** The options that somebody gave, as own members alone. Throws where one has a name that there is none of. */
+function ownOf<Options extends object>(call: string, given: Options, known: Record<keyof Options, 1>): Options {
+  const takes = (): string => `${call} takes an object of ${Object.keys(known).join(", ")}.`;
+  if (typeof given !== "object" || given === null) throw wrong(takes());
+  const options = own(given);
+  const names = own(known);
+  for (const name of Object.keys(options)) if (!(name in names)) throw wrong(`\`${name}\` is no option: ${takes()}`);
+  return options;
+}
+
 /** What is checked of the options that say what is stored, and where. */
 export function checkedStorage(options: LoadOptions): Pick<Settings, "storage" | "cache"> {
-  const { storage = STORED_AS, cache: given = false } = own(options);
+  const { storage = STORED_AS, cache: given = false } = ownOf("forget()", options, OF_LOAD);
   const cache = given && own(given);
   if (storage !== false && !(typeof storage === "string" && /^[\w-]{1,64}$/.test(storage))) {
     throw wrong(
@@ -37,9 +57,7 @@ export function checkedStorage(options: LoadOptions): Pick<Settings, "storage" |
 
 /** `script`: the address that the SDK was loaded from, where that is known. */
 export function checked(given: LoadOptions, script: string | undefined): Settings {
-  if (typeof given !== "object" || given === null)
-    throw wrong('load() takes an object: load({ apiKey: "svc_pk_..." }).');
-  const options = own(given);
+  const options = ownOf("load()", given, OF_LOAD);
   const { apiKey, timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, deferred = true, verdict = false } = options;
   checkKey(apiKey);
   checkMs("timeoutMs", timeoutMs);
@@ -72,14 +90,21 @@ export function checkMs(name: string, value: unknown): void {
   throw wrong(`\`${name}\` is a number of milliseconds above 0.`);
 }
 
-/** Throws unless this is a tag. */
-export function checkTag(tag: unknown): void {
-  if (tag === undefined) return;
-  if (typeof tag !== "string" || [...tag].length > LONGEST_TAG) {
-    throw wrong(`\`tag\` is a text of at most ${LONGEST_TAG} characters.`);
-  }
-  if (/\p{Surrogate}/u.test(tag)) {
-    throw wrong("`tag` has half of a character, such as the first part of an emoji: cut it between characters, `[...text]`.");
+/** What a call of `identify` is about, and its other options. Throws unless each is of the service's form. */
+export function checkedCall(given?: IdentifyOptions): IdentifyOptions & { subject: Subject } {
+  const { accountId, action, tag, ...others } = ownOf("identify()", given ?? {}, OF_IDENTIFY);
+  checkText("accountId", accountId, /^[^\0-\x1f\x7f-\x9f]{1,256}$/u, "1 to 256 characters, without control characters");
+  checkText("action", action, /^[a-z][a-z0-9_.-]{0,63}$/, "a name such as log_in: [a-z][a-z0-9_.-]{0,63}");
+  checkText("tag", tag, TAG, `a text of at most ${LONGEST_TAG} characters`);
+  return { ...others, subject: { account_id: accountId, action, tag } };
+}
+
+/** Characters as the service counts them: two halves are one. */
+function checkText(name: string, value: unknown, form: RegExp, words: string): void {
+  if (value === undefined) return;
+  if (typeof value !== "string" || !form.test(value)) throw wrong(`\`${name}\` is ${words}.`);
+  if (/\p{Surrogate}/u.test(value)) {
+    throw wrong(`\`${name}\` has half of a character, such as the first part of an emoji: cut it between characters, \`[...text]\`.`);
   }
 }
 

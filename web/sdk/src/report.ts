@@ -18,6 +18,8 @@ const LATE_MS = 2000;
 const LONGEST_MS = 10_000;
 /** The one source of BotD that waits for another process. */
 const ASKS_ELSEWHERE = "notificationPermissions";
+/** The one that differs from visit to visit and that nobody reads: the time that packets take. */
+const OF_THE_MOMENT = "rtt";
 /** FingerprintJS writes short words in the place of images that it could not draw. */
 const LONGEST_WORD = 64;
 
@@ -127,7 +129,8 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
   const began = performance.now();
   const read = new Sources(options.sourceMs);
   const notes: string[] = [];
-  const signals: Record<string, unknown> = {};
+  // What is heard at any time has its place beforehand, so that equal visits send equal bytes.
+  const signals: Record<string, unknown> = { incognito: undefined };
   const inWorker: Answers = {};
   const writes = options.mayStore && "userAgentData" in navigator;
   // Those that wait for something come first, so that the others run meanwhile.
@@ -145,7 +148,7 @@ export async function collectReport(options: ReportOptions): Promise<Report> {
   const botd = readBotdComponents(read);
   // Firefox asks another process for this, and only Chromium's answer tells anything.
   const permissions = Promise.resolve(readBotd({ [ASKS_ELSEWHERE]: botdSources[ASKS_ELSEWHERE] }));
-  const inBotd: Record<string, unknown> = {};
+  const inBotd: Record<string, unknown> = { [ASKS_ELSEWHERE]: undefined };
   elsewhere.expect("botd", permissions, inBotd, `bot.${ASKS_ELSEWHERE}`);
   Object.assign(signals, {
     probes: {
@@ -183,7 +186,10 @@ function openWorker(url: string | undefined, writes: boolean, notes: string[]): 
   }
 }
 
-/** The sources of FingerprintJS, without those that the build leaves out. */
+/**
+ * What the sources of FingerprintJS find, without those that the build leaves out: only values, since how long a source takes
+ * differs from visit to visit, and one without a value says nothing.
+ */
 async function readComponents(read: Sources): Promise<Record<string, unknown>> {
   const options = { cache: {}, debug: false };
   const pending: Promise<[string, unknown]>[] = [];
@@ -193,14 +199,16 @@ async function readComponents(read: Sources): Promise<Record<string, unknown>> {
       `fp.${name}`,
       async () => (await loadSources({ [name]: source as () => unknown }, options, [])())[name],
     );
-    pending.push(one.then((component) => [name, component]));
+    pending.push(one.then((component) => [name, (component as { value?: unknown } | undefined)?.value]));
   }
-  const found = (await Promise.all(pending)).filter(([, component]) => component !== undefined);
-  return withoutImages(Object.fromEntries(found));
+  const found = (await Promise.all(pending)).filter(([, value]) => value !== undefined);
+  return withoutImages(Object.fromEntries(found.map(([name, value]) => [name, { value }])));
 }
 
 async function readBotdComponents(read: Sources): Promise<Record<string, unknown>> {
-  const named = (Object.entries(botdSources) as [string, () => never][]).filter(([name]) => name !== ASKS_ELSEWHERE);
+  const named = (Object.entries(botdSources) as [string, () => never][]).filter(
+    ([name]) => name !== ASKS_ELSEWHERE && name !== OF_THE_MOMENT,
+  );
   const pending = named.map(async ([name, source]) => {
     const one = await read.read(`bot.${name}`, () => readBotd({ [name]: source }));
     return [name, one?.[name]] as const;

@@ -102,6 +102,37 @@ describe("a report", () => {
     expect(signals(1)).not.toHaveProperty("worker");
   });
 
+  test("is the same byte for byte on equal visits, but for nonce and time, whichever answer comes first", async () => {
+    await serving(IDENTIFIED, IDENTIFIED);
+    const worker = new SlowWorker();
+    vi.stubGlobal("Worker", function start() {
+      return worker;
+    });
+    const said = [{ answers: { platform: "Linux x86_64" } }, { flushMs: 5 }, { graphics: { gpuRenderer: "SwiftShader" } }];
+    Object.assign(navigator, { userAgentData: { brands: [], mobile: false, platform: "Linux" } });
+    const texts: string[] = [];
+    try {
+      for (const [number, sooner] of [true, false].entries()) {
+        const client = loaded({ workerUrl: "/svc.worker.js", collectMs: 2000 });
+        if (!sooner) await pause(20);
+        for (const one of said) worker.say(one);
+        await client.identify();
+        const { nonce, collected_at, client_token, client_token_is_new, ...rest } = signals(number);
+        expect([nonce, collected_at, client_token]).not.toContain(undefined);
+        expect(client_token_is_new).toBe(sooner ? true : undefined);
+        expect(rest["incognito"]).toBe(false);
+        delete (rest["botd"] as { process?: unknown }).process; // node's own, which no page has
+        texts.push(JSON.stringify(rest));
+      }
+    } finally {
+      delete (navigator as { userAgentData?: unknown }).userAgentData;
+    }
+    expect(texts[1]).toBe(texts[0]);
+    const components = Object.values(signals(0)["components"] as Record<string, object>);
+    expect(new Set(components.flatMap((component) => Object.keys(component)))).toEqual(new Set(["value"]));
+    expect(signals(0)["botd"]).not.toHaveProperty("rtt");
+  });
+
   test("asks for a signed verdict only with the option, and keeps none in the cache", async () => {
     const signed = { ...IDENTIFIED, body: { ...IDENTIFIED.body, verdict: "a.b.c" } };
     await serving(signed, IDENTIFIED);
@@ -146,6 +177,15 @@ describe("calls at the same time", () => {
       expect.arrayContaining(["a", "b", undefined]) as unknown[],
     );
     expect(server?.received).toHaveLength(3);
+  });
+
+  test("are of the same account, action and tag, or share nothing", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    const asked = [{ accountId: "a" }, { action: "a" }, { tag: "a" }, { accountId: "a", tag: "a" }, { tag: "a", accountId: "a" }];
+    await Promise.all([...asked, ...asked].map((one) => client.identify(one)));
+    const sent = server?.received.map(({ body: { account_id, action, tag } }) => JSON.stringify({ account_id, action, tag }));
+    expect(sent?.sort()).toEqual(['{"account_id":"a","tag":"a"}', '{"account_id":"a"}', '{"action":"a"}', '{"tag":"a"}']);
   });
 
   test("may be left by one caller, and end when the last leaves", async () => {
@@ -195,6 +235,18 @@ describe("calls at the same time", () => {
 });
 
 describe("errors", () => {
+  test("of options come before anything is sent", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    for (const wrong of [{ accountId: "a\n" }, { action: "Log in" }, { tag: "x".repeat(1025) }, { acountId: "a" }]) {
+      const [name] = Object.keys(wrong) as [string];
+      const message = expect.stringContaining(`\`${name}\``) as string;
+      await expect(client.identify(wrong)).rejects.toMatchObject({ name: "SvcError", code: "invalid_options", message });
+    }
+    await expect(forget({ storge: "_shop" } as object)).rejects.toMatchObject({ code: "invalid_options" });
+    expect(server?.received).toHaveLength(0);
+  });
+
   test.each(["fetch", "AbortController", "TextEncoder", "crypto"])("of a browser without %s say that it is too old", (name) => {
     vi.stubGlobal(name, undefined);
     expect(() => loaded()).toThrow(
@@ -308,6 +360,16 @@ describe("the cache", () => {
       expect([localStorage.length, sessionStorage.length]).toEqual([0, 0]);
     },
   );
+
+  test("holds a response for its account and action alone", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded({ cache: { storage: "session", durationMs: 60_000 } });
+    for (const one of [{ accountId: "a" }, { accountId: "b" }, { accountId: "a", action: "log_in" }, {}]) {
+      expect((await client.identify({ ...one, tag: "t" })).cached).toBeUndefined();
+      expect((await client.identify({ ...one, tag: "t" })).cached).toBe(true);
+    }
+    expect(server?.received).toHaveLength(4);
+  });
 
   test("is off by default, and ends", async () => {
     await serving(IDENTIFIED);

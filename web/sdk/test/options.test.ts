@@ -1,11 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { IdentifyOptions, LoadOptions } from "../src/api.js";
 import { load, SvcError, VERSION } from "../src/index.js";
-import { checked, checkTag } from "../src/options.js";
+import { checked, checkedCall } from "../src/options.js";
 import { openPage } from "./page.js";
 
 const KEY = "svc_pk_us_development_abc";
 const SCRIPT = "https://id.shop.example/sdk/v1/svc.esm.js";
+
+/** Checks that an option of `identify` is accepted, or refused by name with these words. */
+function isSaidOf(name: string, value: unknown, message: string | undefined): void {
+  const attempt = (): unknown => checkedCall({ [name]: value } as IdentifyOptions);
+  if (message === undefined) return expect(attempt).not.toThrow();
+  expect(attempt).toThrow(SvcError);
+  expect(attempt).toThrow(message);
+  expect(attempt).toThrow(`\`${name}\``);
+}
 
 describe("on a server", () => {
   test("importing is safe, and load() says what to do", () => {
@@ -44,8 +53,10 @@ describe("in a page of https://shop.example", () => {
       workerUrl: nothing, deferred: nothing, verdict: nothing, cache: nothing,
     };
     expect(checked(given, SCRIPT)).toEqual(checked({ apiKey: KEY }, SCRIPT));
-    const call: IdentifyOptions = { tag: nothing, signal: nothing, timeoutMs: nothing };
-    expect(Object.keys(call)).toHaveLength(3);
+    const call: IdentifyOptions = {
+      accountId: nothing, action: nothing, tag: nothing, signal: nothing, timeoutMs: nothing,
+    };
+    expect(checkedCall(call)).toEqual(checkedCall({}));
   });
 
   test("endpoints may have a path, and be several", () => {
@@ -69,6 +80,9 @@ describe("in a page of https://shop.example", () => {
 
   test.each<[string, unknown]>([
     ["load() takes an object", null],
+    ["load() takes an object", "svc_pk_x"],
+    ["`apikey` is no option: load() takes an object of apiKey, endpoint,", { apikey: KEY }],
+    ["`apiUrl` is no option", { apiKey: KEY, endpoint: "/", apiUrl: undefined }],
     ["must be a public key", {}],
     ["must be a public key", { apiKey: "abc" }],
     ["revoke it", { apiKey: "svc_sk_us_production_abc" }],
@@ -101,7 +115,7 @@ describe("in a page of https://shop.example", () => {
   test("what other scripts put on the prototype of all objects is none", () => {
     const pollution = {
       endpoint: "https://evil.example", workerUrl: "data:,", timeoutMs: 1, collectMs: 1, storage: false, deferred: false,
-      verdict: true, cache: { storage: "local", durationMs: 1 },
+      verdict: true, cache: { storage: "local", durationMs: 1 }, accountId: 7, action: 7, tag: 7, unknown: 7,
     };
     for (const [name, value] of Object.entries(pollution)) {
       Object.defineProperty(Object.prototype, name, { value, configurable: true });
@@ -111,6 +125,7 @@ describe("in a page of https://shop.example", () => {
         apiKey: KEY, endpoints: ["https://id.shop.example"], timeoutMs: 10_000, collectMs: 1000, storage: "_svc",
         workerUrl: undefined, deferred: true, cache: false, verdict: false,
       });
+      expect(checkedCall({}).subject).toEqual({ account_id: undefined, action: undefined, tag: undefined });
     } finally {
       for (const name of Object.keys(pollution)) delete (Object.prototype as Record<string, unknown>)[name];
     }
@@ -123,11 +138,43 @@ describe("in a page of https://shop.example", () => {
     ["x".repeat(1025), "1024 characters"],
     ["order 😀".slice(0, 7), "half of a character"],
     [`${"😀".slice(1)} order`, "half of a character"],
+    ["line\nline\n", undefined],
     [7, "1024 characters"],
-  ])("a tag has characters as the service counts them: %j", (tag, message) => {
-    const attempt = (): void => checkTag(tag);
-    if (message === undefined) expect(attempt).not.toThrow();
-    else expect(attempt).toThrow(message);
+  ])("a tag has characters as the service counts them: %j", (tag, message) => isSaidOf("tag", tag, message));
+
+  test.each([
+    ["Ünser Kunde #1 ", undefined],
+    ["😀".repeat(256), undefined],
+    ["😀".repeat(257), "1 to 256 characters"],
+    ["", "1 to 256 characters"],
+    ["a\n", "without control characters"],
+    ["\x85", "without control characters"],
+    ["\x7f", "without control characters"],
+    ["order 😀".slice(0, 7), "half of a character"],
+    [7, "1 to 256 characters"],
+    [null, "1 to 256 characters"],
+  ])("an account has the form that the service accepts: %j", (id, message) => isSaidOf("accountId", id, message));
+
+  test.each([
+    ["log_in", undefined],
+    [`a${"-.".repeat(31)}z`, undefined],
+    ["a".repeat(65), "such as log_in"],
+    ["", "such as log_in"],
+    ["Log_in", "such as log_in"],
+    ["log in", "such as log_in"],
+    ["log_in\n", "such as log_in"],
+    ["1st", "such as log_in"],
+    [null, "such as log_in"],
+  ])("an action has the form that the service accepts: %j", (action, message) => isSaidOf("action", action, message));
+
+  test.each<[string, unknown]>([
+    ["`linkedId` is no option: identify() takes an object of accountId, action, tag, signal, timeoutMs.", { linkedId: "a" }],
+    ["`account_id` is no option", { account_id: "a", accountId: "a" }],
+    ["`toString` is no option", { toString: 1 }],
+    ["`__proto__` is no option", JSON.parse('{ "__proto__": 1 }')],
+    ["identify() takes an object", "signup"],
+  ])("an option that there is none of is refused by name: %s", (message, options) => {
+    expect(() => checkedCall(options as IdentifyOptions)).toThrow(message);
   });
 
   test("http is fine on this machine", () => {

@@ -1,7 +1,10 @@
-"""ReturnIntervals: after how many days the visitors of an organization come back.
+"""What proven returns teach: after how many days visitors come back, and which TLS handshakes their browsers show.
 
-What may live here: the counts of absences that ended in a proven return, and the factors by which they correct the
-built-in belief about recency. Pure but for `ReturnIntervals.learn`; nothing here knows a report.
+What may live here: the counts of absences that ended in a proven return, the factors by which they correct the built-in
+belief about recency, and a bounded table of handshakes. Pure but for what learns; nothing here knows a report.
+
+A program that pretends to be a browser makes new visitors, and teaches the table of handshakes nothing. No list of
+fingerprints is needed, and none ages.
 
 A known visitor that has been away for g days is the likelier one to stand behind a visit, the more often visitors of
 that absence come back on such a day (the hazard of a return, as in survival analysis). The built-in curve falls with
@@ -16,7 +19,7 @@ network has proven are counted: those that were judged by recency would confirm 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -86,3 +89,36 @@ class ReturnIntervals(msgspec.Struct, gc=False):
             min(max((count + shrink) / (scale * share + shrink), low), high)
             for count, share in zip(self.returns, expected, strict=True)
         ]
+
+
+Handshakes: TypeAlias = dict[int, dict[int, float]]
+"""Major version of the browser -> 32-bit hash of the fingerprint -> visits."""
+
+VERSIONS: Final = 8
+FINGERPRINTS: Final = 24
+"""Of one version: antivirus programs and companies' gateways put handshakes of their own in place of the browser's."""
+ENOUGH: Final = 500
+"""Visits of one version, before a handshake that none of them showed is called unusual."""
+FADING: Final = 4_000.0
+"""Visits of one version, from which on older ones count half."""
+
+
+def learn_handshake(known: Handshakes, version: int, fingerprint: int) -> None:
+    """Count one visit. The versions and fingerprints with the fewest visits are dropped where there are too many."""
+    counts = known.get(version)
+    if counts is None:
+        if len(known) >= VERSIONS:
+            del known[min(known, key=lambda other: (sum(known[other].values()), other))]
+        counts = known[version] = {}
+    if fingerprint not in counts and len(counts) >= FINGERPRINTS:
+        del counts[min(counts, key=lambda other: (counts[other], other))]
+    counts[fingerprint] = counts.get(fingerprint, 0.0) + 1.0
+    if sum(counts.values()) > FADING:
+        for each in counts:
+            counts[each] /= 2
+
+
+def is_unusual(known: Handshakes, version: int, fingerprint: int) -> bool:
+    """Whether none of the visits of this version, of which there are `ENOUGH`, showed this handshake."""
+    counts = known.get(version)
+    return counts is not None and fingerprint not in counts and sum(counts.values()) >= ENOUGH

@@ -30,8 +30,13 @@ from svc.domain.matching.changes import (
     releases_between,
 )
 from svc.domain.matching.features import Features
-from svc.domain.matching.learned.handshakes import Handshakes, is_unusual, learn_handshake
-from svc.domain.matching.learned.return_intervals import ROW_OF_DAY, ReturnIntervals
+from svc.domain.matching.learned.return_intervals import (
+    ROW_OF_DAY,
+    Handshakes,
+    ReturnIntervals,
+    is_unusual,
+    learn_handshake,
+)
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
     CLASS_VISITS,
@@ -397,13 +402,13 @@ def _version(features: Features) -> int:
 
 def _count_device(known: _Class, features: Features, weight: float) -> None:
     known.devices += weight
-    place = -1
+    index = -1
     for value in (*features.values, features.hardware, features.locale):
-        place += 1
+        index += 1
         if value:
-            table = known.tables[place]
+            table = known.tables[index]
             table[value] = table.get(value, 0.0) + weight
-            most = COMMON_HARDWARE if place == HARDWARE else COMMON_VALUES
+            most = COMMON_HARDWARE if index == HARDWARE else COMMON_VALUES
             if len(table) > 2 * most:
                 _keep_common(table, most)
 

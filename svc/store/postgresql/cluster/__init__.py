@@ -1,1 +1,1 @@
-"""What nodes on one database know of each other: leases, shares, notices, the clock."""
+"""What nodes on one database know of each other: leases, partitions, notices, the clock."""

@@ -84,7 +84,9 @@ def take_leases(names: Sequence[str], holder: str, term_s: float, most: int, *, 
 
 
 def renew_leases(leases: Sequence[LeaseEpoch], term_s: float) -> Statement:
-    """Begins another term of these, as far as they are held. Returns their names and epochs."""
+    """The statement that begins another term of these leases, as far as they are still held. It returns the names and
+    epochs of those that are.
+    """
     return Statement(_RENEW, (*_parameters(leases), float8(term_s)))
 
 
@@ -164,7 +166,7 @@ class Lease:
         return [] if epoch is None else [end_leases([LeaseEpoch(self.name, epoch)])]
 
     def drop(self) -> None:
-        """Count on the lease no longer: another node has it."""
+        """Stop counting on the lease, because another node has it."""
         self._epoch = None
         self._note_change()
 

@@ -19,7 +19,7 @@ from svc.store.installation import pepper_mark
 from svc.store.postgresql import statements
 from svc.store.postgresql.cluster.clock import ClockOffset
 from svc.store.postgresql.cluster.leases import RENEWALS, TERM_S, Lease
-from svc.store.postgresql.cluster.shares import NodeRank, ShareLeases
+from svc.store.postgresql.cluster.partitions import NodeRank, PartitionLeases
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.values import byteas, float8, int4, integer
 from svc.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 HURRIES = 20
-"""In a term, while other nodes have shares that this one waits for."""
+"""In a term, while other nodes have partitions that this one waits for."""
 LEAVE_S = 2.0
 """For the last words of a node that ends."""
 BEAT_TIMEOUTS = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
@@ -113,11 +113,11 @@ class Node:
         leases: Sequence[Lease],
         jitter: Callable[[], float],
         term_s: float = TERM_S,
-        shares: ShareLeases | None = None,
+        partitions: PartitionLeases | None = None,
         pepper: PepperMark | None = None,
         clock: ClockOffset | None = None,
     ) -> None:
-        """`name` is nobody else's, of no process before either. `jitter` is random from 0 to 1. Without `shares` it
+        """`name` is nobody else's, of no process before either. `jitter` is random from 0 to 1. Without `partitions` it
         sends no webhooks; without `pepper` it does not look whether that was replaced, without `clock` how late it is.
         """
         self._connect = connect
@@ -125,7 +125,7 @@ class Node:
         self._leases = leases
         self._jitter = jitter
         self._term_s = term_s
-        self._shares = shares
+        self._partitions = partitions
         self._pepper = pepper
         self._clock = clock
         self._wire: Wire | None = None
@@ -145,9 +145,9 @@ class Node:
     def statistics(self) -> NodeStatistics:
         """A copy of the counts."""
         held = sum(lease.is_held() for lease in self._leases)
-        shares = 0 if self._shares is None else len(self._shares.held)
+        partitions = 0 if self._partitions is None else len(self._partitions.held)
         offset_s = 0.0 if self._clock is None else self._clock.offset_s
-        return NodeStatistics(self._living, self._beats, self._failed, held, shares, offset_s)
+        return NodeStatistics(self._living, self._beats, self._failed, held, partitions, offset_s)
 
     async def beat(self) -> None:
         """Say once that this node lives, count the living, renew its leases and take those that are free. Raises
@@ -156,16 +156,16 @@ class Node:
         try:
             if self._wire is None or not self._wire.is_open:
                 self._wire = await self._connect(BEAT_TIMEOUTS)
-                rows = [] if self._shares is None else [self._shares.setup()]
+                rows = [] if self._partitions is None else [self._partitions.setup()]
                 await self._wire.exchange([*(lease.setup() for lease in self._leases), *rows])
             sent_s = trio.current_time()
             since, name = float8(self._term_s), self._name.encode()
             words = [Statement(_BEAT, (name,)), Statement(_PURGE), Statement(_LIVING, (since, name))]
             asked = [each.ask() for each in self._leases]
-            shares = [] if self._shares is None else self._shares.ask()
+            partitions = [] if self._partitions is None else self._partitions.ask()
             pepper = [] if self._pepper is None else [self._pepper.ask()]
             clock = [] if self._clock is None else [self._clock.ask()]
-            _, _, living, *answers = await self._wire.exchange([*words, *asked, *shares, *pepper, *clock])
+            _, _, living, *answers = await self._wire.exchange([*words, *asked, *partitions, *pepper, *clock])
         except EngineError:
             self._failed += 1
             self.close()
@@ -175,8 +175,8 @@ class Node:
         self._living, rank = map(integer, living.rows[0])
         for lease, answer in zip(self._leases, answers, strict=False):
             lease.learn(answer, sent_s)
-        if self._shares is not None:
-            self._shares.learn(answers[len(asked) :][: len(shares)], sent_s, NodeRank(self._living, rank))
+        if self._partitions is not None:
+            self._partitions.learn(answers[len(asked) :][: len(partitions)], sent_s, NodeRank(self._living, rank))
         if self._clock is not None:
             self._clock.learn(answers.pop())
         if self._pepper is not None:
@@ -212,16 +212,16 @@ class Node:
             self._wire = None
 
     async def _rest(self) -> None:
-        if self._shares is None:
+        if self._partitions is None:
             await trio.sleep(self._term_s / RENEWALS)
             return
-        beats = HURRIES if self._shares.is_below_part else RENEWALS
+        beats = HURRIES if self._partitions.is_below_part else RENEWALS
         with trio.move_on_after(self._term_s / beats):
-            await self._shares.wanted()
+            await self._partitions.wanted()
 
     async def _leave(self) -> None:
         words = [statement for lease in self._leases for statement in lease.end()]
-        words += [] if self._shares is None else self._shares.end()
+        words += [] if self._partitions is None else self._partitions.end()
         try:
             # A beat that was cancelled has closed its connection, and leases must not wait for their end.
             wire = self._wire if self._wire is not None and self._wire.is_open else await self._connect(BEAT_TIMEOUTS)

@@ -57,8 +57,8 @@ def _hosts(url: StoreUrl) -> Iterator[tuple[StoreUrl, float]]:
     if any(len(values) not in (1, count) for values in lists.values()):
         raise DatabaseError("the store's URL has another number of hosts than of addresses or ports")
     limit_s = float(url.parameters.get("connect_timeout", 0)) or (CONNECT_S if count == 1 else CONNECT_EACH_S)
-    for place in range(count):
-        own = {name: values[place % len(values)] for name, values in lists.items()}
+    for index in range(count):
+        own = {name: values[index % len(values)] for name, values in lists.items()}
         yield replace(url, parameters={**url.parameters, **own}), limit_s
 
 

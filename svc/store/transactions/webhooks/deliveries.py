@@ -35,8 +35,15 @@ from svc.domain.webhooks.records import (
     webhook_environment,
 )
 from svc.domain.webhooks.refused import Noted, RefusedRequest, note, notify
-from svc.domain.webhooks.schedule import LONGEST_WAIT_MS, AttemptResult, classify_result, latest_due_ms
-from svc.domain.webhooks.states import DELIVERY_TRANSITIONS, ENDPOINT_TRANSITIONS, after_attempt
+from svc.domain.webhooks.schedule import (
+    DELIVERY_TRANSITIONS,
+    ENDPOINT_TRANSITIONS,
+    LONGEST_WAIT_MS,
+    AttemptResult,
+    after_attempt,
+    classify_result,
+    latest_due_ms,
+)
 from svc.store.schema.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,
@@ -158,8 +165,8 @@ def enqueue_identification(
 
 def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
     """Queue a delivery that is due at once. An ended one of the same event and kind is replaced."""
-    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), Delivery("pending", 0, now_ms, now_ms))
-    transaction.put(DUE, (*queue, now_ms, key.event_id, key.place), b"")
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), Delivery("pending", 0, now_ms, now_ms))
+    transaction.put(DUE, (*queue, now_ms, key.event_id, key.kind_index), b"")
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
@@ -171,22 +178,22 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     """
     queue, key = made.queue, made.key
     endpoint = transaction.get(ENDPOINTS, *queue)
-    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.place)
+    delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     verdict = classify_result(made.result, queue, key)
     if endpoint is None or delivery is None or not delivery.is_open:
         status = "delivered" if verdict.status == "delivered" else "failed"
         _log(transaction, made, status)
         return AttemptOutcome(status, None, failing=False)
-    transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.place)
+    transaction.delete(DUE, *queue, delivery.due_ms, key.event_id, key.kind_index)
     after = Delivery(
         state=DELIVERY_TRANSITIONS[delivery.state][verdict.status],
         attempts=made.result.attempt,
         queued_at_ms=delivery.queued_at_ms,
         due_ms=delivery.due_ms if verdict.due_ms is None else verdict.due_ms,
     )
-    transaction.put(DELIVERIES, (*queue, key.event_id, key.place), after)
+    transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), after)
     if verdict.due_ms is not None:
-        transaction.put(DUE, (*queue, verdict.due_ms, key.event_id, key.place), b"")
+        transaction.put(DUE, (*queue, verdict.due_ms, key.event_id, key.kind_index), b"")
     if key.kind != "auto":
         transaction.delete(MANUAL, *queue)
     _log(transaction, made, verdict.status)
@@ -207,23 +214,23 @@ def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, lim
     """
     ahead = transaction.scan(DUE, *queue, start=(*queue, now_ms + LONGEST_WAIT_MS + 1))
     rows = [row for row, _ in islice(ahead, limit)]
-    for *_, due_ms, event_id, place in rows:
-        delivery = transaction.get(DELIVERIES, *queue, event_id, place)
+    for *_, due_ms, event_id, kind_index in rows:
+        delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
         assert delivery is not None, "a due row without its delivery"
-        key = DeliveryKey(event_id, DELIVERY_KINDS[place])
+        key = DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
         latest_ms = latest_due_ms(delivery.attempts, queue, key, now_ms)
-        transaction.delete(DUE, *queue, due_ms, event_id, place)
-        transaction.put(DUE, (*queue, latest_ms, event_id, place), b"")
+        transaction.delete(DUE, *queue, due_ms, event_id, kind_index)
+        transaction.put(DUE, (*queue, latest_ms, event_id, kind_index), b"")
         moved = msgspec.structs.replace(delivery, due_ms=latest_ms)
-        transaction.put(DELIVERIES, (*queue, event_id, place), moved)
+        transaction.put(DELIVERIES, (*queue, event_id, kind_index), moved)
     return len(rows)
 
 
 def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
     """Delete up to `limit` rows that a removed endpoint has left."""
     deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
-    for (*_, event_id, place), delivery in deliveries:
-        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[place]), delivery):
+    for (*_, event_id, kind_index), delivery in deliveries:
+        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[kind_index]), delivery):
             transaction.delete(table, *row)
     counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
     for key, _ in counts:
@@ -263,7 +270,7 @@ def webhook_event_rows(
     for queue in (EndpointKey(*key) for key in present + removed):
         for kind in DELIVERY_KINDS:
             key = DeliveryKey(event_id, kind)
-            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.place)
+            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.kind_index)
             if delivery is not None:
                 yield from _delivery_rows(queue, key, delivery)
 
@@ -350,9 +357,9 @@ def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int)
 def _delivery_rows(
     queue: EndpointKey, key: DeliveryKey, delivery: Delivery
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    yield DELIVERIES, (*queue, key.event_id, key.place)
+    yield DELIVERIES, (*queue, key.event_id, key.kind_index)
     if delivery.is_open:
-        yield DUE, (*queue, delivery.due_ms, key.event_id, key.place)
+        yield DUE, (*queue, delivery.due_ms, key.event_id, key.kind_index)
         if key.kind != "auto":
             yield MANUAL, tuple(queue)
 
@@ -380,7 +387,7 @@ def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: 
 
 def _never_arrived(transaction: Transaction, queue: EndpointKey, event_id: bytes) -> bool:
     keys = (DeliveryKey(event_id, "auto"), DeliveryKey(event_id, "redelivery"))
-    automatic, redelivery = (transaction.get(DELIVERIES, *queue, key.event_id, key.place) for key in keys)
+    automatic, redelivery = (transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index) for key in keys)
     if automatic is None or automatic.state != "failed":
         return False
     return redelivery is None or redelivery.state != "delivered"

@@ -13,7 +13,7 @@ import msgspec
 
 from svc.domain.ids import made_at_ms
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.envelope import seal, signing_secret
 from svc.domain.webhooks.payloads import EndpointTest
 from svc.domain.webhooks.records import (
     EVENT_TYPES,
@@ -28,8 +28,7 @@ from svc.domain.webhooks.records import (
     Health,
     WebhookEnvironment,
 )
-from svc.domain.webhooks.signature import signing_secret
-from svc.domain.webhooks.states import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.domain.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     DELIVERIES,
@@ -101,7 +100,7 @@ def create_endpoint(
     refuse_hidden_endpoints(transaction, number)  # or the new one would take the place of one that is there
     if len(endpoints_of(transaction, number)) >= MAX_ENDPOINTS:
         return Refusal("webhook_limit")
-    place = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
+    endpoint_number = (transaction.get(ENDPOINT_COUNTS, number) or 0) + 1
     secret = signing_secret(secrets_key, new.id, 1)
     endpoint = Endpoint(
         id=new.id,
@@ -112,9 +111,9 @@ def create_endpoint(
         created_at_ms=now_ms,
         secret_last4=secret[-4:],
     )
-    transaction.put(ENDPOINT_COUNTS, (number,), place)
-    transaction.put(ENDPOINTS, (number, place), endpoint)
-    return Issued(Registered(EndpointKey(number, place), endpoint), secret)
+    transaction.put(ENDPOINT_COUNTS, (number,), endpoint_number)
+    transaction.put(ENDPOINTS, (number, endpoint_number), endpoint)
+    return Issued(Registered(EndpointKey(number, endpoint_number), endpoint), secret)
 
 
 def change_endpoint(
@@ -237,7 +236,7 @@ def queue_redelivery(
         return Refusal("not_found")
     event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
     keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.place) for key in keys)
+    was_queued = any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys)
     if event is None and was_queued:
         raise CorruptionError(f"the webhook event {event_id} is missing, and its delivery is there")
     if event is None or event.created_at_ms < now_ms - HISTORY_MS:

@@ -1,15 +1,19 @@
-"""The token buckets of all workers: one table in memory that every process of the service has mapped.
+"""Memory that all workers share: their token buckets, in one table, and the counts of each.
 
-The table has sets of 16 slots; the name of a bucket says which set it is in. A set is read and written under a lock on
-its byte of the file, which the kernel releases when its holder dies. Several sets are locked in ascending order, so
-that nobody waits in a ring. A slot that a process left half written does not match its checksum, and counts as empty:
-a full bucket.
+The table of buckets has sets of 16 slots; the name of a bucket says which set it is in. A set is read and written under
+a lock on its byte of the file, which the kernel releases when its holder dies. Several sets are locked in ascending
+order, so that nobody waits in a ring. A slot that a process left half written does not match its checksum, and counts
+as empty: a full bucket.
 
 Bounds. A bucket that nobody has used for a second is full, whatever it was before: its slot can be used again and
 nothing is lost. So the table is exact as long as no set has more than 16 buckets in use within one second. Buckets of
 organizations and of addresses have sets of their own; addresses never evict an organization. There are 4,096 sets of
 each: with 5,000 buckets in use a second, one set in 10^13 has more than 16, and then the bucket that was used least
 lately is refilled. The names are hashed with a key that no client knows.
+
+Counts. Each worker leaves its own for the one that reports for all. Its slot has two halves that it writes in turn, so
+that a worker that is killed while it writes leaves the half before that whole. What a dead worker of the slot had
+counted is its successor's to begin with: sums never fall.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ FULL_AFTER_MS: Final = 1_000
 """Without use for so long, any bucket is full."""
 
 
-class _Place(NamedTuple):
+class _SetKey(NamedTuple):
     number: int
     """Of the set, over both kinds."""
     digest: bytes
@@ -68,10 +72,10 @@ class SharedBuckets:
         One that was stopped meanwhile is not waited for, or it would stop all others with it: without its lock, a token
         that two take at the same time may count once, and a slot that two write is a full bucket.
         """
-        places = [self._place(name) for name in wanted]
-        locked = [number for number in sorted({place.number for place in places}) if self._lock(number, now_ms)]
+        set_keys = [self._set_key(name) for name in wanted]
+        locked = [number for number in sorted({set_key.number for set_key in set_keys}) if self._lock(number, now_ms)]
         try:
-            return self._take(places, list(wanted.values()), now_ms)
+            return self._take(set_keys, list(wanted.values()), now_ms)
         finally:
             for number in locked:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, number)
@@ -91,30 +95,30 @@ class SharedBuckets:
         self._stuck_at_ms[number] = now_ms
         return False
 
-    def _place(self, name: BucketName) -> _Place:
+    def _set_key(self, name: BucketName) -> _SetKey:
         use, organization, bound, address = name
         digest = self._hash(f"{use}/{organization}/{bound}/{address}".encode()).digest()
         number = int.from_bytes(digest[:4], "little") % SETS
-        return _Place(number + SETS * (bound == "address"), digest[4:])
+        return _SetKey(number + SETS * (bound == "address"), digest[4:])
 
-    def _take(self, places: Sequence[_Place], limits: Sequence[int], now_ms: int) -> list[Taken]:
+    def _take(self, set_keys: Sequence[_SetKey], limits: Sequence[int], now_ms: int) -> list[Taken]:
         slots: list[int] = []
         wanted: list[tuple[Bucket | None, int]] = []
-        for place, limit_per_s in zip(places, limits, strict=True):
-            slot, bucket = self._find(place, slots, now_ms)
+        for set_key, limit_per_s in zip(set_keys, limits, strict=True):
+            slot, bucket = self._find(set_key, slots, now_ms)
             slots.append(slot)
             wanted.append((bucket, limit_per_s))
         taken = take_all(wanted, now_ms)
-        for place, slot, one in zip(places, slots, taken, strict=True):
-            body = place.digest, *one.bucket
-            _SLOT.pack_into(self._table, slot, place.digest, crc32(_BODY.pack(*body)), *one.bucket)
+        for set_key, slot, one in zip(set_keys, slots, taken, strict=True):
+            body = set_key.digest, *one.bucket
+            _SLOT.pack_into(self._table, slot, set_key.digest, crc32(_BODY.pack(*body)), *one.bucket)
         return taken
 
-    def _find(self, place: _Place, others: Iterable[int], now_ms: int) -> tuple[int, Bucket | None]:
+    def _find(self, set_key: _SetKey, others: Iterable[int], now_ms: int) -> tuple[int, Bucket | None]:
         """Where the bucket is, and what it holds; else the slot to put it in, which is none of the `others`."""
-        start = place.number * _SET_BYTES
+        start = set_key.number * _SET_BYTES
         held = self._table[start : start + _SET_BYTES]
-        at = held.find(place.digest)
+        at = held.find(set_key.digest)
         if at >= 0 and at % _SLOT.size == 0:
             bucket = _bucket_in(held, at)
             if bucket is not None:
@@ -144,3 +148,59 @@ def memory_file(name: str) -> int:
         return os.memfd_create(name)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+class WorkerSlot(NamedTuple):
+    """Which worker this process is, of how many that serve one data directory."""
+
+    index: int = 0  # pyright: ignore[reportIncompatibleMethodOverride]  nobody looks for a slot in a slot
+    workers: int = 1
+
+
+HALF_BYTES: Final = 1 << 18
+"""Of one set of counts, its head included. Memory that is not written takes none."""
+_HEAD: Final = struct.Struct("<QII")
+"""Number of the writing, length and CRC-32 of the content."""
+
+
+class Counts:
+    """The counts of each worker, in memory that processes share. To be made before the fork."""
+
+    def __init__(self, workers: int) -> None:
+        self._memory = mmap.mmap(-1, 2 * workers * HALF_BYTES)
+
+    def write(self, index: int, content: bytes) -> bool:
+        """Replace what a worker has left; for that worker alone. `False` where it is too long: nothing changes then."""
+        if len(content) > HALF_BYTES - _HEAD.size:
+            return False
+        number, _ = max(self._halves(index), default=(0, b""))
+        start = (2 * index + (number + 1) % 2) * HALF_BYTES
+        after = start + _HEAD.size
+        self._memory[after : after + len(content)] = content
+        _HEAD.pack_into(self._memory, start, number + 1, len(content), crc32(content))
+        return True
+
+    def read(self, index: int) -> bytes:
+        """What a worker, or the one before it at its slot, has left last; empty where that is nothing yet."""
+        return max(self._halves(index), default=(0, b""))[1]
+
+    def _halves(self, index: int) -> list[tuple[int, bytes]]:
+        """Those that are whole, with their numbers."""
+        whole: list[tuple[int, bytes]] = []
+        for half in range(2):
+            start = (2 * index + half) * HALF_BYTES
+            number, length, checksum = _HEAD.unpack_from(self._memory, start)
+            if not number or length > HALF_BYTES - _HEAD.size:
+                continue
+            content = self._memory[start + _HEAD.size : start + _HEAD.size + length]
+            if crc32(content) == checksum:
+                whole.append((number, content))
+        return whole
+
+
+class SharedMemory:
+    """What is made before the fork and shared by all workers: their buckets and their counts."""
+
+    def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:
+        self.buckets = SharedBuckets(entropy)
+        self.counts = Counts(workers)

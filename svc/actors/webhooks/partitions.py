@@ -1,4 +1,4 @@
-"""What the outbox asks about the endpoints that it sends to: all, or those of the shares that its process has."""
+"""What the outbox asks about the endpoints that it sends to: all, or those of the partitions that its process has."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from svc.domain.webhooks.records import EndpointKey
 from svc.store.group import LeaseEpoch
 
 
-class Shares(Protocol):
-    """The shares of one process (`svc.domain.webhooks.shares`). What is defined here is right for a process that sends
-    to all endpoints.
+class Partitions(Protocol):
+    """The partitions of one process (`svc.domain.webhooks.partitions`). What is defined here is right for a process
+    that sends to all endpoints.
     """
 
     @property
@@ -34,23 +34,23 @@ class Shares(Protocol):
         return False
 
     def drop(self, lost: Iterable[LeaseEpoch]) -> None:
-        """The store has refused what was made under these leases."""
+        """Stop using leases under which the store has refused a write."""
 
     @property
     def leaving(self) -> Collection[int]:
-        """Shares that others wait for: no attempt begins in them."""
+        """Partitions that others wait for: no attempt begins in them."""
         return ()
 
-    def give_back(self, shares: Iterable[int]) -> None:
-        """Leave shares to others: what was in flight has been written down."""
+    def give_back(self, partitions: Iterable[int]) -> None:
+        """Release partitions to the processes that wait for them. The caller has recorded what was in flight there."""
 
     async def changed(self) -> None:
-        """Returns when any of this has changed."""
+        """Wait until the partitions of this process, or the number of senders, have changed."""
         await trio.sleep_forever()
 
 
-class EveryShare(Shares):
-    """The shares of a process that sends to all endpoints."""
+class EveryPartition(Partitions):
+    """The partitions of a process that sends to all endpoints."""
 
 
-EVERY_SHARE = EveryShare()
+EVERY_PARTITION = EveryPartition()

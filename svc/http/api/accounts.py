@@ -1,0 +1,380 @@
+"""Accounts and visitors read by the customer's server (decisions 11.3): those of the environments that are counted with
+that of the key.
+
+What an account or a visitor was seen with comes from its newest `EVENTS_LOOKED_AT` events. A list is a walk through the
+index of events (`svc.store.views.subjects`), some at a time: how much there is delays nobody.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.accounts.names import ACCOUNT_ID
+from svc.domain.accounts.velocity import EMPTY, VelocityRow, kind_of
+from svc.domain.bodies import present
+from svc.domain.cursor import List, read_cursor, write_cursor
+from svc.domain.events.event_row import AccountVelocity, VisitorVelocity, windows
+from svc.domain.events.listing import FILTERS, Listing, Position
+from svc.domain.ids import is_visitor_id
+from svc.domain.model import Level
+from svc.domain.records import RETENTION_MS
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.timestamps import timestamp
+from svc.http.api.account_schema import (
+    AccountAnswer,
+    AccountOfVisitor,
+    AccountRow,
+    AccountsAnswer,
+    AccountsQuery,
+    SeenAddress,
+    SeenCountry,
+    SeenVisitorAnswer,
+    SeenVisitorRow,
+    SeenVisitorsAnswer,
+    SeenVisitorsQuery,
+    VisitorOfAccount,
+)
+from svc.http.api.events import find_positions, read_at
+from svc.http.change import caller_of, touch_caller
+from svc.http.route import Call, Outcome, Route, Services
+from svc.http.rows import in_parts
+from svc.store.snapshot import Snapshot
+from svc.store.views import subjects
+from svc.store.views.events import EventMatch, EventPosition
+from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
+from svc.store.views.velocity import party_of, row_of
+
+EVENTS_LOOKED_AT = 2000
+"""The newest of one account or visitor."""
+MOST_SHOWN = 100
+"""Visitors, accounts, addresses and countries of one."""
+EVENTS_A_PAGE = 5000
+"""That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
+
+_CURSOR = struct.Struct(">16sQ16s")
+"""Digest of what it is bound to, and the position of the last event."""
+_LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
+
+
+class _Seen(NamedTuple):
+    """One account or visitor."""
+
+    row: VelocityRow
+    """What it counts."""
+    events: list[EventMatch]
+    """The newest, newest first: at least one."""
+
+
+async def get_account(services: Services, call: Call) -> Outcome:
+    """`GET /accounts/{account_id}`: an account, and whom and what it was seen with (decisions 11.3). `404 not_found`
+    where the environments have no event of it.
+    """
+    account_id = call.path["account_id"]
+    seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
+    if seen is None:
+        return Outcome(Refusal("not_found"))
+    identifiable = [match for match in seen.events if match.event.verdict.identifiable]
+    visitors = _grouped(identifiable, lambda match: match.event.verdict.visitor_id)
+    return Outcome(
+        AccountAnswer(
+            account_id=account_id,
+            velocity=AccountVelocity(*windows(seen.row.counts("account", call.at_ms // 1000))),
+            visitors=tuple(
+                VisitorOfAccount(visitor_id=visitor_id, confidence=_confidence(used), **_span(used))
+                for visitor_id, used in visitors
+            ),
+            **_common(seen),
+        )
+    )
+
+
+async def get_visitor(services: Services, call: Call) -> Outcome:
+    """`GET /visitors/{visitor_id}`: a visitor, and whom and what it was seen with (decisions 11.3). `404 not_found`
+    where the environments have no event of it.
+    """
+    visitor_id = call.path["visitor_id"]
+    seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
+    if seen is None:
+        return Outcome(Refusal("not_found"))
+    accounts = _grouped(seen.events, lambda match: match.event.account_id)
+    return Outcome(
+        SeenVisitorAnswer(
+            visitor_id=visitor_id,
+            velocity=VisitorVelocity(*windows(seen.row.counts("visitor", call.at_ms // 1000))),
+            accounts=tuple(
+                AccountOfVisitor(account_id=account_id, confidence=_confidence(used), **_span(used))
+                for account_id, used in accounts
+            ),
+            **_common(seen),
+        )
+    )
+
+
+async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> _Seen | None:
+    """An account or a visitor with its newest events; `None` where there is none."""
+    caller = await touch_caller(services, call)
+    assert caller.key.environment is not None, "only management keys have none"
+    number, kind = caller.organization.number, kind_of(caller.key.environment)
+    filters = subjects.filters_of(listed, subject_id)
+    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    places: list[EventPosition] = []
+    for environment in subjects.environments_of(kind):
+        places += (await find_positions(services, number, environment, listing)).rows
+    newest = sorted(places, key=lambda place: place.position, reverse=True)[:EVENTS_LOOKED_AT]
+    found = await in_parts(newest, partial(read_at, services, filters))
+    if not found:
+        return None
+
+    def read(snapshot: Snapshot) -> VelocityRow:
+        known_as = subjects.number_of(snapshot, number, listed, subject_id)
+        if known_as is None:
+            return _row_of_events(number, found)
+        return row_of(snapshot, number, kind, listed, known_as, call.at_ms // 1000)
+
+    return _Seen(await services.store.query(read), found)
+
+
+def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
+    """What a visitor counts that is not identifiable: there is no row of it."""
+    row = EMPTY
+    for match in found:
+        party = party_of(number, match.event, None)
+        row = row.with_event(party.at_s, party.others_of("visitor"))
+    return row
+
+
+def _common(seen: _Seen) -> dict[str, Any]:
+    """What the bodies of an account and of a visitor have in common."""
+    addresses = _grouped(seen.events, lambda match: match.event.ip_address)
+    countries = _grouped(seen.events, lambda match: match.event.country_code)
+    return {
+        "first_seen_at": _first_seen(seen.row, seen.events[-1].event.occurred_at_ms),
+        "last_seen_at": timestamp(seen.events[0].event.occurred_at_ms),
+        "addresses": tuple(
+            SeenAddress(ip_address=address, country_code=present(used[0].event.country_code), **_span(used))
+            for address, used in addresses
+        ),
+        "countries": tuple(SeenCountry(country_code=code, **_span(used)) for code, used in countries),
+    }
+
+
+def _grouped(
+    found: Iterable[EventMatch], value_of: Callable[[EventMatch], str | None]
+) -> list[tuple[str, list[EventMatch]]]:
+    """(value, events with it) of the `MOST_SHOWN` values that were seen last; events are newest first."""
+    groups: dict[str, list[EventMatch]] = {}
+    for match in found:
+        value = value_of(match)
+        if value is not None:
+            groups.setdefault(value, []).append(match)
+    return list(groups.items())[:MOST_SHOWN]
+
+
+def _span(used: Sequence[EventMatch]) -> dict[str, str]:
+    return {
+        "first_seen_at": timestamp(used[-1].event.occurred_at_ms),
+        "last_seen_at": timestamp(used[0].event.occurred_at_ms),
+    }
+
+
+def _confidence(used: Sequence[EventMatch]) -> int:
+    return used[0].event.verdict.visitor_confidence
+
+
+def _first_seen(row: VelocityRow, oldest_ms: int) -> str:
+    """When one was seen first: by its row, to the second, or by the oldest event that was looked at."""
+    is_older = row.first_s and row.first_s < oldest_ms // 1000
+    return timestamp(1000 * row.first_s if is_older else oldest_ms)
+
+
+async def list_accounts(services: Services, call: Call) -> Outcome:
+    """`GET /accounts`: a page of accounts, the one that was seen last first (decisions 11.3)."""
+    query: AccountsQuery = call.query
+    return await _page(services, call, "account", query, query.min_visitors, _accounts)
+
+
+async def list_visitors(services: Services, call: Call) -> Outcome:
+    """`GET /visitors`: a page of identifiable visitors, the one that was seen last first (decisions 11.3)."""
+    query: SeenVisitorsQuery = call.query
+    return await _page(services, call, "visitor", query, query.min_accounts, _visitors)
+
+
+def _accounts(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> AccountsAnswer:
+    rows = (
+        AccountRow(
+            account_id=each.id,
+            level=present(each.level),
+            velocity=AccountVelocity(*windows(each.row.counts("account", now_s))),
+            **_times(each),
+        )
+        for each in found
+    )
+    return AccountsAnswer(tuple(rows), cursor)
+
+
+def _visitors(found: Iterable[Sighted], now_s: int, cursor: str | UnsetType) -> SeenVisitorsAnswer:
+    rows = (
+        SeenVisitorRow(
+            visitor_id=each.id,
+            level=present(each.level),
+            velocity=VisitorVelocity(*windows(each.row.counts("visitor", now_s))),
+            **_times(each),
+        )
+        for each in found
+    )
+    return SeenVisitorsAnswer(tuple(rows), cursor)
+
+
+def _times(each: Sighted) -> dict[str, str]:
+    last_ms = each.at.arrival_ms
+    return {"first_seen_at": _first_seen(each.row, last_ms), "last_seen_at": timestamp(last_ms)}
+
+
+async def _page(
+    services: Services,
+    call: Call,
+    listed: Listed,
+    query: AccountsQuery | SeenVisitorsQuery,
+    least: int | UnsetType,
+    answer: Callable[[Iterable[Sighted], int, str | UnsetType], msgspec.Struct],
+) -> Outcome:
+    """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
+    caller = caller_of(call)
+    assert caller.key.environment is not None, "only management keys have none"
+    number, key = caller.organization.number, services.webhooks.cursors_key
+    filters = _filters(query)
+    if isinstance(filters, Refusal):
+        return Outcome(filters)
+    sought = Sought(
+        listed,
+        number,
+        kind_of(caller.key.environment),
+        call.at_ms,
+        prefix="" if query.q is UNSET else query.q,
+        least=0 if least is UNSET else least,
+        country=filters.get("country"),
+        level=cast("Level | None", filters.get("level")),
+    )
+    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0)), digest_size=16).digest()
+    since = _position(key, listed, number, bound, query.cursor)
+    if since is None:
+        return Outcome(invalid("cursor", "invalid_cursor", "query"))
+    await touch_caller(services, call)
+    found, resume = await _find(services, sought, since, query.limit)
+    cursor: str | UnsetType = UNSET
+    if resume is not None:
+        cursor = write_cursor(key, _LISTS[listed], number, _CURSOR.pack(bound, *resume))
+    return Outcome(answer(found, call.at_ms // 1000, cursor))
+
+
+def _filters(query: AccountsQuery | SeenVisitorsQuery) -> dict[str, str] | Refusal:
+    """Country and level as events have them, where they were sent."""
+    values: dict[str, str] = {}
+    for name, text in (("country", query.country), ("level", query.level)):
+        if text is not UNSET:
+            value = FILTERS[name](text)
+            if value is None:
+                return invalid(name, "invalid_value", "query")
+            values[name] = value
+    return values
+
+
+def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str | UnsetType) -> Position | None:
+    """Where the page begins; `None` for a cursor that is not valid here."""
+    if cursor is UNSET:
+        return NEWEST
+    row = read_cursor(key, _LISTS[listed], number, cursor)
+    if row is None or not row.startswith(bound):
+        return None
+    _, *position = _CURSOR.unpack(row)
+    return Position(*position)
+
+
+async def _find(
+    services: Services, sought: Sought, since: Position, limit: int
+) -> tuple[list[Sighted], Position | None]:
+    """At most `limit` of what is sought, and where the next page begins; `None` = this is the last one. What is beyond
+    the first step takes turns with other long reads.
+    """
+    found, looked_at, looked_for = list[Sighted](), frozenset[str](), 0
+    after: Position | None = since
+
+    async def go_on() -> None:
+        nonlocal looked_at, looked_for, after
+        assert after is not None
+        most = min(subjects.SUBJECTS_AT_ONCE, limit + 1 - len(found))
+        step = await services.store.query(
+            partial(subjects.step, sought=sought, since=since, beyond=after, looked_at=looked_at, most=most)
+        )
+        found.extend(step.found)
+        looked_at, looked_for, after = step.looked_at, looked_for + step.events, step.resume
+
+    def has_more() -> bool:
+        return after is not None and len(found) <= limit and looked_for < EVENTS_A_PAGE
+
+    await go_on()
+    if has_more():
+        async with services.limits.long_reads.in_turn(sought.number):
+            while has_more():
+                await trio.lowlevel.checkpoint()
+                await go_on()
+    if len(found) > limit:
+        return found[:limit], found[limit - 1].at
+    return found, after
+
+
+_KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "
+_LIST = (
+    "The one that was seen last first, of the last 30 days. "
+    + _KINDS
+    + "Filters may be combined. A page with filters that few fit may be short, or empty, and still have a "
+    "`next_cursor`: a request looks at no more than 5,000 events."
+)
+_ONE = _KINDS + "What it was seen with comes from its newest 2,000 events."
+_route = partial(Route, tag="Server API", kinds=("secret",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listAccounts",
+        path="/accounts",
+        summary="List accounts",
+        description=_LIST,
+        handler=list_accounts,
+        query=AccountsQuery,
+        response=AccountsAnswer,
+    ),
+    _route(
+        operation_id="getAccount",
+        path="/accounts/{account_id}",
+        summary="Read one account",
+        description=_ONE,
+        handler=get_account,
+        response=AccountAnswer,
+        errors=("not_found",),
+    ),
+    _route(
+        operation_id="listVisitors",
+        path="/visitors",
+        summary="List visitors",
+        description=_LIST + " Visitors that are not identifiable are left out.",
+        handler=list_visitors,
+        query=SeenVisitorsQuery,
+        response=SeenVisitorsAnswer,
+    ),
+    _route(
+        operation_id="getVisitor",
+        path="/visitors/{visitor_id}",
+        summary="Read one visitor",
+        description=_ONE,
+        handler=get_visitor,
+        response=SeenVisitorAnswer,
+        errors=("not_found",),
+    ),
+)

@@ -1,0 +1,123 @@
+"""Settings of an organization: whether public keys get decisions, and from which counts on the signals of the group
+`account` fire (decisions 11.5, 13.2).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.domain.accounts.signals import AccountThresholds
+from svc.domain.accounts.velocity import MOST
+from svc.domain.bodies import body_of
+from svc.domain.fields import about
+from svc.domain.records import Organization
+from svc.domain.refusals import Refusal
+from svc.http.change import caller_of, change, touch_caller
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.store.transactions.accounts import change_settings
+from svc.store.views import lookups
+
+_Count = Annotated[int, Meta(ge=1, le=MOST)]
+_MultiAccount = Annotated[_Count, about("Accounts of a visitor in 30 days from which `multi_account` fires.", 3)]
+_TestingVisitor = Annotated[
+    _Count, about("Accounts of a visitor within an hour from which `account_testing` fires.", 5)
+]
+_TestingAddress = Annotated[
+    _Count, about("Accounts of an address within an hour from which `account_testing` fires.", 20)
+]
+_Sharing = Annotated[_Count, about("Visitors of an account in 30 days from which `account_sharing` fires.", 6)]
+_Decision = Annotated[
+    bool, about("Whether responses and signed verdicts for public keys have the decision of the rules.", True)
+]
+
+
+class AccountThresholdsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """From which counts on signals fire."""
+
+    multi_account: _MultiAccount
+    account_testing_visitor: _TestingVisitor
+    account_testing_address: _TestingAddress
+    account_sharing: _Sharing
+
+
+class SettingsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of an organization."""
+
+    decision_in_response: _Decision
+    account_thresholds: Annotated[AccountThresholdsBody, about("Of the signals of the group `account`.")]
+
+
+class NewAccountThresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Thresholds to change; one that is left out stays."""
+
+    multi_account: _MultiAccount | UnsetType = UNSET
+    account_testing_visitor: _TestingVisitor | UnsetType = UNSET
+    account_testing_address: _TestingAddress | UnsetType = UNSET
+    account_sharing: _Sharing | UnsetType = UNSET
+
+
+class UpdateSettingsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings to change; one that is left out stays."""
+
+    decision_in_response: _Decision | UnsetType = UNSET
+    account_thresholds: Annotated[NewAccountThresholds, about("Of the signals of the group `account`.")] | UnsetType = (
+        UNSET
+    )
+
+
+async def read_settings(services: Services, call: Call) -> Outcome:
+    """`GET .../settings`: the settings in force."""
+    number = (await touch_caller(services, call)).organization.number
+    return Outcome(_shown(await services.store.query(partial(lookups.organization, number=number))))
+
+
+async def update_settings(services: Services, call: Call) -> Outcome:
+    """`PATCH .../settings`: change what is named; in force from the next request on (decisions 11.5). `422
+    validation_error` (`out_of_range`) for a threshold that no count reaches.
+    """
+    body: UpdateSettingsBody = call.body
+    job = partial(
+        change_settings,
+        number=caller_of(call).organization.number,
+        decision_in_response=None if body.decision_in_response is UNSET else body.decision_in_response,
+        thresholds={} if body.account_thresholds is UNSET else _sent(body.account_thresholds),
+    )
+    changed = await change(services, call, job)
+    return Outcome(changed if isinstance(changed, Refusal) else _shown(changed))
+
+
+def _sent(named: NewAccountThresholds) -> dict[str, int]:
+    return {name: value for name, value in msgspec.structs.asdict(named).items() if value is not UNSET}
+
+
+def _shown(organization: Organization) -> SettingsBody:
+    thresholds: AccountThresholds = organization.account_thresholds
+    return SettingsBody(
+        decision_in_response=organization.decision_in_response,
+        account_thresholds=body_of(AccountThresholdsBody, thresholds),
+    )
+
+
+_route = partial(Route, tag="Management: settings", kinds=("management",), path=ORGANIZATION + "/settings")
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="getSettings",
+        summary="Read the settings of the organization",
+        handler=read_settings,
+        response=SettingsBody,
+    ),
+    _route(
+        operation_id="updateSettings",
+        method="PATCH",
+        summary="Change settings of the organization",
+        description="What is left out stays. In force from the next request on, on every worker and node.",
+        handler=update_settings,
+        role="admin",
+        body=UpdateSettingsBody,
+        response=SettingsBody,
+    ),
+)

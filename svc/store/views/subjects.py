@@ -1,0 +1,214 @@
+"""Read queries about accounts and visitors in the order in which they were last seen (decisions 11.3).
+
+The list is a walk through the index of events, newest first: a subject is listed at its last event. Nothing is kept
+between two pages, and each step looks at a bounded number of events, of however many there are.
+"""
+
+from __future__ import annotations
+
+from heapq import merge
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from svc.domain.accounts.velocity import EnvironmentKind, VelocityRow, account_digest, country_digest, kind_of
+from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
+from svc.domain.ids import DAY_MS
+from svc.domain.model import ENVIRONMENTS, Environment, Level
+from svc.domain.records import RETENTION_MS, Event
+from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
+from svc.store.snapshot import Snapshot
+from svc.store.views import events
+from svc.store.views.event_index import HAS_ACCOUNT, LAST, Scope, Search, wanted
+from svc.store.views.events import EventMatch, EventPosition
+from svc.store.views.velocity import row_of
+
+Listed = Literal["account", "visitor"]
+"""What is listed by when it was last seen."""
+NEWEST = Position(*LAST)
+"""Where the first page begins."""
+EVENTS_AT_ONCE = 64
+"""Events that one step of a list looks at: about 2 milliseconds."""
+SUBJECTS_AT_ONCE = 4
+"""That one step finds: each is some searches."""
+
+
+class Sought(NamedTuple):
+    """Which accounts or visitors of an organization are listed."""
+
+    listed: Listed
+    number: int
+    """Of the organization."""
+    kind: EnvironmentKind
+    now_ms: int
+    prefix: str = ""
+    """Of the id."""
+    least: int = 0
+    """Visitors of an account, or accounts of a visitor, in 30 days."""
+    country: str | None = None
+    """Two upper-case letters: one of its countries in 30 days."""
+    level: Level | None = None
+    """The highest of its events in 24 hours."""
+
+    def id_in(self, event: Event) -> str | None:
+        """The id of what is listed in an event; `None` where it has none."""
+        return event.account_id if self.listed == "account" else event.verdict.visitor_id
+
+    def filters(self, subject_id: str) -> Filters:
+        """Which events are those of one."""
+        return filters_of(self.listed, subject_id)
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """Of the environments of the kind."""
+        return [Scope(self.number, ENVIRONMENTS.index(name)) for name in environments_of(self.kind)]
+
+
+class Sighted(NamedTuple):
+    """An account or a visitor of a list."""
+
+    id: str
+    at: Position
+    """Of its last event."""
+    row: VelocityRow
+    """What it counts; an empty one where its events were stored before 0.3.0."""
+    level: Level | None
+    """The highest of its events in 24 hours; `None` where none was scored."""
+
+
+class Step(NamedTuple):
+    """What one step of a list has found."""
+
+    found: list[Sighted]
+    looked_at: frozenset[str]
+    """Ids that need no second look on this page."""
+    events: int
+    """That it looked at."""
+    resume: Position | None
+    """Where the next step goes on; `None` = at the end."""
+
+
+def environments_of(kind: EnvironmentKind) -> list[Environment]:
+    """The environments that are counted together."""
+    return [name for name in ENVIRONMENTS if kind_of(name) == kind]
+
+
+def filters_of(listed: Listed, subject_id: str) -> Filters:
+    """Which events are those of an account or a visitor."""
+    return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
+
+
+def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
+    """The id by which rows of velocity know an account or a visitor of the organization; `None` for a visitor that is
+    not identifiable, and for one that is being erased.
+    """
+    if listed == "account":
+        return account_digest(number, subject_id)
+    raw_id = subject_id.encode()
+    return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
+
+
+def step(
+    snapshot: Snapshot, sought: Sought, since: Position, beyond: Position, looked_at: frozenset[str], most: int
+) -> Step:
+    """At most `most` of what is sought, the one that was seen last first, from the event below `beyond` on. The page
+    began below `since`, and has looked at `looked_at`. Raises `CorruptionError` as `events.read` does.
+    """
+    places, resume = _newest(snapshot, sought, beyond)
+    found: list[Sighted] = []
+    looked = set(looked_at)
+    for count, match in enumerate(events.read(snapshot, places, EVERYTHING), start=1):
+        subject_id = sought.id_in(match.event)
+        if subject_id is None or subject_id in looked:
+            continue
+        looked.add(subject_id)
+        sighted = _sighted(snapshot, sought, since, match, subject_id)
+        if sighted is not None:
+            found.append(sighted)
+        if len(found) == most:
+            return Step(found, frozenset(looked), count, _at(match))
+    return Step(found, frozenset(looked), EVENTS_AT_ONCE, resume)
+
+
+def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
+    """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
+    asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
+    oldest = (max(sought.now_ms - RETENTION_MS, 0), bytes(16))
+    searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
+    of_each = (
+        [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]
+        for search_scope, search in zip(sought.scopes, searches, strict=True)
+    )
+    found = list(islice(merge(*of_each, key=_position, reverse=True), EVENTS_AT_ONCE))
+    ends = [search.ended_at for search in searches if search.ended_at is not None]
+    if len(found) == EVENTS_AT_ONCE:
+        ends.append(found[-1].position)
+    if not ends:
+        return found, None
+    resume = max(ends)
+    return [place for place in found if place.position >= resume], resume
+
+
+def _position(place: EventPosition) -> Position:
+    return place.position
+
+
+def _at(match: EventMatch) -> Position:
+    return Position(match.event.occurred_at_ms, match.request_id.bytes)
+
+
+def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMatch, subject_id: str) -> Sighted | None:
+    """The account or visitor of an event; `None` where it is not sought, or was seen later, too."""
+    if not subject_id.startswith(sought.prefix):
+        return None
+    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
+    if known_as is None:
+        return None
+    now_s = sought.now_ms // 1000
+    row = row_of(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
+    if not _counts_enough(sought, row, now_s):
+        return None
+    if since != NEWEST and _was_seen_later(snapshot, sought, row, match, subject_id):
+        return None
+    is_recent = match.event.occurred_at_ms >= sought.now_ms - DAY_MS
+    level = _highest_level(snapshot, sought, subject_id) if is_recent else None
+    return Sighted(subject_id, _at(match), row, level) if sought.level in (None, level) else None
+
+
+def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
+    """Whether the row has the visitors or accounts and the country that are sought."""
+    if row.counts(sought.listed, now_s).others[0][-1] < sought.least:
+        return False
+    return sought.country is None or country_digest(sought.country) in row.others[2].ids
+
+
+def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match: EventMatch, subject_id: str) -> bool:
+    """Whether there is a newer event of the account or visitor. Its row says so to the second; the index says the
+    rest.
+    """
+    here = _at(match)
+    at_s = here.arrival_ms // 1000
+    if row.last_s > at_s:
+        return True
+    top = Position(1000 * (at_s + 1), bytes(16)) if row.last_s == at_s else NEWEST
+    filters = sought.filters(subject_id)
+    newer = (place for scope in sought.scopes for place in Search(snapshot, scope, wanted(filters), here, top))
+    return any(place > here and _has(snapshot, sought.number, place, filters) for place in newer)
+
+
+def _highest_level(snapshot: Snapshot, sought: Sought, subject_id: str) -> Level | None:
+    """The highest suspect level of the events of an account or visitor in 24 hours; `None` where none was scored."""
+    oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
+    for level in reversed(LEVELS):
+        filters = sought.filters(subject_id)
+        filters = Filters(account_id=filters.account_id, visitor_id=filters.visitor_id, level=level)
+        for scope in sought.scopes:
+            found = Search(snapshot, scope, wanted(filters), oldest)
+            if any(_has(snapshot, sought.number, place, filters) for place in found):
+                return level
+    return None
+
+
+def _has(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> bool:
+    """Whether the event there is meant: another may have its digests."""
+    event = snapshot.get(EVENTS, number, place.request_id)
+    return event is not None and filters.matches(event)

@@ -1,0 +1,448 @@
+"""Decisions 11.3, 11.5 and 11.6: reads of accounts and visitors, the settings of an organization, and the erasure of
+an account.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from svc.http.api import accounts as account_reads
+from svc.store.views import subjects
+from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, assert_error, assert_invalid, visit
+from tests.support.live import Live, live_service, report
+from tests.support.mmdb_writer import Tree
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+NONE = {"1h": 0, "24h": 0, "30d": 0}
+ONE = {"1h": 1, "24h": 1, "30d": 1}
+
+
+async def act(live: Live, key: str, account: str | None = None, device: int = 1, **given: Any) -> dict[str, Any]:
+    """One identification of a browser with a token of its own, for an account; `signals` are added to its report."""
+    named = {} if account is None else {"account_id": account}
+    signals = report(device) | {"client_token": f"the browser {device}"} | given.pop("signals", {})
+    response = await visit(live, key, signals, **named, **given)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def get(live: Live, secret: str, path: str, **query: Any) -> httpx.Response:
+    return await live.client.get(f"/api/v1/{path}", params=query, headers={"x-api-key": secret})
+
+
+async def read(live: Live, secret: str, path: str, **query: Any) -> dict[str, Any]:
+    response = await get(live, secret, path, **query)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def pages(live: Live, secret: str, name: str, **query: Any) -> list[list[str]]:
+    """The ids on each page of a list."""
+    found: list[list[str]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await read(live, secret, name, **query, **cursor)
+        found.append([row[f"{name[:-1]}_id"] for row in page[name]])
+        if "next_cursor" not in page:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+async def listed(live: Live, secret: str, name: str, **query: Any) -> list[str]:
+    return [each for page in await pages(live, secret, name, **query) for each in page]
+
+
+@pytest.fixture
+async def keys(live: Live) -> tuple[str, str]:
+    """A public key and a secret key of production."""
+    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
+
+
+# One account, one visitor
+
+
+async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    first = await act(live, public, "user/1 ü")
+    live.clock.advance(hours=2)
+    second = await act(live, public, "user/1 ü", device=2)
+    live.clock.advance(hours=1)
+    await act(live, public, "user/1 ü")
+    await act(live, public, "other", device=3)
+    account = await read(live, secret, "accounts/" + quote("user/1 ü", safe=""))
+    assert account["account_id"] == "user/1 ü"
+    assert (account["first_seen_at"], account["last_seen_at"]) == (
+        "2026-01-01T00:00:00.000Z", "2026-01-01T03:00:00.000Z",
+    )  # fmt: skip
+    assert account["velocity"]["events"] == {"1h": 1, "24h": 3, "30d": 3}
+    assert account["velocity"]["visitors"] == {"1h": 1, "24h": 2, "30d": 2}
+    assert account["visitors"] == [
+        {
+            "visitor_id": first["visitor_id"],
+            "confidence": 100,
+            "first_seen_at": "2026-01-01T00:00:00.000Z",
+            "last_seen_at": "2026-01-01T03:00:00.000Z",
+        },
+        {
+            "visitor_id": second["visitor_id"],
+            "confidence": 0,
+            "first_seen_at": "2026-01-01T02:00:00.000Z",
+            "last_seen_at": "2026-01-01T02:00:00.000Z",
+        },
+    ]
+    assert [each["ip_address"] for each in account["addresses"]] == ["81.2.69.160"]
+    assert (account["labels"], account["notes_count"]) == ({"fraud": 0, "legitimate": 0}, 0)
+    assert isinstance(account["countries"], list)
+
+
+async def test_a_visitor_is_read_with_its_accounts_and_velocity(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(seconds=60)
+    answer = await act(live, public, "b")
+    await act(live, public)
+    visitor = await read(live, secret, f"visitors/{answer['visitor_id']}")
+    assert [account["account_id"] for account in visitor["accounts"]] == ["b", "a"]
+    assert visitor["accounts"][1]["last_seen_at"] == visitor["first_seen_at"] == "2026-01-01T00:00:00.000Z"
+    assert visitor["velocity"]["events"]["1h"] == 3
+    assert visitor["velocity"]["accounts"] == {"1h": 2, "24h": 2, "30d": 2}
+    assert (visitor["labels"], visitor["notes_count"]) == ({"fraud": 0, "legitimate": 0}, 0)
+
+
+async def test_a_visitor_that_is_not_identifiable_is_read_and_not_listed(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    response = await visit(live, public, TOO_LITTLE, account_id="a")
+    visitor = await read(live, secret, f"visitors/{response.json()['visitor_id']}")
+    assert visitor["velocity"]["events"] == visitor["velocity"]["accounts"] == ONE
+    assert [account["account_id"] for account in visitor["accounts"]] == ["a"]
+    account = await read(live, secret, "accounts/a")
+    assert (account["visitors"], account["velocity"]["visitors"]) == ([], NONE)
+    assert await listed(live, secret, "visitors") == []
+    assert await listed(live, secret, "accounts") == ["a"]
+
+
+async def test_at_most_a_hundred_visitors_of_an_account_are_shown(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for device in range(1, 104):
+        last = await act(live, public, "a", device=device)
+        live.clock.advance(seconds=1)
+    account = await read(live, secret, "accounts/a")
+    assert len(account["visitors"]) == 100
+    assert account["visitors"][0]["visitor_id"] == last["visitor_id"]
+    assert account["velocity"]["visitors"]["1h"] == 64
+
+
+async def test_who_is_unknown_is_not_found(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answer = await act(live, public, "a")
+    for path in ("accounts/b", "accounts/a%0A", "accounts/" + "x" * 257, "visitors/" + "0" * 20, "visitors/x"):
+        assert_error(await get(live, secret, path), 404, "not_found")
+    _, neighbor = live.issue("secret", "production", organization=live.new_organization().number)
+    for path in ("accounts/a", f"visitors/{answer['visitor_id']}"):
+        assert_error(await get(live, neighbor, path), 404, "not_found")
+        assert_error(await get(live, public, path), 401, "unauthorized")
+        assert_error(await get(live, live.issue("management")[1], path), 401, "unauthorized")
+    live.clock.advance(hours=31 * 24)
+    for path in ("accounts/a", f"visitors/{answer['visitor_id']}"):
+        assert_error(await get(live, secret, path), 404, "not_found")
+
+
+async def test_staging_and_development_are_read_together_and_production_apart(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    _, staging = live.issue(environment="staging")
+    _, development = live.issue(environment="development")
+    test_keys = [live.issue("secret", environment)[1] for environment in ("staging", "development")]
+    for key, account in ((staging, "a"), (development, "b"), (staging, "c"), (public, "p"), (development, "a")):
+        last = await act(live, key, account)
+        live.clock.advance(seconds=30)
+    for key in test_keys:
+        assert await pages(live, key, "accounts", limit=2) == [["a", "c"], ["b"]]
+        assert (await read(live, key, "accounts/a"))["velocity"]["events"]["1h"] == 2
+        assert_error(await get(live, key, "accounts/p"), 404, "not_found")
+        visitor = await read(live, key, f"visitors/{last['visitor_id']}")
+        assert [account["account_id"] for account in visitor["accounts"]] == ["a", "c", "b"]
+    assert await listed(live, secret, "accounts") == ["p"]
+    assert_error(await get(live, secret, "accounts/a"), 404, "not_found")
+    assert (await read(live, secret, f"visitors/{last['visitor_id']}"))["velocity"]["events"]["1h"] == 1
+
+
+# Lists
+
+
+async def test_accounts_are_listed_by_when_they_were_last_seen_each_once(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for number, account in enumerate("abcadbeac"):
+        await act(live, public, account, device=1 + number % 2)
+        await act(live, public)
+        live.clock.advance(seconds=60)
+    assert await pages(live, secret, "accounts") == [["c", "a", "e", "b", "d"]]
+    assert await pages(live, secret, "accounts", limit=2) == [["c", "a"], ["e", "b"], ["d"]]
+    assert await pages(live, secret, "accounts", limit=5) == [["c", "a", "e", "b", "d"]]
+    row = (await read(live, secret, "accounts"))["accounts"][1]
+    assert (row["first_seen_at"], row["last_seen_at"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:07:00.000Z")
+    assert row["velocity"]["events"]["1h"] == 3
+
+
+async def test_events_of_one_second_list_each_account_once(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for account in "abcabdca":
+        await act(live, public, account)
+    whole = await pages(live, secret, "accounts")
+    assert sorted(whole[0]) == ["a", "b", "c", "d"]
+    single = await pages(live, secret, "accounts", limit=1)
+    assert [each for page in single for each in page] == whole[0]
+
+
+async def test_visitors_are_listed_by_when_they_were_last_seen(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    seen: list[str] = []
+    for device in (1, 2, 3, 1):
+        seen.append((await act(live, public, "a", device=device))["visitor_id"])
+        live.clock.advance(seconds=60)
+    for limit in (1, 2, 50):
+        assert await listed(live, secret, "visitors", limit=limit) == [seen[3], seen[2], seen[1]]
+    row = (await read(live, secret, "visitors"))["visitors"][0]
+    assert row["velocity"]["events"]["1h"] == 2
+
+
+async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for account in "abcd":
+        await act(live, public, account)
+        live.clock.advance(seconds=60)
+    page = await read(live, secret, "accounts", limit=2)
+    assert [row["account_id"] for row in page["accounts"]] == ["d", "c"]
+    await act(live, public, "d")
+    await act(live, public, "a")
+    rest = await read(live, secret, "accounts", limit=2, cursor=page["next_cursor"])
+    assert [row["account_id"] for row in rest["accounts"]] == ["b"]
+
+
+async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    answers = []
+    for account in "abab":
+        answers.append(await act(live, public, account))
+        live.clock.advance(seconds=60)
+    for answer in answers[2:]:
+        path = f"/api/v1/events/{answer['request_id']}"
+        changed = await live.client.patch(path, json={"account_id": "c"}, headers={"x-api-key": secret})
+        assert changed.status_code == 200
+    for limit in (1, 50):
+        assert await listed(live, secret, "accounts", limit=limit) == ["c", "b", "a"]
+    account = await read(live, secret, "accounts/a")
+    assert account["first_seen_at"] == account["last_seen_at"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_lists_are_filtered(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    for account, device in (("user-1", 1), ("user-2", 1), ("user-2", 2), ("guest", 3), ("user-3", 1)):
+        await act(live, public, account, device=device)
+        live.clock.advance(seconds=60)
+    assert await listed(live, secret, "accounts", q="user-") == ["user-3", "user-2", "user-1"]
+    assert await listed(live, secret, "accounts", q="User") == []
+    assert await listed(live, secret, "accounts", min_visitors=2) == ["user-2"]
+    assert await listed(live, secret, "accounts", min_visitors=1, q="g") == ["guest"]
+    visitors = await listed(live, secret, "visitors")
+    assert await listed(live, secret, "visitors", min_accounts=3) == visitors[:1]
+    assert await listed(live, secret, "visitors", q=visitors[1][:5]) == [visitors[1]]
+    assert await listed(live, secret, "visitors", country="DE") == []
+
+
+async def test_countries_are_listed_and_shown(tmp_path: Path):
+    folder, tree = tmp_path / "network", Tree()
+    folder.mkdir()
+    for first, code in (("81.2.69.160", "GB"), ("93.184.216.0", "DE")):
+        at = int.from_bytes(map(int, first.split(".")))
+        tree.add(at, at + 15, {"country_code": code})
+    (folder / "country.mmdb").write_bytes(tree.content("a test", 1_767_225_600))
+    async with live_service(tmp_path, network_directory=str(folder)) as live:
+        public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+        await act(live, public, "a")
+        await act(live, public, "b", device=2)
+        live.clock.advance(seconds=60)
+        await act(live, public, "a", headers={"x-forwarded-for": "93.184.216.7"})
+        assert await listed(live, secret, "accounts", country="gb") == ["a", "b"]
+        assert await listed(live, secret, "accounts", country="DE") == ["a"]
+        assert await listed(live, secret, "accounts", country="FR") == []
+        account = await read(live, secret, "accounts/a")
+        assert [country["country_code"] for country in account["countries"]] == ["DE", "GB"]
+        assert [(address["ip_address"], address["country_code"]) for address in account["addresses"]] == [
+            ("93.184.216.7", "DE"), ("81.2.69.160", "GB"),
+        ]  # fmt: skip
+        assert account["velocity"]["countries"] == {"1h": 2, "24h": 2, "30d": 2}
+
+
+async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    management = live.issue("management")[1]
+    path = f"/api/v1/management/organizations/{live.organization.id}/risk-weights/web"
+    body = {"suspect_threshold": 20, "weights": {"automation": 40, "bot_user_agent": 20}}
+    assert (await live.client.put(path, json=body, headers={"x-api-key": management})).status_code == 200
+    levels = [
+        (await act(live, public, "bad", signals=DRIVEN))["suspect_level"],
+        (await act(live, public, "bad"))["suspect_level"],
+        (await act(live, public, "fair", device=2, headers=PROGRAM))["suspect_level"],
+        (await act(live, public, "good", device=3))["suspect_level"],
+    ]
+    assert levels[0] == "high"
+    by_level: dict[str, set[str]] = {"high": {"bad"}, "medium": set(), "low": set()}
+    by_level[levels[2]].add("fair")
+    by_level[levels[3]].add("good")
+    for level, accounts in by_level.items():
+        assert set(await listed(live, secret, "accounts", level=level)) == accounts
+    rows = {row["account_id"]: row["level"] for row in (await read(live, secret, "accounts"))["accounts"]}
+    assert rows == {"bad": "high", "fair": levels[2], "good": levels[3]}
+    live.clock.advance(hours=25)
+    await act(live, public, "bad")
+    assert await listed(live, secret, "accounts", level="high") == []
+    assert await listed(live, secret, "accounts", level="low") == ["bad"]
+    assert "level" not in (await read(live, secret, "accounts", q="good"))["accounts"][0]
+
+
+async def test_a_list_goes_on_through_pages_that_look_at_few_events(
+    live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    public, secret = keys
+    monkeypatch.setattr(account_reads, "EVENTS_A_PAGE", 4)
+    monkeypatch.setattr(subjects, "EVENTS_AT_ONCE", 2)
+    for account in "xaaaaaabbbbbbyaz":
+        await act(live, public, account)
+        live.clock.advance(seconds=20)
+    found = await pages(live, secret, "accounts")
+    assert [each for page in found for each in page] == ["z", "a", "y", "b", "x"]
+    assert [] in await pages(live, secret, "accounts", q="x")
+    assert await listed(live, secret, "accounts", q="x") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "field", "issue"),
+    [
+        ("accounts", {"limit": 0}, "limit", "out_of_range"), ("accounts", {"limit": 201}, "limit", "out_of_range"),
+        ("accounts", {"min_visitors": 65}, "min_visitors", "out_of_range"),
+        ("accounts", {"min_visitors": "x"}, "min_visitors", "wrong_type"),
+        ("accounts", {"min_accounts": 2}, "min_accounts", "unknown_field"),
+        ("visitors", {"min_accounts": 0}, "min_accounts", "out_of_range"),
+        ("visitors", {"country": "GBR"}, "country", "invalid_value"),
+        ("visitors", {"level": "worst"}, "level", "invalid_value"),
+        ("visitors", {"q": "x" * 257}, "q", "too_long"), ("visitors", {"label": "fraud"}, "label", "unknown_field"),
+        ("accounts", {"cursor": "x"}, "cursor", "invalid_cursor"),
+    ],
+)  # fmt: skip
+async def test_a_query_of_another_form_is_refused(
+    live: Live, keys: tuple[str, str], name: str, query: dict[str, Any], field: str, issue: str
+):
+    assert_invalid(await get(live, keys[1], name, **query), field, issue, "query")
+
+
+async def test_a_cursor_belongs_to_its_list_its_filters_and_its_environments(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    await act(live, public, "a")
+    await act(live, public, "b", device=2)
+    _, other = live.issue("secret", "staging")
+    for name, another in (("accounts", "visitors"), ("visitors", "accounts")):
+        cursor = (await read(live, secret, name, limit=1))["next_cursor"]
+        assert (await get(live, secret, name, limit=2, cursor=cursor)).status_code == 200
+        for key, of, query in ((secret, another, {}), (secret, name, {"q": "a"}), (other, name, {})):
+            assert_invalid(await get(live, key, of, cursor=cursor, **query), "cursor", "invalid_cursor", "query")
+
+
+async def test_the_longest_account_is_found_by_its_path(live: Live, keys: tuple[str, str]):
+    _, secret = keys
+    account = "\U0001d51e" * 256
+    response = await live.client.post(
+        IDENTIFY,
+        json={"sdk": {}, "signals": report(), "account_id": account},
+        headers={"x-api-key": secret, "x-svc-visitor-ip": "81.2.69.160"},
+    )
+    assert response.status_code == 200, response.text
+    assert (await read(live, secret, "accounts/" + quote(account, safe="")))["account_id"] == account
+
+
+# Settings
+
+
+DEFAULTS = {"multi_account": 3, "account_testing_visitor": 5, "account_testing_address": 20, "account_sharing": 6}
+
+
+async def settings(live: Live, key: str, method: str = "GET", **fields: Any) -> httpx.Response:
+    path = f"/api/v1/management/organizations/{live.organization.id}/settings"
+    sent = {} if method == "GET" else {"json": fields}
+    return await live.client.request(method, path, headers={"x-api-key": key}, **sent)
+
+
+async def test_settings_are_read_and_changed_one_by_one(live: Live):
+    _, admin = live.issue("management")
+    assert (await settings(live, admin)).json() == {"decision_in_response": True, "account_thresholds": DEFAULTS}
+    changed = await settings(live, admin, "PATCH", account_thresholds={"account_sharing": 64})
+    expected = {"decision_in_response": True, "account_thresholds": DEFAULTS | {"account_sharing": 64}}
+    assert (changed.status_code, changed.json()) == (200, expected)
+    changed = await settings(live, admin, "PATCH", decision_in_response=False, account_thresholds={"multi_account": 1})
+    expected = {
+        "decision_in_response": False,
+        "account_thresholds": DEFAULTS | {"account_sharing": 64, "multi_account": 1},
+    }
+    assert changed.json() == expected
+    assert (await settings(live, admin, "PATCH")).json() == (await settings(live, admin)).json() == expected
+
+
+async def test_only_an_admin_changes_settings_and_every_role_reads_them(live: Live):
+    _, developer = live.issue("management", role="developer")
+    assert (await settings(live, developer)).status_code == 200
+    refused = await settings(live, developer, "PATCH", decision_in_response=False)
+    assert_error(refused, 403, "insufficient_role")
+    assert (await settings(live, developer)).json()["decision_in_response"] is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "issue"),
+    [
+        *(
+            ({"account_thresholds": {name: value}}, f"account_thresholds.{name}", "out_of_range")
+            for name in DEFAULTS
+            for value in (0, 65)
+        ),
+        ({"account_thresholds": {"other": 1}}, "account_thresholds.other", "unknown_field"),
+        ({"account_thresholds": None}, "account_thresholds", "wrong_type"),
+        ({"decision_in_response": None}, "decision_in_response", "wrong_type"),
+        ({"decision_in_response": 1}, "decision_in_response", "wrong_type"),
+        ({"account_thresholds": {"multi_account": 1.5}}, "account_thresholds.multi_account", "wrong_type"),
+    ],
+)
+async def test_settings_of_another_form_are_refused(live: Live, fields: dict[str, Any], field: str, issue: str):
+    _, admin = live.issue("management")
+    assert_invalid(await settings(live, admin, "PATCH", **fields), field, issue)
+    assert (await settings(live, admin)).json()["account_thresholds"] == DEFAULTS
+
+
+async def test_a_changed_threshold_counts_at_the_next_request(live: Live, keys: tuple[str, str]):
+    public, secret = keys
+    _, admin = live.issue("management")
+
+    async def fires(account: str) -> bool:
+        event = await read(live, secret, "events/" + (await act(live, public, account))["request_id"])
+        return "multi_account" in {signal["signal"] for signal in event["signals"]}
+
+    assert not await fires("a")
+    assert not await fires("b")
+    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 2})).status_code == 200
+    assert await fires("b")
+    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 4})).status_code == 200
+    assert not await fires("c")
+    assert await fires("d")
+
+
+async def test_a_change_of_settings_is_audited(live: Live):
+    _, admin = live.issue("management")
+    asked = {"account_thresholds": {"multi_account": 2}}
+    response = await settings(live, admin, "PATCH", **asked)
+    audit = await live.client.get("/console/api/audit", headers={"x-api-key": admin})
+    record = audit.json()["records"][0]
+    assert (record["action"], record["subject"], record["change"]) == ("updateSettings", live.organization.id, asked)
+    assert record["id"] == response.headers["x-request-id"]

@@ -1,4 +1,4 @@
-"""Bit rot: bits of a store's file flipped, and every row that was in it read again by the real code.
+"""Bit rot: bits of a store's file flipped, or a page not written, and every row in it read again by the real code.
 
 Each state is a copy of one store with some bits flipped, opened in a process of its own beside the intact one, as
 `svc serve` opens it. Every row is asked for by its key, every table is walked, pages of events are listed, and the
@@ -8,6 +8,8 @@ results are counted by table and printed, and only those of which nothing tells 
 
     python -m bench.rot [--states 2000] [--seed 1] [--days 2]
     python -m bench.rot --where structure      one bit of what leads to the rows: numbers of pages, lists of them, roots
+    python -m bench.rot --where lost           a page of the last identification that the disk has not written
+    python -m bench.rot --unchecked              as if `svc serve` did not check the pages before it serves
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ PAGE = 4096
 META_BYTES = 152
 """Of each of the first two pages: header, sizes, roots, the number of the commit."""
 MAP_BYTES = 1 << 28
+BEFORE = "before.mdb"
 REFUSALS = (DirectoryError.__name__, CorruptionError.__name__)
 Turn = Callable[[bytes, random.Random], bytes]
 """Damages a file."""
@@ -81,7 +84,9 @@ class Outcome(NamedTuple):
 
 
 def make(directory: Path, days: int, visits_an_hour: int = 4) -> Path:
-    """A store with something in every large table; its file."""
+    """A store with something in every large table; its file. `BEFORE` beside it is the file before the last
+    identification.
+    """
     months = Months(directory, visits_an_hour=visits_an_hour, devices=60)
     world = World.real()
     for kind in ("management", "public", "secret"):
@@ -103,8 +108,11 @@ def make(directory: Path, days: int, visits_an_hour: int = 4) -> Path:
     trio.run(partial(months.run, days))
     for _ in range(2):  # the second time leaves the pages of the first behind, whole and out of date
         months.found.store.write_now([partial(_enlarge, noise=World.real().entropy)])
+    file = directory / "store" / "data.mdb"
+    shutil.copy(file, directory / BEFORE)
+    months.visit()
     months.found.store.close()
-    return directory / "store" / "data.mdb"
+    return file
 
 
 def _enlarge(transaction: Transaction, noise: Callable[[int], bytes]) -> None:
@@ -130,6 +138,13 @@ def turned_in_structure(intact: bytes, chance: random.Random) -> bytes:
     at, size = chance.choice(places[chance.choice(sorted(places))])
     image[at + chance.randrange(size)] ^= 1 << chance.randrange(8)
     return bytes(image)
+
+
+def lost(intact: bytes, chance: random.Random, before: bytes) -> bytes:
+    """The file with one page as it was before the last commit, but for those that say which commit is in force."""
+    starts = range(2 * PAGE, len(intact), PAGE)
+    start = chance.choice([at for at in starts if intact[at : at + PAGE] != before[at : at + PAGE]])
+    return intact[:start] + before[start : start + PAGE].ljust(PAGE, b"\0") + intact[start + PAGE :]
 
 
 @lru_cache(maxsize=1)
@@ -168,8 +183,10 @@ def structure(file: bytes) -> dict[str, list[tuple[int, int]]]:
     return places
 
 
-def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned) -> Outcome:
-    """Read so many damaged copies of the file of a data directory."""
+def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turned, *, checked: bool = True) -> Outcome:
+    """Read so many damaged copies of the file of a data directory. `checked`: the pages are checked first, as at the
+    start of `svc serve`.
+    """
     chance = random.Random(seed)
     file = (intact / "store" / "data.mdb").read_bytes()
     outcome = Outcome(Counter(), [], [], Counter())
@@ -179,7 +196,7 @@ def judge(intact: Path, count: int, seed: int, scratch: Path, turn: Turn = turne
                 (Path(name) / "store").mkdir()
                 shutil.copy(intact / "pepper", name)
                 (Path(name) / "store" / "data.mdb").write_bytes(turn(file, chance))
-                end = apart.call("examine", str(intact), name)
+                end = apart.call("examine", str(intact), name, checked)
             if end.how == "returned":
                 _count(outcome, number, Found(*end.value))
             else:
@@ -211,11 +228,12 @@ def _asked_of(sentence: str) -> str:
     return "a page of events" if sentence.startswith("Listing") else f"a row of {words[0]}"
 
 
-def examine(intact: str, damaged: str) -> tuple[list[str], list[str], list[str]]:
+def examine(intact: str, damaged: str, checked: bool = True) -> tuple[list[str], list[str], list[str]]:
     """A `Found` of one damaged data directory, whose intact one is beside it."""
     found = _open(intact)
     rotten = _open(damaged)
-    rotten.store.check_pages()
+    if checked:
+        rotten.store.check_pages()
     wrong: list[str] = []
     errors: list[str] = []
     with found.store.read() as before, rotten.store.read() as after:
@@ -259,6 +277,7 @@ def _open(directory: str) -> Opened:
 
 
 TURNS: dict[str, Turn] = {"anywhere": turned, "structure": turned_in_structure}
+LOST = "lost"
 
 
 def main() -> None:
@@ -266,14 +285,17 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--days", type=int, default=2)
-    parser.add_argument("--where", choices=sorted(TURNS), default="anywhere")
+    parser.add_argument("--where", choices=sorted((*TURNS, LOST)), default="anywhere")
+    parser.add_argument("--unchecked", action="store_true")
     options = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with TemporaryDirectory(prefix="svc-bench-") as directory:
         intact = Path(directory) / "intact"
         size = make(intact, options.days).stat().st_size
         began = time.perf_counter()
-        outcome = judge(intact, options.states, options.seed, Path(directory), TURNS[options.where])
+        turn = TURNS.get(options.where) or partial(lost, before=(intact / BEFORE).read_bytes())
+        checked = not options.unchecked
+        outcome = judge(intact, options.states, options.seed, Path(directory), turn, checked=checked)
     print(f"{options.states} copies of {size / 1e6:.1f} MB, {time.perf_counter() - began:.0f} s")
     for way, count in outcome.ways.most_common():
         print(f"{count:7}  {way}")

@@ -36,7 +36,6 @@ OTHER_MEANINGS = {
     "sending": "participle of `send`",
     "sound": "audio, a source of a fingerprint",
     "trace": "verb; a trace of calls",
-    "trial": "a free trial",
     "waiting": "participle of `wait`",
     "window": "of a browser; of time, as in the code `invalid_window`",
 }

@@ -24,9 +24,9 @@ from svc.domain.matching import parameters
 STREAMS = ("small", "every-7-days", "small-hard")
 EVIDENCE: dict[str, dict[str, Any]] = {
     "nothing left out": {},
-    "calibration by the organization's own samples": {"CALIBRATION_BOUNDS": (1.0, 1.0)},
-    "built-in calibration": {"CALIBRATION": ((0.0, 1.0),) * len(parameters.CALIBRATION)},
-    "the rhythm of returns": {"RETURN_INTERVALS_BOUNDS": (1.0, 1.0)},
+    "caution": {"CAUTION": (0.0, 0.0)},
+    "calibration": {"CALIBRATION": ((0.0, 1.0),) * len(parameters.CALIBRATION)},
+    "return intervals": {"RETURN_INTERVALS_BOUNDS": (1.0, 1.0)},
     "former values come back": {"LOG_HABIT": -4.0, "LOG_HABIT_FOLLOWED": -4.0},
     "what changed before changes again": {"LOG_CHANGED_BEFORE": 0.0},
     "who never hid hides": {"LOG_HIDDEN_FIRST": 0.0},

@@ -1,7 +1,7 @@
 """What one match costs in time and a visitor in room, while an organization grows.
 
 Made-up devices visit a real store (LMDB in a temporary directory, without fsync) for the first time until it holds so
-many visitors. Some of them return, so that calibration has its first samples and the return rate is no longer a guess.
+many visitors. Some of them return, so that the return rate is no longer a guess.
 Then known and unknown ones come, one after the other, each in a transaction of its own that is undone afterwards: every
 match finds exactly that many visitors. A match is hashing what the report says, reading what might fit, the link
 decision, and the writes that follow from it; in microseconds of CPU, user and system. Making sense of the report's
@@ -23,7 +23,6 @@ import trio
 
 from bench.linkage.devices import Reported, device
 from svc.domain.matching import Statistics, extract, match_visitor
-from svc.domain.matching.parameters import SAMPLE_SHARES, YOUNG_SAMPLES
 from svc.store.opening import open_store
 from svc.store.schema.tables import BLOCKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Transaction
@@ -40,11 +39,8 @@ MATCHES = 4_000
 ROUNDS = 10
 """In which the sizes take turns, so that a busy moment of the machine strikes all of them alike."""
 VISITS_IN_A_TRANSACTION = 256
-RETURNS = 2 * SAMPLE_SHARES[0] * YOUNG_SAMPLES
-"""Of known devices, unchanged and without token, before anything is measured. Until it has `YOUNG_SAMPLES`, a service
-tries one proven visit in `SAMPLE_SHARES[0]` without its proof, which costs as much as two more; then one in
-`SAMPLE_SHARES[1]`.
-"""
+RETURNS = 4_800
+"""Of known devices, unchanged and without token, before anything is measured."""
 
 
 class Microseconds(NamedTuple):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from svc.domain.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
 from svc.domain.matching.blocks import block_keys
 from svc.domain.matching.decision import decide, reported_probability
+from svc.domain.matching.learned import calibration
 from svc.domain.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
 from svc.domain.model import Attribute
@@ -379,7 +380,7 @@ def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.M
     def calibrated(*_: object) -> float:
         return 0.95
 
-    monkeypatch.setattr(Statistics, "calibrated", calibrated)
+    monkeypatch.setattr(calibration, "calibrated", calibrated)
     private = features_of(changed(CANVAS="another"), ip="203.0.113.9")
     seen = [organization.visit(private, START_MS + day * DAY_MS) for day in (3, 4)]
     assert [(one.number, one.outcome) for one in seen] == [(1, "match"), (1, "match")]
@@ -428,7 +429,7 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
         def calibrated(*_: object, given: float = probability) -> float:
             return given
 
-        monkeypatch.setattr(Statistics, "calibrated", calibrated)
+        monkeypatch.setattr(calibration, "calibrated", calibrated)
         decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
         assert (decision.number, decision.linked, decision.probability) == (1, linked, probability)
 

@@ -19,7 +19,6 @@ from svc.domain.matching import Features, Recognition, Statistics, StatisticsUpd
 from svc.domain.matching.blocks import EXACT, TOKEN, Block, block_keys, token_key
 from svc.domain.matching.chance import Chance
 from svc.domain.matching.decision import decide
-from svc.domain.matching.learned.calibration import CalibrationSample
 from svc.domain.matching.learned.statistics import HARDWARE, LOCALE
 from svc.domain.matching.parameters import (
     ATTRIBUTE_COUNT,
@@ -35,8 +34,6 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_VISITS,
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
-    SAMPLE_SHARES,
-    YOUNG_SAMPLES,
 )
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import Visitor, first_record
@@ -161,7 +158,7 @@ def test_the_least_visited_class_is_evicted_for_a_new_one() -> None:
     assert there == [*range(1, 7), *range(8, 49), 999]
 
 
-# ---- versions, returns, calibration samples
+# ---- versions, returns
 
 
 def test_a_version_is_weighted_by_its_share_of_the_latest_visits() -> None:
@@ -227,17 +224,6 @@ def test_a_return_rate_remembers_a_limited_number_of_visits() -> None:
     assert kept(statistics) == [[memory, memory]]
     statistics.learn(StatisticsUpdate(features=bare, returned=0.0))
     assert kept(statistics) == [[memory / 2, (memory + 1) / 2]]
-
-
-def test_fewer_visits_are_sampled_after_enough_calibration_samples() -> None:
-    sample = CalibrationSample(0, 0.9, 0.5, right=True, weight=1.0)
-    young = taught(*[StatisticsUpdate(features=features_of(), samples=(sample,))] * (YOUNG_SAMPLES - 1))
-    old = taught(*[StatisticsUpdate(features=features_of(), samples=(sample,))] * YOUNG_SAMPLES)
-    seconds = SAMPLE_SHARES[0] * SAMPLE_SHARES[1]
-    for statistics, share in ((young, SAMPLE_SHARES[0]), (old, SAMPLE_SHARES[1])):
-        tried = [second for second in range(seconds) if statistics.wants_sample(features_of(), second * 1000 + 999)]
-        assert len(tried) == seconds // share
-        assert tried[0] == -features_of().exact % share
 
 
 # ---- how often attributes change
@@ -361,8 +347,6 @@ def test_a_known_token_with_a_recent_report_reads_one_block_and_one_visitor() ->
 
     def read(seen: Features) -> tuple[int, int, int]:
         now_ms = START_MS + 9 * DAY_MS
-        while organization.statistics.wants_sample(seen, now_ms):
-            now_ms += 1000
         organization.forget_reads()
         confidence = match_visitor(organization, organization.statistics, seen, now_ms).confidence
         return len(organization.blocks_read), len(organization.visitors_read), confidence
@@ -422,21 +406,19 @@ def added_up(rows: Any) -> float:
 
 
 FIGURES = {
-    "probability": 2847.5064653810773,
-    "probability_new": 1099.0448459082743,
-    "raw": 2951.078866885696,
-    "kinds": 55829.0,
-    "confidence": 210632.0,
-    "new_devices": 589.7955763229419,
-    "returned": 488.89103986935294,
-    "links": 77847.0,
-    "samples": 3101.1779291960015,
-    "postings": 10630.190733948608,
-    "parents": 300461.0,
-    "classes": 216187.24267240553,
-    "returns": 4361.762822221561,
-    "changes": 8572.190284209402,
-    "calibration": 276.0621888583794,
+    "probability": 2866.809426531799,
+    "probability_new": 1086.337810474587,
+    "raw": 2954.25535276071,
+    "kinds": 55861.0,
+    "confidence": 211868.0,
+    "new_devices": 585.4241047387877,
+    "returned": 496.8777972514344,
+    "links": 77806.0,
+    "postings": 10547.179285812412,
+    "parents": 303182.0,
+    "classes": 216115.19102479648,
+    "returns": 4367.876035425102,
+    "changes": 8499.148442759442,
 }
 
 
@@ -459,10 +441,9 @@ def test_a_year_of_visits_has_pinned_figures() -> None:
         "new_devices": added_up([update.new_devices for update in updates]),
         "returned": added_up([update.returned for update in updates]),
         "links": added_up([(update.days, update.proven, update.before is None) for update in updates]),
-        "samples": added_up([msgspec.structs.astuple(sample) for update in updates for sample in update.samples]),
         "postings": added_up([[w for _, w in recognition.postings] for recognition in noted.recognitions]),
         "parents": added_up([r.visitor.parent_probability for r in noted.recognitions if r.visitor is not None]),
-        **{name: added_up(state[name]) for name in ("classes", "returns", "changes", "calibration")},
+        **{name: added_up(state[name]) for name in ("classes", "returns", "changes")},
     }
     assert figures == pytest.approx(FIGURES, rel=1e-9)
 
@@ -473,8 +454,6 @@ def test_most_returns_read_two_blocks_and_one_visitor() -> None:
     first = organization.visit(features_of())
     organization.visit(features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}))
     second_ms = START_MS + DAY_MS
-    while organization.statistics.wants_sample(features_of(), second_ms):
-        second_ms += 1000
     organization.forget_reads()
     recognition = match_visitor(organization, organization.statistics, features_of(), second_ms)
     assert (recognition.number, recognition.outcome) == (first.number, "exact")
@@ -537,12 +516,10 @@ def test_nineteen_look_alikes_and_the_visitor_of_the_token_are_read() -> None:
     assert organization.visitors_read == set(range(1, 20))
     organization.visitors[31] = organization.visitors[30]
     organization.blocks[token_key(seen.token)] = Block(1.0, (31,)).pack()
-    for second in range(SAMPLE_SHARES[0]):
-        organization.forget_reads()
-        recognition = match_visitor(organization, organization.statistics, seen, START_MS + second * 1000)
-        assert recognition.number == 31
-        tried = organization.statistics.wants_sample(seen, START_MS + second * 1000)
-        assert organization.visitors_read == ({*range(1, 20), 31} if tried else {31})
+    organization.forget_reads()
+    recognition = match_visitor(organization, organization.statistics, seen, START_MS)
+    assert recognition.number == 31
+    assert organization.visitors_read == {31}
 
 
 def test_a_visitor_is_not_posted_again_to_blocks_that_list_it() -> None:

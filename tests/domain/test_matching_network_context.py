@@ -1,4 +1,4 @@
-"""What the network context of a report says: hidden addresses, private windows, samples that a network proves."""
+"""What the network context of a report says: hidden addresses, private windows, what a doubtful visit leaves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from svc.domain.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
 from svc.domain.matching.blocks import NETWORK
 from svc.domain.matching.decision import decide
-from svc.domain.matching.parameters import SAMPLE_SHARES
+from svc.domain.matching.learned import calibration
 from svc.domain.matching.visitor import first_record
 from svc.domain.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -137,23 +137,6 @@ def test_canvas_noise_of_a_private_window_does_not_prevent_recognition() -> None
     assert seen[0][1] > seen[1][1]
 
 
-def test_a_visit_proven_by_its_own_network_is_sampled_as_if_from_elsewhere() -> None:
-    organization = populated()
-    organization.visit(features_of())
-    organization.visit(features_of(), START_MS + DAY_MS)
-    tried = []
-    for second in range(SAMPLE_SHARES[0]):
-        recognition = match_visitor(
-            organization, organization.statistics, features_of(), START_MS + 2 * DAY_MS + second * 1000
-        )
-        assert recognition.number is not None
-        tried.append(recognition.statistics_update.samples)
-    assert sum(bool(samples) for samples in tried) == 1
-    (samples,) = filter(None, tried)
-    assert samples[0].right
-    assert sum(sample.weight for sample in samples) <= 1.0
-
-
 def test_a_doubtful_visit_does_not_update_the_template_or_its_time() -> None:
     organization = Organization()
     first = organization.visit(features_of())
@@ -239,7 +222,7 @@ def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: 
         upgraded = msgspec.structs.replace(CHROME, browser_version=NEWER)
         report = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}, agent=upgraded, ip=HOME)
         with monkeypatch.context() as patched:
-            patched.setattr(Statistics, "calibrated", calibrated)
+            patched.setattr(calibration, "calibrated", calibrated)
             seen = organization.visit(report, START_MS + 2 * DAY_MS)
         assert seen.is_new == (number == 2)
         if number == 1:

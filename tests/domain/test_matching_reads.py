@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from svc.domain.matching import Block, Features, Statistics, match_visitor, parameters
-from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, network_key, token_key
+from svc.domain.matching.blocks import HARDWARE, NETWORK, block_keys, network_key
 from svc.domain.matching.chance import ALL_AGREE, BIT
 from svc.domain.matching.comparison import compare
 from svc.domain.matching.decision import decide
@@ -20,7 +20,6 @@ from tests.domain.matching_world import (
     START_MS,
     Organization,
     features_of,
-    other_device,
 )
 
 TOKEN = "t0ken-of-the-first-browser"
@@ -61,38 +60,6 @@ def test_an_unidentifiable_report_reads_nothing() -> None:
     organization = Organization()
     match_visitor(organization, organization.statistics, features_of({Attribute.GPU: "g"}, token=TOKEN), START_MS)
     assert organization.blocks_read == organization.visitors_read == set()
-
-
-def test_a_calibration_sample_that_finds_another_visitor_instead_of_its_owner_is_wrong() -> None:
-    organization = Organization()
-    seen = features_of(token=TOKEN)
-    for number in (1, 2):
-        known(organization, number, features_of())
-    for key in block_keys(features_of()):
-        organization.blocks[key] = Block(1.0, (1,)).pack()
-    organization.blocks[token_key(seen.token)] = Block(1.0, (2,)).pack()
-    now_ms = START_MS + DAY_MS
-    while not organization.statistics.wants_sample(seen, now_ms):
-        now_ms += 1000
-    recognition = match_visitor(organization, organization.statistics, seen, now_ms)
-    assert recognition.number == 2
-    assert len(recognition.statistics_update.samples) == 2
-    assert not any(sample.right for sample in recognition.statistics_update.samples)
-
-
-def test_a_calibration_sample_is_right_if_a_return_finds_its_owner_and_a_new_device_none() -> None:
-    organization = Organization()
-    seen = features_of(token=TOKEN)
-    organization.visit(seen)
-    organization.visit(features_of(other_device("another"), ip="1.2.3.4"))
-    now_ms = START_MS + DAY_MS
-    while not organization.statistics.wants_sample(seen, now_ms):
-        now_ms += 1000
-    recognition = match_visitor(organization, organization.statistics, seen, now_ms)
-    (sample,) = recognition.statistics_update.samples
-    assert sample.right
-    as_if_lost = msgspec.structs.replace(seen, token_is_new=True)
-    assert sample.weight == sample.prior == organization.statistics.return_rate(as_if_lost)
 
 
 @pytest.mark.parametrize("days", [399, 400, 401, 4000])

@@ -1,4 +1,4 @@
-"""What matching keeps, at its bounds: records of visitors, blocks, sketches, and what an organization's samples say."""
+"""What matching keeps, at its bounds: records of visitors, blocks, sketches, and calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -14,28 +14,14 @@ from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.changes import releases_between
 from svc.domain.matching.decision import by_token, rank
 from svc.domain.matching.features import hash32, hash64, networks, sketch
-from svc.domain.matching.learned.calibration import (
-    BANDS,
-    FAR,
-    NEAR,
-    SURROUNDINGS,
-    WIDE,
-    Calibration,
-    CalibrationSample,
-    expected,
-    kind_of,
-)
+from svc.domain.matching.learned.calibration import FAR, NEAR, SURROUNDINGS, WIDE, calibrated, kind_of
 from svc.domain.matching.learned.statistics import HARDWARE, LOCALE, Statistics, StatisticsUpdate
 from svc.domain.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,
-    CALIBRATION_SHRINK,
-    CAUTION,
-    CAUTION_SAMPLES,
     LIKENESS_WITHIN,
     RARE_TOGETHER,
     RECORDS_SCORED,
-    SAMPLES_REMEMBERED,
     UNSEEN_TWINS,
 )
 from svc.domain.matching.tokens import CAME_BACK
@@ -274,50 +260,19 @@ def test_a_probability_is_a_logistic_curve_of_evidence_and_prior(kind: int) -> N
     intercept, slope = CALIBRATION[kind]
     log_prior, log_raw = math.log(0.3 / 0.7), math.log(0.9 / 0.1)
     log_right = log_prior + intercept + slope * (log_raw - log_prior)
-    assert expected(kind, 0.9, 0.3) == pytest.approx(1 / (1 + math.exp(-log_right)))
-    assert expected(kind, 1.0, 0.3) == expected(kind, 1 - 1e-6, 0.3) > expected(kind, 1 - 1e-5, 0.3)
-    assert expected(kind, 0.0, 0.3) == expected(kind, 1e-6, 0.3) < expected(kind, 1e-5, 0.3)
+    log_right -= 0.4 if kind % SURROUNDINGS >= WIDE else 0
+    assert calibrated(kind, 0.9, 0.3, 0.4) == pytest.approx(1 / (1 + math.exp(-log_right)))
+    nearly, sure = (calibrated(kind, 1 - rest, 0.3, 0.4) for rest in (1e-5, 1e-6))
+    assert nearly < sure == calibrated(kind, 1.0, 0.3, 0.4)
+    hardly, never = (calibrated(kind, raw, 0.3, 0.4) for raw in (1e-5, 1e-6))
+    assert hardly > never == calibrated(kind, 0.0, 0.3, 0.4)
 
 
-@pytest.mark.parametrize("taken", [0, 100, 300])
-def test_a_young_organization_is_cautious_when_the_visitor_is_elsewhere(taken: int) -> None:
+def test_a_link_to_a_visitor_that_is_elsewhere_is_cautious() -> None:
     for network_context in range(SURROUNDINGS):
         kind = kind_of(network_context, exact=True, token=True)
-        right = expected(kind, 0.9, 0.3)
-        if network_context >= WIDE:
-            caution = CAUTION * CAUTION_SAMPLES / (CAUTION_SAMPLES + taken)
-            right = 1 / (1 + math.exp(caution - math.log(right / (1 - right))))
-        assert Calibration(taken=taken).probability(kind, 0.9, 0.3) == pytest.approx(right)
-
-
-@pytest.mark.parametrize(("raw", "band"), [(0.79, 0), (0.8, 1), (0.96, 1), (0.97, 2), (0.99, 2), (0.995, 3), (1.0, 3)])
-def test_calibration_samples_count_only_for_their_kind_and_band_and_by_their_weight(raw: float, band: int) -> None:
-    kind = kind_of(NEAR, exact=True, token=False)
-    calibration = Calibration()
-    calibration.learn(
-        [
-            CalibrationSample(kind, raw, 0.3, right=False, weight=0.5),
-            CalibrationSample(kind, raw, 0.3, right=True, weight=0.25),
-        ]
-    )
-    place = kind * BANDS + band
-    assert {at: count for at, count in enumerate(calibration.samples) if count} == {place: 0.75}
-    assert {at: count for at, count in enumerate(calibration.wrong) if count} == {place: 0.5}
-    believed = 0.75 * (1 - expected(kind, raw, 0.3))
-    assert calibration.expected_wrong[place] == pytest.approx(believed)
-    assert calibration.taken == 1
-    corrected = min((0.5 + CALIBRATION_SHRINK) / (believed + CALIBRATION_SHRINK), 10.0)
-    assert calibration.probability(kind, raw, 0.3) == pytest.approx(1 - corrected * (1 - expected(kind, raw, 0.3)))
-
-
-def test_old_calibration_samples_decay() -> None:
-    calibration = Calibration()
-    wrong = CalibrationSample(0, 0.9, 0.5, right=False, weight=1.0)
-    for _ in range(int(SAMPLES_REMEMBERED)):
-        calibration.learn([wrong])
-    assert max(calibration.samples) == max(calibration.wrong) == SAMPLES_REMEMBERED
-    before = max(calibration.expected_wrong)
-    calibration.learn([wrong])
-    assert max(calibration.samples) == max(calibration.wrong) == SAMPLES_REMEMBERED / 2 + 1
-    assert max(calibration.expected_wrong) == pytest.approx(before / 2 + 1 - expected(0, 0.9, 0.5))
-    assert calibration.probability(0, 0.9, 0.5) == pytest.approx(max(1 - 10 * (1 - expected(0, 0.9, 0.5)), 0.0))
+        intercept, slope = CALIBRATION[kind]
+        log_prior, log_raw = math.log(0.3 / 0.7), math.log(0.9 / 0.1)
+        caution = 0.4 if network_context >= WIDE else 0
+        log_right = log_prior + intercept + slope * (log_raw - log_prior) - caution
+        assert calibrated(kind, 0.9, 0.3, 0.4) == pytest.approx(1 / (1 + math.exp(-log_right)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.domain.matching import Statistics, match_visitor
+from svc.domain.matching import match_visitor
 from svc.domain.matching.blocks import token_key
 from svc.domain.matching.decision import decide
+from svc.domain.matching.learned import calibration
 from svc.domain.matching.learned.calibration import NEAR, SURROUNDINGS, WIDE
 from svc.domain.matching.parameters import PROBATION_DAYS
 from svc.domain.matching.recognition import likeliest_visitor
@@ -116,7 +117,7 @@ def test_a_token_that_joined_in_doubt_finds_its_visitor_again(monkeypatch: pytes
     def calibrated(*_: object) -> float:
         return 0.85
 
-    monkeypatch.setattr(Statistics, "calibrated", calibrated)
+    monkeypatch.setattr(calibration, "calibrated", calibrated)
     report = features_of(CHANGED, token=OTHER, token_is_new=True, ip=ELSEWHERE)
     seen = organization.visit(report, START_MS + 3 * DAY_MS)
     assert (seen.number, seen.outcome) == (owner, "match")

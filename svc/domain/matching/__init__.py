@@ -2,8 +2,8 @@
 
 Read `recognition` first (the procedure and its bounds), then `claims` (what a token says), `candidates` (what is read),
 `decision` (whose it is) and `chance` (how many others look alike), `features`, `blocks`, `visitor` and `tokens` (what
-is compared, how it is found, what is kept), `statistics` (what is learned), `calibration` and `sampling` (how sure is
-sure), `parameters` (the numbers and their sources) and `changes` (what differs, in words).
+is compared, how it is found, what is kept), `statistics` (what is learned), `calibration` (how sure is sure),
+`parameters` (the numbers and their sources) and `changes` (what differs, in words).
 """
 
 from svc.domain.matching.blocks import EMPTY_BLOCK, Block, BlockKey, Index, block_keys, likely_visitors

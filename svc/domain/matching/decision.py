@@ -21,6 +21,7 @@ from svc.domain.matching import blocks, parameters
 from svc.domain.matching.chance import ALL_AGREE, BIT, Chance
 from svc.domain.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.domain.matching.comparison import INDEPENDENT, LEADERS, compare, is_other_program, other_version, row_of
+from svc.domain.matching.learned import calibration
 from svc.domain.matching.learned.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.domain.matching.tokens import STRANGERS
 from svc.domain.matching.visitor import VARIES
@@ -294,7 +295,7 @@ def decide(
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
     kind = kind_of(best.network_context, exact=best.exact, token=bool(features.token))
-    calibrated = statistics.calibrated(kind, raw, rate)
+    calibrated = calibration.calibrated(kind, raw, rate, statistics.caution())
     # What the calibration takes from the best is shared by the others as before.
     doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)

@@ -325,25 +325,13 @@ odds that it was given, both less those of the prior. Fitted by `bench/linkage/c
 one of them three quarters factory copies, with and without tokens, and on the devices that are not held out there.
 Crowded surroundings were too rare: set between near and far. Elsewhere with a token that is not known (18th and 24th),
 a little below the fit: among factory copies that is where the merges are."""
-CAUTION: Final = 0.7
-CAUTION_SAMPLES: Final = 100.0
-"""Log odds taken off a link to a visitor that is not where it was, in an organization without samples of its own, and
-the number of samples that halves this."""
+CAUTION: Final = (0.2, 0.7)
+CAUTION_VISITS: Final = 800.0
+"""Log odds taken off a link to a visitor that is not where it was, in an organization of many visits and in one without
+any, and the number of visits that halves the difference. The curves hold on average: a population full of factory
+copies is worse, and how many devices of an organization look alike shows only when it has seen them."""
 PROVEN_PROBABILITY: Final = 0.995
-RETURNS_FROM_ELSEWHERE: Final = 0.07
-"""From which probability on a known network proves its visitor, and the share of returns that come from another one."""
-BAND_EDGES: Final = (0.8, 0.97, 0.995)
-"""Raw probabilities between which samples are counted apart."""
-SAMPLES_REMEMBERED: Final = 2000.0
-CALIBRATION_SHRINK: Final = 1.0
-CALIBRATION_BOUNDS: Final = (1.0, 10.0)
-"""Wrong answers that the built-in belief is worth, and how far the samples may correct its share of wrong answers. Not
-below one: samples come from visitors that are known well, and flatter."""
-SAMPLE_SHARES: Final = (8, 64)
-YOUNG_SAMPLES: Final = 300
-"""One in so many visits with a proven token is tried without it, at first and once there were so many samples."""
-SAMPLE_PROBABILITY: Final = 0.5
-"""Samples whose raw probability is below would be no link whatever the calibration, and teach nothing."""
+"""From which probability on a known network proves its visitor."""
 CROWDED_DEVICES: Final = 1.5
 """Other devices of a class on a network from where on it says little."""
 

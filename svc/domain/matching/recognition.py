@@ -6,10 +6,9 @@ transaction, over an `Index` that is bound to one organization, and applies what
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
 writes, of the visitor and of the one that it was taken for until now; an app's report, which has two keys, reads and
 writes one block more and reads one record more. Most returns cost two blocks and one record: a known token that nothing
-contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A sample of those is
-tried without the token, or as if from elsewhere (`calibration`), and reads as much as any other visit. A report that
-cannot identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be
-the token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent before is
+contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A report that cannot
+identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone would be the
+token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent before is
 matched and writes nothing.
 """
 
@@ -42,13 +41,7 @@ from svc.domain.matching.decision import (
     decide,
     proven_by_network,
 )
-from svc.domain.matching.learned.calibration import (
-    CROWDED,
-    NEAR,
-    SURROUNDINGS,
-    CalibrationSample,
-)
-from svc.domain.matching.learned.sampling import network_samples, token_samples
+from svc.domain.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
 from svc.domain.matching.learned.statistics import NOTHING, Statistics, StatisticsUpdate
 from svc.domain.matching.tokens import DEVICE, older_beside, rivals_of, told_apart
 from svc.domain.matching.visitor import Visitor, first_record
@@ -146,7 +139,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             continue
         standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
-            return _proven(index, statistics, features, now_ms, claim, changed)
+            return _proven(index, features, now_ms, claim, changed)
         if standing in ("doubted", "doubted in conflict"):
             decision = by_doubted_token(claim.number)
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
@@ -169,18 +162,10 @@ class _Refuted(NamedTuple):
     """The token is that of another device, which passed for that visitor."""
 
 
-def _proven(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, claim: Claim, changed: int
-) -> Recognition:
-    """The visitor whose token it is. A sample of such visits is tried without the token (`calibration`)."""
-    number, visitor = claim.number, claim.visitor
-    if statistics.wants_sample(features, now_ms):
-        samples, senders = token_samples(index, statistics, features, now_ms, number)
-        exact = features.exact in visitor.exact_hashes or number in senders
-    else:
-        samples, exact = (), _sent_before(index, features, number, visitor)
-    decision = by_token(number, changed, exact=exact)
-    recognition = _linked(features, now_ms, decision, visitor, samples=samples)
+def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed: int) -> Recognition:
+    """The visitor whose token it is."""
+    decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
+    recognition = _linked(features, now_ms, decision, claim.visitor)
     signed = claim.signed and not claim.is_device
     return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
@@ -200,16 +185,12 @@ def _decided(
     found = likeliest_visitor(index, statistics, features, now_ms, split)
     decision = found.decision
     if decision.linked and _is_enough(decision, refuted):
-        number, visitor = next(pair for pair in found.candidates if pair[0] == decision.number)
-        samples: tuple[CalibrationSample, ...] = ()
-        if proven_by_network(decision) and statistics.wants_sample(features, now_ms):
-            samples = network_samples(index, statistics, features, now_ms, number, read_blocks(index, features))
+        visitor = next(visitor for number, visitor in found.candidates if number == decision.number)
         return _linked(
             features,
             now_ms,
             decision,
             visitor,
-            samples=samples,
             new_devices=_new_devices(statistics, features, decision),
             token_conflict=refuted.conflict,
             flooding=flooding,
@@ -322,7 +303,6 @@ def _linked(
     *,
     new_devices: float = 0.0,
     token_conflict: bool = False,
-    samples: tuple[CalibrationSample, ...] = (),
     flooding: bool = False,
 ) -> Recognition:
     proven = decision.outcome == "token"
@@ -335,7 +315,6 @@ def _linked(
         days=gap_s // DAY_S,
         proven=proven,
         returned_at_s=now_ms // 1000 if proven or proven_by_network(decision) else 0,
-        samples=samples,
     )
     postings: tuple[tuple[BlockKey, float], ...] = ()
     changed: Visitor | None = None

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from svc.domain.matching import parameters
 from svc.domain.matching.changes import (
     EXPECTED_CHANGES,
     TABLE_OF_RELEASES,
@@ -29,7 +30,6 @@ from svc.domain.matching.changes import (
     releases_between,
 )
 from svc.domain.matching.features import Features
-from svc.domain.matching.learned.calibration import Calibration, CalibrationSample
 from svc.domain.matching.learned.return_intervals import (
     ROW_OF_DAY,
     Handshakes,
@@ -50,10 +50,8 @@ from svc.domain.matching.parameters import (
     RETURN_RATE_VISITS,
     RETURN_RATE_WITH_TOKEN,
     RETURN_RATE_WITHOUT_TOKEN,
-    SAMPLE_SHARES,
     TWINS,
     TWINS_REMEMBERED,
-    YOUNG_SAMPLES,
     YOUNG_VISITS,
 )
 from svc.domain.matching.visitor import Visitor
@@ -93,8 +91,6 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A token that had joined its visitor beside an older one came back for the first time, that one silent since."""
     twins_found: int = 0
     """So many of such tokens turned out to be other devices', since the older one came back."""
-    samples: tuple[CalibrationSample, ...] = ()
-    """How it would have been judged without its token."""
     handshake: int = 0
     """32-bit hash of the fingerprint of its TLS handshake, where that is to be learned; 0 = nothing."""
 
@@ -129,7 +125,6 @@ class _Shared(msgspec.Struct, gc=False):
     """Class -> its visits lately: those that have tables of their own."""
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
-    calibration: Calibration = msgspec.field(default_factory=Calibration)
     return_intervals: ReturnIntervals = msgspec.field(default_factory=ReturnIntervals, name="rhythm")  # as it is stored
     waited: float = 0.0
     found: float = 0.0
@@ -144,7 +139,6 @@ class _Format2(msgspec.Struct, gc=False):
     classes: dict[int, _Class] = msgspec.field(default_factory=dict[int, _Class])
     returns: dict[int, tuple[float, float]] = msgspec.field(default_factory=dict[int, tuple[float, float]])
     changes: list[_Changes] = msgspec.field(default_factory=lambda: [_Changes(), _Changes()])
-    calibration: Calibration = msgspec.field(default_factory=Calibration)
 
 
 class StatisticsRows(NamedTuple):
@@ -165,7 +159,7 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
     if state.format != _Format2().format:
         return None
     visits = {family: known.version_visits for family, known in state.classes.items()}
-    shared = _Shared(FORMAT, visits, state.returns, state.changes, state.calibration)
+    shared = _Shared(FORMAT, visits, state.returns, state.changes)
     encode = msgspec.msgpack.encode
     return StatisticsRows(encode(shared), {family: encode(known) for family, known in state.classes.items()})
 
@@ -225,7 +219,7 @@ class Statistics:
         self._classes.pop(family, None)
 
     def shared_bytes(self) -> bytes:
-        """The row that is not of any one class, as MessagePack: changes, returns, calibration."""
+        """The row that is not of any one class, as MessagePack: changes and returns."""
         return msgspec.msgpack.encode(self._shared)
 
     def class_bytes(self, family: int) -> bytes:
@@ -291,19 +285,10 @@ class Statistics:
         """How much likelier than others a visitor that has been away for so long is to come now."""
         return self._shared.return_intervals.recency(gap_days)
 
-    def calibrated(self, kind: int, raw: float, prior: float) -> float:
-        """The probability that a link decision of this kind and raw probability is right
-        (`Calibration.probability`).
-        """
-        return self._shared.calibration.probability(kind, raw, prior)
-
-    def wants_sample(self, features: Features, now_ms: int) -> bool:
-        """Whether this visit, whose visitor is proven, is in the sample that is also judged without the proof
-        (`calibration`). Follows from report and time, so that a run can be repeated.
-        """
-        young, old = SAMPLE_SHARES
-        share = young if self._shared.calibration.taken < YOUNG_SAMPLES else old
-        return (features.exact + now_ms // 1000) % share == 0
+    def caution(self) -> float:
+        """Log odds to take off a link to a visitor that is not where it was (`parameters.CAUTION`)."""
+        (grown, young), half = parameters.CAUTION, parameters.CAUTION_VISITS
+        return grown + (young - grown) * half / (half + sum(self._shared.classes.values()))
 
     def learn(self, update: StatisticsUpdate) -> int | None:
         """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
@@ -333,8 +318,6 @@ class Statistics:
         if self._shared.waited > TWINS_REMEMBERED:
             self._shared.waited /= 2.0
             self._shared.found /= 2.0
-        if update.samples:
-            self._shared.calibration.learn(update.samples)
         if update.before is not None:
             self._count_changes(features, update.before, update.days, proven=update.proven)
         return given_up

@@ -35,8 +35,10 @@ RECORDED = frozenset(
 )  # fmt: skip
 """Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
 secret cannot slip in."""
-COUNTED = frozenset({"entries", "values"})
-"""Of these the number alone is written: they name visitors, accounts and addresses, which may be erased."""
+COUNTED = frozenset({"entries", "values", "rules"})
+"""Of these the number alone is written: they name visitors, accounts and addresses, which may be erased. The text of
+rules is in their history.
+"""
 WITHHELD = "(withheld)"
 
 ActorKind = Literal["management_key", "command_line"]

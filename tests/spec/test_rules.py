@@ -208,6 +208,35 @@ async def test_the_signed_verdict_and_a_repeated_response_have_the_decision(shop
     assert claims["decision"] == answer["decision"]
 
 
+async def test_public_keys_get_no_decision_where_the_organization_says_so(shop: Shop):
+    """Decisions 13.2: neither in the response nor in the verdict; the event has it."""
+    await shop.save({"name": "All", "condition": "true", "action": "review"})
+    changed = await shop.ask("PATCH", "/settings", json={"decision_in_response": False})
+    assert changed.status_code == 200, changed.text
+    answer = await act(shop.live, shop.public, verdict=True)
+    assert "decision" not in answer
+    assert "decision" not in json.loads(urlsafe_b64decode(answer["verdict"].split(".")[1] + "=="))
+    assert (await shop.event(answer))["decision"]["rule"] == "All"
+    headers = {"x-api-key": shop.secret, "x-svc-visitor-ip": "81.2.69.160"}
+    body = {"sdk": {}, "signals": report()}
+    assert (await shop.live.client.post("/api/v1/identify", json=body, headers=headers)).json()["decision"][
+        "rule"
+    ] == "All"
+
+
+async def test_events_are_listed_by_their_decision(shop: Shop):
+    await shop.save({"name": "Of a", "condition": 'account.id == "a"', "action": "review"})
+    answer = await act(shop.live, shop.public, "a")
+    await act(shop.live, shop.public, "b")
+    for decision, expected in (("review", [answer["request_id"]]), ("block", [])):
+        found = await shop.live.client.get(
+            "/api/v1/events", params={"decision": decision}, headers={"x-api-key": shop.secret}
+        )
+        assert [row["request_id"] for row in found.json()["rows"]] == expected
+    wrong = await shop.live.client.get("/api/v1/events?decision=none", headers={"x-api-key": shop.secret})
+    assert_error(wrong, 422, "validation_error", ("decision", "invalid_value", "query"))
+
+
 async def test_rules_see_ages_lists_networks_and_the_time(shop: Shop):
     old = {"name": "Old", "condition": "visitor.age_days >= 2 && account.age_days >= 2", "action": "allow"}
     now = {"name": "Now", "condition": 'now < timestamp("2000-01-01T00:00:00Z")', "action": "block"}

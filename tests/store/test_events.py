@@ -42,6 +42,7 @@ def event(chance: random.Random, at_ms: int, **fields: Any) -> Event:
         "suspect_score": None,
         "identifiable": False,
         "visitor_is_new": True,
+        "decision": None,
     }
     given: dict[str, Any] = {
         "environment": chance.choice(ENVIRONMENTS[1:]),

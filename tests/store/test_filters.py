@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from svc.domain.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
-from svc.domain.model import ENVIRONMENTS
+from svc.domain.model import ENVIRONMENTS, Decision
 from svc.domain.records import Event
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
@@ -110,6 +110,7 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.account_id in (None, given.account_id)
         and filters.action in (None, given.action)
         and filters.asn in (None, given.asn)
+        and filters.decision in (None, given.verdict.decision and given.verdict.decision.action)
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
     )
 
@@ -182,10 +183,10 @@ def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> lis
 RARE: dict[str, Any] = {
     "tag": "rare", "ip_address": "81.2.69.199", "country_code": "FR", "visitor_kind": "ai_bot", "signals": fired("tor"),
 }  # fmt: skip
-RARE |= {"account_id": "rare", "action": "log_in", "asn": "4711"}
+RARE |= {"account_id": "rare", "action": "log_in", "asn": "4711", "decision": Decision("block", "rul_x", "x")}
 ASKED = {
     "tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor",
-    "account_id": "rare", "action": "log_in", "asn": "4711",
+    "account_id": "rare", "action": "log_in", "asn": "4711", "decision": "block",
 }  # fmt: skip
 
 

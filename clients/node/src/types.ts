@@ -1447,6 +1447,8 @@ export interface ListEventsQuery {
   action?: string;
   /** Only events from this autonomous system. */
   asn?: string;
+  /** Only events with this decision. */
+  decision?: "allow" | "review" | "challenge" | "block";
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */

@@ -279,6 +279,7 @@ class AsyncOperations:
         account_id: str | None = None,
         action: str | None = None,
         asn: str | None = None,
+        decision: Literal["allow", "review", "challenge", "block"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -306,6 +307,7 @@ class AsyncOperations:
             account_id: Only events of this account.
             action: Only events with this action.
             asn: Only events from this autonomous system.
+            decision: Only events with this decision.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -328,6 +330,7 @@ class AsyncOperations:
                         "account_id": account_id,
                         "action": action,
                         "asn": asn,
+                        "decision": decision,
                         "from": from_,
                         "to": to,
                         "page": page,

@@ -31,10 +31,13 @@ MAX_TAG_LENGTH = 1024
 """Characters (decisions 3.1)."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
-Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn"]
+Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn", "decision"]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their indexes are stored in keys: append, never move."""
+
+DECISIONS = ("allow", "review", "challenge", "block")
+"""What a rule may decide."""
 
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
@@ -61,6 +64,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     action: str | None = None
     asn: str | None = None
     """Digits."""
+    decision: str | None = None
+    """The action that a rule decided."""
 
     def matches(self, event: Event) -> bool:
         """Whether the event has every value that is asked for."""
@@ -90,6 +95,8 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
             value = event.country_code
         case "kind":
             value = event.visitor_kind
+        case "decision":
+            value = None if event.verdict.decision is None else event.verdict.decision.action
         case "account_id" | "action" | "asn":
             value = getattr(event, facet)
         case "signal":
@@ -137,6 +144,7 @@ class Asked(NamedTuple):
     account_id: str | None = None
     action: str | None = None
     asn: str | None = None
+    decision: str | None = None
     cursor: str | None = None
 
 
@@ -235,6 +243,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "account_id": lambda text: text if ACCOUNT_ID.fullmatch(text) else None,
     "action": lambda text: text if ACTION.fullmatch(text) else None,
     "asn": lambda text: text if _ASN.fullmatch(text) else None,
+    "decision": lambda text: text if text in DECISIONS else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

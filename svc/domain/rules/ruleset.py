@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -16,8 +16,6 @@ from svc.domain.rules.conditions import Condition, InList, activation_of, holds,
 
 RuleAction = Literal["allow", "review", "challenge", "block"]
 RuleMode = Literal["active", "shadow", "off"]
-ACTIONS: Final[tuple[RuleAction, ...]] = get_args(RuleAction)
-MODES: Final[tuple[RuleMode, ...]] = get_args(RuleMode)
 MOST_RULES: Final = 100
 """Of an organization and kind of environment."""
 MAX_NAME: Final = 80

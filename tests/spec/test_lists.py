@@ -13,6 +13,7 @@ import pytest
 
 from svc.actors.retention import sweep
 from svc.domain.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
+from svc.store.check.invariants import violations
 from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.store.transactions import lists as transactions
 from svc.store.transactions.lists import ENTRIES_A_STEP, NewEntry
@@ -21,7 +22,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
 from tests.support.counted_store import CountedReads
-from tests.support.live import Live, report
+from tests.support.live import PUBLIC_ADDRESS, Live, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -191,15 +192,31 @@ async def test_an_organization_has_at_most_a_hundred_lists_the_six_included(live
     await create(other)
 
 
-async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(
-    live: Live, admin: Automation, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(live: Live, admin: Automation):
+    """Decisions 12.2: in whatever mode, and in whichever ruleset."""
     named, free = await create(admin, "named"), await create(admin, "free")
-    monkeypatch.setattr(transactions, "is_named", lambda _, number, name: (number, name) == (1, "named"))
+    rule = {"name": "a", "condition": 'score > 1 && in_list("named")', "action": "block", "mode": "off"}
+    saved = await admin("PUT", "/rules?environment=test", {"revision": 0, "rules": [rule]})
+    assert saved.status_code == 200, saved.text
     with nothing_changed(live):
         assert_error(await admin("DELETE", f"/lists/{named}"), 409, "list_in_use")
         assert_error(await admin("PATCH", f"/lists/{named}", {"name": "other"}), 409, "list_in_use")
     assert (await admin("DELETE", f"/lists/{free}")).status_code == 204
+    await admin("PUT", "/rules?environment=test", {"revision": 1, "rules": []})
+    assert (await admin("DELETE", f"/lists/{named}")).status_code == 204
+
+
+async def test_a_block_takes_effect_at_the_next_request(live: Live, admin: Automation):
+    """Decisions 12.2, 13.3: the two rules of the start read the six lists."""
+    _, key = live.issue(environment="production")
+    first = (await visit(live, key, report(1))).json()
+    assert "decision" not in first
+    blocked = (await by_name(admin))["blocked_visitors"]["id"]
+    await add(admin, blocked, first["visitor_id"])
+    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "block"
+    trusted = (await by_name(admin))["trusted_addresses"]["id"]
+    await add(admin, trusted, f"{PUBLIC_ADDRESS}/24")
+    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow", "the first rule decides"
 
 
 async def test_an_unknown_list_and_that_of_another_organization_are_not_there(live: Live, admin: Automation):
@@ -648,3 +665,14 @@ def test_a_large_file_is_imported_whole_or_not_at_all(run: Run, org: str, tmp_pa
     assert {each["name"]: each["entries"] for each in listed}["vip"] == 2 * MOST_AT_ONCE + 1
     records = run("audit", "--action", "svc list import", "--json").json["records"]
     assert [record["change"] for record in records] == [{"entries": 2 * MOST_AT_ONCE + 1}]
+
+
+async def test_an_account_that_is_erased_leaves_all_lists(live: Live, admin: Automation):
+    """Decisions 11.6: also where nothing but a list knows it."""
+    own = await create(admin, "vip", "account")
+    await add(admin, own, "user-1", "user-2")
+    assert (await admin("DELETE", "/accounts/user-1")).status_code == 204
+    assert [entry["value"] for entry in (await admin("GET", f"/lists/{own}/entries")).json()["entries"]] == ["user-2"]
+    assert_error(await admin("DELETE", "/accounts/user-1"), 404, "not_found")
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []

@@ -73,7 +73,7 @@ class VisitorRows:
             )
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
-            self._is_listed = next(listed(snapshot, number, visitor_id), None) is not None
+            self._is_listed = next(listed(snapshot, number, "visitor", visitor_id), None) is not None
 
     @property
     def exists(self) -> bool:
@@ -157,7 +157,7 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
 
 
 def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
-    for raw_list, entry in listed(snapshot, number, raw_id.decode()):
+    for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
         if entry.expires_at_ms is not None:
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)

@@ -23,6 +23,7 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.lists import listed, purge_listed
 from svc.store.transactions.velocity import forget_account
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.event_index import Scope, Search, wanted
@@ -41,7 +42,11 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
         return Refusal("not_found")
     digest = account_digest(number, account_id)
     if not transaction.has(ACCOUNT_ERASURES, number, digest):
-        is_known = any(_events_of(transaction, number, account_id)) or any(_own_rows(transaction, number, digest))
+        is_known = (
+            any(_events_of(transaction, number, account_id))
+            or any(_own_rows(transaction, number, digest))
+            or any(listed(transaction, number, "account", account_id))
+        )
         if not is_known:
             return Refusal("not_found")
         transaction.put(ACCOUNT_ERASURES, (number, digest), account_id.encode())
@@ -61,7 +66,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
         _leave_event(transaction, number, request_id)
     if len(found) > EVENTS_A_STEP:
         return False
-    _purge_account(transaction, number, digest)
+    _purge_account(transaction, number, account_id, digest)
     transaction.delete(ACCOUNT_ERASURES, number, digest)
     return True
 
@@ -71,8 +76,9 @@ def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
     return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
 
 
-def _purge_account(transaction: Transaction, number: int, digest: int) -> None:
-    """Delete what is of an account and of no event: what counts it. What else names accounts is erased from here."""
+def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
+    """Delete what is of an account and of no event: its entries in lists, and what counts it."""
+    purge_listed(transaction, number, "account", account_id)
     for key in list(_own_rows(transaction, number, digest)):
         transaction.delete(VELOCITY, *key)
 

@@ -134,7 +134,7 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         is_known = (
             visitor_number or has_events(transaction, number, raw_id) or has_keys(transaction, number, visitor_id)
         )
-        if not purge_listed(transaction, number, visitor_id) and not is_known:
+        if not purge_listed(transaction, number, "visitor", visitor_id) and not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         purge_attested_keys(transaction, number, visitor_id)

@@ -165,19 +165,21 @@ def remove_entries(
     return left
 
 
-def listed(snapshot: Snapshot, number: int, visitor_id: str) -> Iterator[tuple[bytes, ListEntry]]:
-    """(list as in keys, entry) of every entry of a visitor in the lists of the organization, expired ones included."""
+def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Iterator[tuple[bytes, ListEntry]]:
+    """(list as in keys, entry) of every entry of a visitor or an account in the lists of the organization, expired ones
+    included.
+    """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
     for raw_list in _stored_lists(snapshot, number):
-        if raw_lists.get(raw_list, "visitor") == "visitor":  # one that was deleted may have been of visitors
-            entry = snapshot.get(LIST_ENTRIES, number, raw_list, visitor_id)
+        if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
+            entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
             if entry is not None:
                 yield raw_list, entry
 
 
-def purge_listed(transaction: Transaction, number: int, visitor_id: str) -> bool:
-    """Take a visitor out of all lists of the organization; whether it was in any."""
-    gone = list(listed(transaction, number, visitor_id))
+def purge_listed(transaction: Transaction, number: int, kind: ListKind, value: str) -> bool:
+    """Take a visitor or an account out of all lists of the organization; whether it was in any."""
+    gone = list(listed(transaction, number, kind, value))
     for raw_list, entry in gone:
         _delete(transaction, number, raw_list, entry)
     _uncount(transaction, number, gone)

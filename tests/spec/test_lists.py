@@ -447,7 +447,8 @@ async def test_expired_entries_are_deleted_by_retention_and_by_those_that_are_ad
     assert await values_of(admin, made) == ["a", "b"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
+@pytest.mark.only_on("lmdb", "it takes minutes in a database, and is the same code")
 async def test_an_organization_has_at_most_100_000_living_entries(live: Live, admin: Automation):
     first, second = await create(admin, "first"), await create(admin, "second")
     number, expires_at_ms = live.organization.number, live.clock.now_ms + DAY_MS

@@ -26,14 +26,18 @@ LOOKS = ("signed out", "light", "dark", "phone")
 LANGUAGES = {"curl", "JavaScript", "Python"}
 SHOWN = tuple(route for route in API if BASE in route.under)
 """The operations of the reference: those of the console have a document of their own (decisions 9.2)."""
-MADE_UP = {"request_id", "proxy_credential_id", "key_id", "webhook_id", "visitor_id"}
+MADE_UP = {"request_id", "proxy_credential_id", "key_id", "webhook_id", "visitor_id", "account_id", "list_id"}
 """Parameters whose value in a sample is an example, of which the service knows nothing."""
 WITH_MADE_UP_BODY = {
     "supplementEvent": 422,
     "createWebhook": 422,
     "updateWebhook": 422,
+    "createList": 409,
+    "saveRules": 409,
 }
-"""Operation -> its status where a token or a host that resolves is left to fill in."""
+"""Operation -> its status where a token or a host that resolves is left to fill in, or where it was done before in
+another language.
+"""
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,16 @@ Mode = Annotated[
 Note = Annotated[str, Meta(max_length=500), about("For people.", "Asked for by the payments team.")]
 
 
+_A_RULESET = [
+    {
+        "name": "Fifth account",
+        "condition": 'velocity.visitor.accounts["30d"] >= 5',
+        "action": "review",
+        "mode": "shadow",
+    }
+]
+
+
 class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A rule as it is sent. One with the `id` of a rule that is in force takes its part."""
 
@@ -65,14 +75,16 @@ class RuleFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The whole ruleset as it shall be, and the revision that it follows."""
 
-    revision: Annotated[int, about("The revision that was read.", 3)]
-    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.")]
+    revision: Annotated[int, about("The revision that was read.", 0)]
+    rules: Annotated[
+        tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.", _A_RULESET)
+    ]
 
 
 class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules that are tried. Nothing is saved."""
 
-    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.")]
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.", _A_RULESET)]
 
 
 class RuleCounts(msgspec.Struct, frozen=True):
@@ -284,10 +296,6 @@ def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -
     return RulesAnswer(environment=kind, revision=ruleset.revision, rules=tuple(rows))
 
 
-_EXAMPLE = (
-    '{"revision": 0, "rules": [{"name": "Fifth account of a browser", "condition": '
-    '"velocity.visitor.accounts[\\"30d\\"] >= 5", "action": "review"}]}'
-)
 ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="getRules",
@@ -315,7 +323,6 @@ ROUTES: tuple[Route, ...] = (
         role="admin",
         query=RulesQuery,
         body=RulesBody,
-        example=_EXAMPLE,
         response=RulesAnswer,
         errors=("revision_conflict",),
     ),
@@ -330,7 +337,6 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=RulesQuery,
         body=PreviewBody,
-        example=_EXAMPLE.replace('"revision": 0, ', ""),
         response=RulesPreview,
     ),
 )

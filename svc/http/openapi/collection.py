@@ -55,8 +55,10 @@ IN_BODIES: dict[str, Json] = {
 }
 """Operation -> field -> what stands there instead of its example; `None` = the field is left out."""
 
-WAITS_MS = {"redeliverWebhook": 3000}
-"""How long a run waits before an operation: for the delivery that a test has queued."""
+WAITS_MS = {"redeliverWebhook": 3000, "deleteList": 2000}
+"""How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of management
+keys, which a run that does not pause would use up.
+"""
 
 GIVEN = {
     "webhookUrl": ("https://localhost:8443/hooks/svc", "Your endpoint; `svc dev` accepts addresses of its machine."),

@@ -299,3 +299,39 @@ class _PageCheck:
 def _compare(name: str, what: str, found: int, said: int) -> None:
     if found != said:
         raise CorruptionError(f"{name} has {found} {what}, and says {said}")
+
+
+def clear_gaps(file: Path, page_bytes: int) -> None:
+    """Write zeros over what no row is in, on every page of a copy that nobody has open: between the list of nodes and
+    the nodes, and behind a value that has pages of its own. Rows that were deleted leave their bytes there.
+
+    Every page of the copy is in use, as in one that was made compact. Raises `CorruptionError`.
+    """
+    with file.open("r+b") as opened:
+        descriptor = opened.fileno()
+        number, pages = 2, os.fstat(descriptor).st_size // page_bytes
+        while number < pages:
+            page = os.pread(descriptor, page_bytes, number * page_bytes)
+            itself, _, flags, lower, upper = _HEADER.unpack_from(page)
+            if itself != number:
+                raise CorruptionError(f"page {number} of the copy says that it is page {itself}")
+            if flags & _OVERFLOW:
+                number += _OVERFLOW_HEADER.unpack_from(page)[3]
+                continue
+            if _HEADER.size <= lower < upper <= page_bytes:
+                os.pwrite(descriptor, bytes(upper - lower), number * page_bytes + lower)
+            if flags & _LEAF:
+                for begins, ends in _ends_elsewhere(page, lower, page_bytes):
+                    os.pwrite(descriptor, bytes(ends - begins), begins)
+            number += 1
+
+
+def _ends_elsewhere(page: bytes, lower: int, page_bytes: int) -> Iterator[tuple[int, int]]:
+    """(end of the value, end of its pages) in the file, of each value of a leaf that has pages of its own."""
+    for at in struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size):
+        low, high, flags, key_bytes = _NODE.unpack_from(page, at)
+        if flags & _ELSEWHERE:
+            (first,) = _NUMBER.unpack_from(page, at + _NODE.size + key_bytes)
+            used = _HEADER.size + (low | high << 16)
+            begins = first * page_bytes
+            yield begins + used, begins + -(-used // page_bytes) * page_bytes

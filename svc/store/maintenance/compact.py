@@ -27,6 +27,7 @@ from svc.store.lmdb.engine import LmdbEngine
 from svc.store.lmdb.environment import open_read_only
 from svc.store.lmdb.holders import sole_user
 from svc.store.lmdb.meta_pages import check_meta_pages
+from svc.store.lmdb.pages import clear_gaps
 from svc.store.schema.codec import CorruptionError
 from svc.store.steps import Steps, counted
 
@@ -72,6 +73,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
             needed = original.space().used_bytes
             require_space(needed, store, "the copy beside the store", "free some space, and start this again")
             original.copy(partial, now_ms=lambda: 0)
+            clear_gaps(copy, original.environment.stat()["psize"])
             copy.chmod(stat.S_IMODE(before.st_mode))
             if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
                 os.chown(copy, before.st_uid, before.st_gid)  # of root's making, it is still the service's

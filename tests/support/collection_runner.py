@@ -65,7 +65,7 @@ async def _ran(client: httpx.AsyncClient, item: dict[str, Any], variables: dict[
             value: Any = response.json()
             for part in keeps[2].split("."):
                 value = value[part]
-            variables[keeps[1]] = value
+            variables[keeps[1]] = str(value)
         else:
             raise ValueError(line)
     return Ran(item["name"], response, checks)

@@ -37,6 +37,7 @@ FROM_RESPONSES = {
     "getManagementKey": {"organizationId": "organization_id"},
     "identify": {"requestId": "request_id", "visitorId": "visitor_id", "deferredToken": "deferred_token"},
     "getEvent": {"accountId": "account_id"},
+    "getRules": {"rulesRevision": "revision"},
     "issueProxyKey": {"proxyCredentialId": "credential.id"},
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
@@ -50,14 +51,18 @@ IN_BODIES: dict[str, Json] = {
     "createWebhook": {"url": "{{webhookUrl}}"},
     "updateWebhook": {"url": "{{webhookUrl}}"},
     "redeliverWebhook": {"event_id": "{{eventId}}"},
+    "saveRules": {"revision": "{{rulesRevision}}"},
     "saveOrganizationRiskWeights": {"revision": None},
     "saveSdkKeyRiskWeights": {"revision": None},
 }
 """Operation -> field -> what stands there instead of its example; `None` = the field is left out."""
 
+_NUMBERS = re.compile(r'"({{rulesRevision}})"')
+"""Variables that stand for a number."""
+
 WAITS_MS = {"redeliverWebhook": 3000, "deleteList": 2000}
-"""How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of management
-keys, which a run that does not pause would use up.
+"""How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
+management keys, which a run that does not pause would use up.
 """
 
 GIVEN = {
@@ -132,7 +137,7 @@ def _item(document: Json, method: str, path: str, operation: Json) -> Json:
         request["header"] = [{"key": "Content-Type", "value": JSON}, *headers]
         request["body"] = {
             "mode": "raw",
-            "raw": msgspec.json.format(msgspec.json.encode(sent), indent=2).decode(),
+            "raw": _NUMBERS.sub(r"\1", msgspec.json.format(msgspec.json.encode(sent), indent=2).decode()),
             "options": {"raw": {"language": "json"}},
         }
     return {"name": operation["summary"], "event": _events(name), "request": request, "response": []}

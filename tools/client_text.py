@@ -8,7 +8,7 @@ version 1.
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 '''
 
 PYTHON_OPERATIONS = '''"""The operations of the service, one method each, which {how}. Generated from docs/openapi.json: `make reference`."""

@@ -6,7 +6,7 @@ version 1.
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class AccountAnswer(TypedDict):

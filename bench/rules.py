@@ -27,9 +27,9 @@ from svc.domain.model import RequestFacts
 from svc.domain.rules.ruleset import Rule
 from svc.store.directory import open_directory
 from svc.store.snapshot import Transaction
-from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
-from svc.store.transactions.rules import save_rules
+from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
 
 CONDITIONS = (
@@ -67,7 +67,7 @@ class Counted:
 
 
 def prepared(directory: Path, rules: int) -> tuple[Any, World]:
-    """An open store with one organization that has so many rules of its own."""
+    """An open store with one organization that has this number of rules of its own."""
     world = World.real()
     found = open_directory(directory, world.run_sync, world.entropy, durable=False, map_bytes=512 << 20)
 

@@ -20,7 +20,7 @@ from svc.actors.watch.corruption import CorruptRows
 from svc.domain.billing import Usage
 from svc.store.schema.codec import CorruptionError
 from svc.store.store import Store, StoreFullError
-from svc.store.transactions.accounts import Author
+from svc.store.transactions.organizations import Author
 from svc.store.transactions.settlement import (
     DueDay,
     block_overdue,

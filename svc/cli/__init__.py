@@ -56,10 +56,10 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     },
     "Manage access": {
         "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
-        "rule": CommandLocation("records.rules", "Show, export and import rules."),
+        "rule": CommandLocation("records.rules.rulesets", "Show, export and import rules."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
-        "list": CommandLocation("records.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
+        "list": CommandLocation("records.rules.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
         "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },

@@ -37,8 +37,8 @@ from svc.domain.network.request_headers import archived_headers
 from svc.domain.records import REPLAYED_MS, Event
 from svc.domain.refusals import Refusal
 from svc.domain.report import read_report
+from svc.domain.rules.test_verdict import NONE, TestVerdict
 from svc.domain.scoring.score import Score, group_triggers
-from svc.domain.test_verdict import NONE, TestVerdict
 from svc.domain.useragent import read_agent
 
 

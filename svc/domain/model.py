@@ -306,11 +306,15 @@ class EventSignal(msgspec.Struct, frozen=True, array_like=True):
     confidence: Level
 
 
+RuleAction = Literal["allow", "review", "challenge", "block"]
+"""What a rule may decide."""
+RULE_ACTIONS: tuple[RuleAction, ...] = get_args(RuleAction)
+
+
 class Decision(msgspec.Struct, frozen=True, array_like=True):
     """What the first rule that matched decided (decisions 13.2). Stored within an event: append fields."""
 
-    action: str
-    """`allow`, `review`, `challenge` or `block`."""
+    action: RuleAction
     rule_id: str
     rule: str
     """Its name then."""
@@ -321,7 +325,7 @@ class ShadowMatch(msgspec.Struct, frozen=True, array_like=True):
 
     rule_id: str
     rule: str
-    action: str
+    action: RuleAction
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

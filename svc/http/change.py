@@ -18,15 +18,15 @@ import trio
 from svc.actors.watch.store import STALLED_S
 from svc.domain.access.audit import Actor, AuditRecord, asked
 from svc.domain.access.credentials import ApiKey
-from svc.domain.lists import StoredList
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
+from svc.domain.rules.lists import StoredList
 from svc.http.authentication import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError
-from svc.store.transactions.accounts import audited
 from svc.store.transactions.keys import note_use, touch_is_due
+from svc.store.transactions.organizations import audited
 from svc.store.transactions.sessions import note_session_use
 from svc.store.transactions.webhooks.endpoints import Issued
 from svc.store.views.lookups import is_removed

@@ -17,7 +17,7 @@ from svc.domain.access.credentials import redact
 from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody, TriggerBody, VerdictBody, decision_body, signal_rows
-from svc.domain.events.listing import DECISIONS, KINDS, MAX_TAG_LENGTH, Asked
+from svc.domain.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.domain.fields import (
     A_REPORT,
     OBJECT_FORM,
@@ -34,7 +34,7 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import Level, Verdict
+from svc.domain.model import RULE_ACTIONS, Level, Verdict
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 from svc.domain.scoring.signals import CATALOGUE as SIGNALS
 
@@ -156,7 +156,7 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     action: Annotated[str, about("Only events with this action.", "log_in")] | UnsetType = UNSET
     asn: Annotated[str, about("Only events from this autonomous system.", "20712")] | UnsetType = UNSET
     decision: (
-        Annotated[str, about("Only events with this decision.", "review", form={"enum": [*DECISIONS]})] | UnsetType
+        Annotated[str, about("Only events with this decision.", "review", form={"enum": [*RULE_ACTIONS]})] | UnsetType
     ) = UNSET
 
     def asked(self) -> Asked:

@@ -30,8 +30,8 @@ from svc.store.postgresql.connection.wire import Statement, Wire
 from svc.store.schema.operation_log import Following, unpack_batch
 from svc.store.schema.tables import EVENTS, STATISTICS
 from svc.store.store import StoreFullError
-from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.identification import Recorded
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.learned import OTHERS, PRODUCTION, SHARED, scope_of
 from svc.world import World

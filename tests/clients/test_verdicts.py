@@ -12,7 +12,7 @@ import pytest
 import trio
 from svc_client import AsyncClient, Client, Expected
 
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from tests.clients.cases import ABOUT, forged, in_node, verdict_checks
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER
@@ -143,7 +143,7 @@ async def test_the_keys_are_read_once_and_a_rotation_is_known_in_advance(tmp_pat
 
 def rotate(live: Live, hours: int) -> None:
     job = partial(
-        accounts.rotate_verdict_key,
+        organizations.rotate_verdict_key,
         number=live.organization.number,
         overlap_hours=hours,
         now_ms=live.clock.now_ms,

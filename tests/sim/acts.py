@@ -20,7 +20,7 @@ from svc.domain.timestamps import timestamp
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Snapshot
 from svc.store.store import StoreFullError
-from svc.store.transactions import accounts, keys
+from svc.store.transactions import keys, organizations
 from svc.workers.bus import announce
 from svc.world import twenty_characters
 from tests.sim import plan as steps
@@ -79,7 +79,7 @@ class Acts:
             now_ms = self._machine.now_ms()
             organization_id = "org_" + self._twenty()
             make = partial(
-                accounts.create_organization,
+                organizations.create_organization,
                 organization_id=organization_id,
                 name="shop",
                 now_ms=now_ms,
@@ -373,15 +373,15 @@ class Acts:
     def _credit(self, shop: Account, micros: int) -> None:
         now_ms = self._machine.now_ms()
         entry_id = self._machine.operator.request_id(now_ms)
-        add = partial(accounts.add_credit, number=shop.number, entry_id=entry_id, micros=micros)
+        add = partial(organizations.add_credit, number=shop.number, entry_id=entry_id, micros=micros)
         if self._operator(partial(add, now_ms=now_ms, note="credit")) is not None:
             shop.credit_micros += micros
 
     def _bill(self, step: steps.Bill) -> None:
         shop, now_ms = self.shops[step.org], self._machine.now_ms()
         before = shop.status.changes[-1].value
-        author = accounts.Author(self._machine.operator.request_id(now_ms), now_ms, "operator")
-        change = partial(accounts.set_billing_status, number=shop.number, status=step.status, author=author)
+        author = organizations.Author(self._machine.operator.request_id(now_ms), now_ms, "operator")
+        change = partial(organizations.set_billing_status, number=shop.number, status=step.status, author=author)
         changed = self._operator(change)
         if isinstance(changed, Organization) and step.status != before:
             shop.status.change(step.status).settle(step.status)

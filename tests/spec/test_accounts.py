@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from svc.actors.retention import Progress, sweep
+from svc.domain.accounts.velocity import LONGEST_S
+from svc.domain.events.hour_counts import HOUR_MS
 from svc.store.schema.tables import VELOCITY
 from tests.spec.responses import IDENTIFY, assert_error, visit
 from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-HOUR = 3600
+PERIOD_MS = 1000 * LONGEST_S
 
 
 async def act(live: Live, key: str, account: str | None = None, device: int = 1, **fields: Any) -> dict[str, Any]:
@@ -341,5 +344,11 @@ async def test_erasure_removes_the_part_of_a_visitor(live: Live, keys: tuple[str
 
 
 async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: tuple[str, str]):
+    """Rows lie by periods of 30 days: retention deletes them when the period after theirs is over."""
     await act(live, keys[0], "a")
     assert len(live.contents()[VELOCITY.name]) == 3
+    for left in (3, 0):
+        live.clock.advance(hours=PERIOD_MS / HOUR_MS)
+        now_ms = live.clock.now_ms
+        await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
+        assert len(live.contents()[VELOCITY.name]) == left

@@ -42,7 +42,7 @@ READING = {
     "events list", "events get", "events tail",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export",
     "account show", "account list", "completion", "config check",
-    "doctor", "retention confirm", "list list", "list export", "rule list", "rule export",
+    "doctor", "retention confirm", "list list", "list export", "rule list", "rule export", "rule history",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
 nothing; what it is asked to change is tested apart."""

@@ -19,12 +19,12 @@ import structlog.testing
 import trio
 
 from svc.domain.access.credentials import parse
-from svc.domain.lists import StoredList
+from svc.domain.rules.lists import StoredList
 from svc.http.limits import OPEN_READS_PER_S
 from svc.http.route import Route
 from svc.http.routes import ROUTES
 from svc.store.snapshot import Transaction
-from svc.store.transactions.lists import create_list, delete_list
+from svc.store.transactions.rules.lists import create_list, delete_list
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint, remove_endpoint
 from svc.store.views.lists import named_list
 from svc.store.views.webhooks import endpoints_of

@@ -16,7 +16,7 @@ from svc.domain.billing import BILLING_STATUSES, LedgerEntry
 from svc.domain.ids import first_id
 from svc.domain.records import Organization
 from svc.store.schema.tables import LEDGER
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from svc.world import World
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, TIMESTAMP, TOO_LITTLE, assert_error, forward, nothing_stored, visit
@@ -130,7 +130,7 @@ async def test_free_requests_are_served_without_credit(live: Live):
 async def test_the_balance_may_fall_to_the_credit_limit(live: Live):
     """Decisions 5.2."""
     organization, secret = production_key(live, 0.001)
-    live.found.store.write_now([partial(accounts.set_credit_limit, number=organization.number, micros=5_000)])
+    live.found.store.write_now([partial(organizations.set_credit_limit, number=organization.number, micros=5_000)])
     assert (await visit(live, secret)).headers["svc-balance-micros"] == "-2000"
     assert (await visit(live, secret)).headers["svc-balance-micros"] == "-5000"
     with nothing_stored(live):
@@ -164,8 +164,8 @@ async def test_a_blocked_organization_is_refused_in_production_only(live: Live):
 async def test_blocked_is_reported_before_no_credit(live: Live):
     """Decisions 5: more credit would not help who is blocked."""
     organization, secret = production_key(live, 0)
-    author = accounts.Author(live.world.request_id(0), 0, "operator")
-    block = partial(accounts.set_billing_status, number=organization.number, status="blocked", author=author)
+    author = organizations.Author(live.world.request_id(0), 0, "operator")
+    block = partial(organizations.set_billing_status, number=organization.number, status="blocked", author=author)
     live.found.store.write_now([block])
     with nothing_stored(live):
         assert_error(await visit(live, secret), 402, "billing_blocked")
@@ -243,6 +243,6 @@ def enter_lines(directory: Path, lines: Iterable[tuple[str, int]]) -> None:
         at_ms = round(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
         entry = LedgerEntry("identification", -price, at_ms)
         entry_id = UUID(bytes=first_id(at_ms)[:6] + bytes((0x70, len(jobs), 0x80, *range(7))))
-        jobs.append(partial(accounts.enter, number=1, entry_id=entry_id, entry=entry))
+        jobs.append(partial(organizations.enter, number=1, entry_id=entry_id, entry=entry))
     found.store.write_now(jobs)
     found.store.close()

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,
@@ -50,7 +50,7 @@ async def test_the_second_response_contains_only_the_first_request_id(live: Live
 async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live):
     """Interface 8, decisions 3.2; it still carries the headers of 2.2. The key's last use is not renewed either."""
     _, secret = live.issue(environment="production")
-    live.found.store.write_now([partial(accounts.set_rate_limit, number=live.organization.number, per_s=5)])
+    live.found.store.write_now([partial(organizations.set_rate_limit, number=live.organization.number, per_s=5)])
     await visit(live, secret, headers=KEYED)
     live.clock.advance(hours=1)
     with nothing_stored(live):

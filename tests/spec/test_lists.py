@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from svc.actors.retention import sweep
-from svc.domain.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
+from svc.domain.rules.lists import FIRST_LISTS, MOST_AT_ONCE, MOST_ENTRIES
 from svc.store.check.invariants import violations
 from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
-from svc.store.transactions import lists as transactions
-from svc.store.transactions.lists import ENTRIES_A_STEP, NewEntry
+from svc.store.transactions.rules import lists as transactions
+from svc.store.transactions.rules.lists import ENTRIES_A_STEP, NewEntry
 from svc.store.views.lists import contains, list_names, named_list
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside

@@ -21,7 +21,7 @@ from svc.cli.store.upgrade import upgrade_where_needed
 from svc.config import Config
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Organization
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from svc.store.transactions.erasure import erase_visitor
 from svc.store.views import lookups
 from svc.world import World
@@ -61,8 +61,8 @@ async def test_a_postpaid_organization_is_never_refused_for_money(live: Live):
 async def test_a_blocked_postpaid_organization_is_refused(live: Live):
     """Decisions 5.3: that is the operator's word, and not the credit's."""
     made, key = postpaid(live)
-    author = accounts.Author(live.world.request_id(0), 0, "operator")
-    block = partial(accounts.set_billing_status, number=made.number, status="blocked", author=author)
+    author = organizations.Author(live.world.request_id(0), 0, "operator")
+    block = partial(organizations.set_billing_status, number=made.number, status="blocked", author=author)
     live.found.store.write_now([block])
     with nothing_stored(live):
         assert_error(await visit(live, key), 402, "billing_blocked")
@@ -73,7 +73,7 @@ async def test_an_organization_becomes_prepaid_and_postpaid_by_its_limit_alone(l
     made, key = postpaid(live)
 
     def limit(micros: int | None) -> None:
-        live.found.store.write_now([partial(accounts.set_credit_limit, number=made.number, micros=micros)])
+        live.found.store.write_now([partial(organizations.set_credit_limit, number=made.number, micros=micros)])
         assert account(live, made.number).organization.billing_status == "active"
 
     limit(PRICE)
@@ -181,7 +181,7 @@ async def test_credit_that_is_used_up_is_told_of_and_readiness_stays(live: Live)
     assert "; " in doctor(live)[1]
     await watch.look()
     assert watch.statistics() == {"used_up": 2}
-    live.found.store.write_now([partial(accounts.set_credit_limit, number=used.number, micros=None)])
+    live.found.store.write_now([partial(organizations.set_credit_limit, number=used.number, micros=None)])
     await watch.look()
     assert watch.statistics() == {"used_up": 1}
     assert made.number

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from svc.store.schema.tables import EVENTS
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from tests.spec.responses import (
     BROWSER,
     DRIVEN,
@@ -40,7 +40,7 @@ def bare(answer: dict[str, Any]) -> dict[str, Any]:
 async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplicate(live: Live, signals: Any):
     """Decisions 3.2: visitor, score, triggers and deferred token, whatever the second request says."""
     _, secret = live.issue()
-    live.found.store.write_now([partial(accounts.set_rate_limit, number=live.organization.number, per_s=20)])
+    live.found.store.write_now([partial(organizations.set_rate_limit, number=live.organization.number, per_s=20)])
     sent = TOO_LITTLE if signals == TOO_LITTLE else report(**signals)
     first = await visit(live, secret, sent, headers={**PROGRAM, **KEYED}, tag="one")
     with nothing_stored(live):

@@ -12,7 +12,7 @@ import pytest
 from svc.cli.records.organizations import create_organization
 from svc.domain.billing import IDENTIFIABLE_MICROS
 from svc.domain.ids import DAY_MS
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from tests.spec.responses import BROWSER, assert_error, forward, nothing_stored, post, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
 
@@ -283,7 +283,7 @@ async def test_a_changed_limit_applies_at_the_next_request(live: Live, limit: in
     organization = live.new_organization(rate_limit=3)
     _, secret = live.issue(organization=organization.number)
     assert rate(await visit(live, secret)) == (3, 2)
-    live.found.store.write_now([partial(accounts.set_rate_limit, number=organization.number, per_s=limit)])
+    live.found.store.write_now([partial(organizations.set_rate_limit, number=organization.number, per_s=limit)])
     live.clock.advance(seconds=1)
     assert rate(await visit(live, secret)) == (limit, limit - 1)
 

@@ -55,8 +55,8 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.attestation import issue_challenge
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.retention import EVENTS_A_STEP, ROWS_A_STEP, expired_by_key, passes
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, enqueue, log_attempt
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint

@@ -23,7 +23,7 @@ import trio.testing
 import svc
 from svc.actors.retention import sweep
 from svc.domain.ids import DAY_MS
-from svc.domain.lists import first_list_id
+from svc.domain.rules.lists import first_list_id
 from svc.store.inspection.reading import read_only
 from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES

@@ -20,7 +20,7 @@ from svc.store.schema.codec import Record
 from svc.store.schema.tables import AUDIT, PAST_DUE
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.accounts import audited, create_organization
+from svc.store.transactions.organizations import audited, create_organization
 from svc.store.transactions.retention import ROWS_A_STEP, expired_by_key
 from svc.store.views.audit import Sought, newest
 from svc.world import World
@@ -210,7 +210,7 @@ def test_the_log_is_written_and_deleted_in_one_place_each():
         if isinstance(node, ast.ImportFrom) and "AUDIT" in {alias.name for alias in node.names}
     }
     assert naming == {
-        "svc/store/transactions/accounts.py",
+        "svc/store/transactions/organizations.py",
         "svc/store/views/audit.py",
         "svc/store/check/invariants.py",
         "svc/store/inspection/inspection.py",

@@ -40,8 +40,8 @@ from svc.store.schema.table import Table
 from svc.store.schema.tables import BALANCES, LEDGER, META, ORGANIZATIONS
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.keys import store_key
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.sessions import begin_session, put_link
 from tests.support.backup import BackedUp, put, recorded, rows_of
 

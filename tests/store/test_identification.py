@@ -43,7 +43,7 @@ from svc.store.schema.tables import (
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from svc.store.transactions.attestation import keep_key
 from svc.store.transactions.identification import Recorded, VisitorIndex, identify
 from svc.store.transactions.keys import issue_key
@@ -108,7 +108,7 @@ class Shop:
 
     def credit(self, micros: int) -> None:
         entry_id = UUID(bytes=first_id(EPOCH_MS - 1))
-        job = partial(accounts.add_credit, number=self.number, entry_id=entry_id, micros=micros, now_ms=0, note="")
+        job = partial(organizations.add_credit, number=self.number, entry_id=entry_id, micros=micros, now_ms=0, note="")
         self.world.do(job)
 
     def balance(self) -> int:
@@ -198,15 +198,15 @@ def test_only_production_is_entered_in_the_ledger_with_the_price_of_the_report(s
 
 
 def test_the_balance_may_fall_below_zero_by_the_credit_limit(shop: Shop):
-    shop.world.do(partial(accounts.set_credit_limit, number=shop.number, micros=3_000))
+    shop.world.do(partial(organizations.set_credit_limit, number=shop.number, micros=3_000))
     assert balance_after(shop.visit()) == -3_000
     assert shop.visit().outcome == Refused(Refusal("no_credit"), -3_000)
 
 
 def test_a_blocked_organization_is_refused_in_production(shop: Shop):
     shop.credit(10_000)
-    author = accounts.Author(UUID(bytes=first_id(EPOCH_MS)), EPOCH_MS, "operator")
-    shop.world.do(partial(accounts.set_billing_status, number=shop.number, status="blocked", author=author))
+    author = organizations.Author(UUID(bytes=first_id(EPOCH_MS)), EPOCH_MS, "operator")
+    shop.world.do(partial(organizations.set_billing_status, number=shop.number, status="blocked", author=author))
     assert shop.visit().outcome == Refused(Refusal("billing_blocked"), 10_000)
     shop.visited(environment="development")
 

@@ -39,8 +39,8 @@ from svc.store.schema.tables import (
     WEIGHTS,
 )
 from svc.store.snapshot import Transaction
-from svc.store.transactions.accounts import add_credit, create_organization
 from svc.store.transactions.identification import Recorded, identify
+from svc.store.transactions.organizations import add_credit, create_organization
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters

@@ -47,7 +47,7 @@ from svc.store.schema.tables import (  # fmt: skip
 from svc.store.snapshot import Transaction
 from svc.store.steps import Steps
 from svc.store.store import Store
-from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.weights import restore_weights, save_weights
 from svc.world import World
 from tests.support.backup import put

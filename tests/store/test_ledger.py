@@ -33,8 +33,8 @@ from svc.store.schema.tables import (
     RETENTION_PASSES,
     SETTLEMENTS,
 )
-from svc.store.transactions import accounts, settlement
-from svc.store.transactions.accounts import Author
+from svc.store.transactions import organizations, settlement
+from svc.store.transactions.organizations import Author
 from svc.store.transactions.settlement import (
     LINES_A_STEP,
     AccountStatement,
@@ -66,17 +66,17 @@ class Books:
 
     def credit(self, micros: int, at_ms: int, note: str = "") -> int:
         entry_id = UUID(bytes=first_id(at_ms))
-        return self.do(accounts.add_credit, entry_id=entry_id, micros=micros, now_ms=at_ms, note=note)
+        return self.do(organizations.add_credit, entry_id=entry_id, micros=micros, now_ms=at_ms, note=note)
 
     def visits(self, *at: int, price: int = 3_000) -> None:
         """Charged at these times."""
         for at_ms in at:
             entry = LedgerEntry("identification", -price, at_ms)
-            self.do(accounts.enter, entry_id=UUID(bytes=first_id(at_ms)), entry=entry)
+            self.do(organizations.enter, entry_id=UUID(bytes=first_id(at_ms)), entry=entry)
 
     def set_status(self, status: str, at_ms: int = EPOCH_MS) -> Any:
         author = Author(UUID(bytes=first_id(at_ms)), at_ms, "operator", "why")
-        return self.do(accounts.set_billing_status, status=status, author=author)
+        return self.do(organizations.set_billing_status, status=status, author=author)
 
     def account(self) -> Organization:
         return self.read(organization)
@@ -149,9 +149,9 @@ def test_credit_is_a_line_and_the_balance_its_sum(books: Books):
 
 def test_a_limit_change_affects_nothing_else(books: Books):
     before = books.account()
-    limited = books.do(accounts.set_rate_limit, per_s=7)
+    limited = books.do(organizations.set_rate_limit, per_s=7)
     assert books.account() == limited
-    credited = books.do(accounts.set_credit_limit, micros=9_000)
+    credited = books.do(organizations.set_credit_limit, micros=9_000)
     assert books.account() == credited
     assert (credited.rate_limit_per_s, credited.credit_limit_micros) == (7, 9_000)
     assert (credited.id, credited.number, credited.billing_status) == (before.id, before.number, before.billing_status)
@@ -159,7 +159,7 @@ def test_a_limit_change_affects_nothing_else(books: Books):
 
 def test_an_unknown_organization_cannot_be_changed(books: Books):
     with pytest.raises(LookupError, match="number 5"):
-        books.world.do(partial(accounts.set_rate_limit, number=5, per_s=1))
+        books.world.do(partial(organizations.set_rate_limit, number=5, per_s=1))
 
 
 # The billing status
@@ -316,7 +316,7 @@ def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
 def test_a_line_whose_id_runs_ahead_counts_for_the_day_of_its_arrival(books: Books):
     """Its id is of the next day, because the clock was set back by some minutes."""
     entry = LedgerEntry("identification", -3_000, EPOCH_MS + DAY_MS - 60_000)
-    books.do(accounts.enter, entry_id=UUID(bytes=first_id(EPOCH_MS + DAY_MS + 60_000)), entry=entry)
+    books.do(organizations.enter, entry_id=UUID(bytes=first_id(EPOCH_MS + DAY_MS + 60_000)), entry=entry)
     due = books.due_day(EPOCH_MS + 2 * DAY_MS)
     assert due == DueDay(FIRST_DAY, 0, 0)
     assert books.settle(due, books.usage(due).usage)

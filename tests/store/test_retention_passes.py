@@ -35,8 +35,8 @@ from svc.store.schema.tables import (
 )
 from svc.store.snapshot import Transaction
 from svc.store.store import Store
-from svc.store.transactions.accounts import create_organization
 from svc.store.transactions.holdings import add
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.retention import BLOCKS_INTERVAL_MS, LOOKS_A_STEP, PASS_INTERVAL_MS
 from tests.support.counted_store import CountedStore
 from tests.support.worlds import EPOCH_MS, inline, seeded_entropy

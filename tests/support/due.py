@@ -19,7 +19,7 @@ from svc.store.directory import Opened, open_directory
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.schema.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.webhooks.deliveries import AttemptRecord, log_attempt, open_delivery
 from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.store.views.webhooks import endpoints_of

@@ -26,7 +26,7 @@ from svc.store.engine import KeyRange, OpenEngine
 from svc.store.lmdb.engine import LmdbEngine
 from svc.store.schema.table import Table
 from svc.store.schema.tables import KEYS, META, STATISTICS, TABLES
-from svc.store.transactions import accounts, keys
+from svc.store.transactions import keys, organizations
 from svc.store.views import lookups
 from svc.webhook_transport.resolver import Resolver
 from svc.world import RunSync, World
@@ -96,8 +96,10 @@ class Live:
 
     def set_billing_status(self, status: str) -> None:
         number, now_ms = self.organization.number, self.clock.now_ms
-        author = accounts.Author(self.world.request_id(now_ms), now_ms, "operator")
-        self.found.store.write_now([partial(accounts.set_billing_status, number=number, status=status, author=author)])
+        author = organizations.Author(self.world.request_id(now_ms), now_ms, "operator")
+        self.found.store.write_now(
+            [partial(organizations.set_billing_status, number=number, status=status, author=author)]
+        )
 
     def balance(self) -> int:
         with self.found.store.read() as snapshot:

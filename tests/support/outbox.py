@@ -17,7 +17,7 @@ from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
 from svc.store.schema.tables import ATTEMPTS, DELIVERIES, WEBHOOK_EVENTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.accounts import create_organization
+from svc.store.transactions.organizations import create_organization
 from svc.store.transactions.webhooks.deliveries import enqueue
 from svc.store.transactions.webhooks.endpoints import (
     EndpointChange,

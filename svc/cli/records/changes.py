@@ -13,7 +13,7 @@ import click
 from svc.domain.access.audit import Actor, AuditRecord, asked
 from svc.store.directory import Opened
 from svc.store.snapshot import Transaction
-from svc.store.transactions.accounts import audited
+from svc.store.transactions.organizations import audited
 from svc.world import World
 
 T = TypeVar("T")

@@ -44,7 +44,7 @@ from svc.domain.records import Organization
 from svc.store.directory import Opened
 from svc.store.installation import ServedLimits, served_limits
 from svc.store.snapshot import Transaction
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from svc.store.transactions.holdings import holding
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
@@ -173,7 +173,7 @@ def creation(world: World, name: str, *, credit: int | None, rate_limit: int) ->
     entry_id = world.request_id(now_ms) if credit else None
 
     def job(transaction: Transaction) -> Organization:
-        created = accounts.create_organization(
+        created = organizations.create_organization(
             transaction,
             organization_id=organization_id,
             name=name,
@@ -182,7 +182,7 @@ def creation(world: World, name: str, *, credit: int | None, rate_limit: int) ->
             is_postpaid=credit is None,
         )
         if credit is not None and entry_id is not None:
-            accounts.add_credit(
+            organizations.add_credit(
                 transaction, created.number, entry_id=entry_id, micros=credit, now_ms=now_ms, note="first credit"
             )
         return created
@@ -249,7 +249,7 @@ def credit(organization_id: str, micros: int, note: str, sure: bool, directory: 
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         entry_id = world.request_id(now_ms)
-        job = partial(accounts.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
+        job = partial(organizations.add_credit, number=number, entry_id=entry_id, micros=micros, now_ms=now_ms, note=by)
         asked = {"credit_usd": usd(micros), "note": note or None}
         commit(found, world, job, lambda _: Change(number, organization_id, asked))
         known = account(found.store, organization_id)
@@ -285,7 +285,7 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
     for money. The billing status stays.
     """
     limit = None if micros < 0 else micros
-    job = partial(accounts.set_credit_limit, micros=limit)
+    job = partial(organizations.set_credit_limit, micros=limit)
     _change(directory, organization_id, job, {"credit_limit_usd": _limit(limit) or NO_LIMIT}, as_json=as_json)
 
 
@@ -296,7 +296,7 @@ def credit_limit(organization_id: str, micros: int, directory: Path, as_json: bo
 @json_option
 def rate_limit(organization_id: str, per_second: int, directory: Path, as_json: bool) -> None:
     """Set the identifications per second; 0 = no limit."""
-    job = partial(accounts.set_rate_limit, per_s=per_second)
+    job = partial(organizations.set_rate_limit, per_s=per_second)
     _change(directory, organization_id, job, {"rate_limit_per_s": per_second}, as_json=as_json)
 
 
@@ -338,7 +338,7 @@ def rotate_verdict_key(organization_id: str, hours: int, directory: Path, as_jso
     now_ms = world.now_ms()
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
-        job = partial(accounts.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
+        job = partial(organizations.rotate_verdict_key, number=number, overlap_hours=hours, now_ms=now_ms)
         asked = {"previous_key_valid_hours": hours}
         changed = commit(found, world, job, lambda _: Change(number, organization_id, asked))
         keys = published_keys(verdict_key(found.pepper), changed, now_ms)
@@ -359,11 +359,11 @@ def billing_status(organization_id: str, status: str, note: str, directory: Path
     wanted = cast("BillingStatus", status)
     world = World.real()
     now_ms = world.now_ms()
-    author = accounts.Author(world.request_id(now_ms), now_ms, operator().id, note)
+    author = organizations.Author(world.request_id(now_ms), now_ms, operator().id, note)
 
     def job(transaction: Transaction, number: int) -> Organization:
         before = lookups.organization(transaction, number).billing_status
-        changed = accounts.set_billing_status(transaction, number, wanted, author)
+        changed = organizations.set_billing_status(transaction, number, wanted, author)
         if changed == "not_allowed":
             legal = ", ".join(TRANSITIONS[before])
             raise CommandError(f"{before} cannot become {wanted}; from there it may become {legal}")

@@ -27,7 +27,7 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import AnonymityNetwork, Decision, DeviceKind, Level, State, Verdict, VisitorKind
+from svc.domain.model import RULE_ACTIONS, AnonymityNetwork, Decision, DeviceKind, Level, State, Verdict, VisitorKind
 from svc.domain.records import Event
 from svc.domain.scoring.signals import CATALOGUE, SignalGroup
 
@@ -103,7 +103,7 @@ def windows(counts: Counts) -> list[dict[str, int]]:
 class DecisionBody(msgspec.Struct, frozen=True):
     """What the rules decided (decisions 13.2)."""
 
-    action: Annotated[str, about("What to do.", "review", form=open_to("allow", "review", "challenge", "block"))]
+    action: Annotated[str, about("What to do.", "review", form=open_to(*RULE_ACTIONS))]
     rule_id: Annotated[str, about("Id of the first rule that matched.", "rul_0qppzPLvL54VURDkQrfS")]
     rule: Annotated[str, about("Its name then.", "Fifth account of a browser")]
 

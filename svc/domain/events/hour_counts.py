@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from svc.domain.model import Decision, ShadowMatch
 from svc.domain.records import Event
 
 K = TypeVar("K", str, int)
@@ -94,7 +95,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             signals=signals,
             countries=self.countries if country is None else _changed(self.countries, country, change),
             kinds=_changed(self.kinds, event.visitor_kind, change),
-            rules=_all_changed(self.rules, matched_rules(event), change),
+            rules=_all_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
             rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
         )
 
@@ -112,10 +113,9 @@ def hour_of(event: Event) -> int:
     return event.occurred_at_ms // HOUR_MS
 
 
-def matched_rules(event: Event) -> list[str]:
+def matched_rules(decision: Decision | None, shadow: Sequence[ShadowMatch]) -> list[str]:
     """Ids of the rules that an event counts for: that which decided, and those that matched in shadow mode."""
-    decision = event.verdict.decision
-    return [*([] if decision is None else [decision.rule_id]), *(match.rule_id for match in event.shadow)]
+    return [*([] if decision is None else [decision.rule_id]), *(match.rule_id for match in shadow)]
 
 
 def _all_changed(counts: dict[str, int], names: Sequence[str], change: int) -> dict[str, int]:

@@ -16,7 +16,7 @@ import msgspec
 from svc.domain.accounts.names import ACCOUNT_ID, ACTION
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import is_visitor_id
-from svc.domain.model import ENVIRONMENTS, Environment, Level, VisitorKind
+from svc.domain.model import ENVIRONMENTS, RULE_ACTIONS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
@@ -35,9 +35,6 @@ Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", 
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their indexes are stored in keys: append, never move."""
-
-DECISIONS = ("allow", "review", "challenge", "block")
-"""What a rule may decide."""
 
 _ASN = re.compile(r"[0-9]{1,10}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Za-z]{2}", re.ASCII)
@@ -243,7 +240,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "account_id": lambda text: text if ACCOUNT_ID.fullmatch(text) else None,
     "action": lambda text: text if ACTION.fullmatch(text) else None,
     "asn": lambda text: text if _ASN.fullmatch(text) else None,
-    "decision": lambda text: text if text in DECISIONS else None,
+    "decision": lambda text: text if text in RULE_ACTIONS else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

@@ -120,7 +120,7 @@ def compiled(text: str) -> Condition:
         if name not in VARIABLES:
             raise ConditionError(f"line {line}, column {column}: there is no variable {name!r}")
     try:
-        expression = _environment().compile(text)
+        expression = environment().compile(text)
     except RuntimeError as error:
         raise ConditionError(_explained(str(error))) from None
     if expression.return_type() != _BOOL:
@@ -147,11 +147,12 @@ def holds(condition: Condition, activation: cel.Activation, values: Mapping[str,
 
 def activation_of(values: Mapping[str, Any]) -> cel.Activation:
     """The values of an event, for evaluations. Those that are missing have no value."""
-    return _environment().Activation(values)
+    return environment().Activation(values)
 
 
 @cache
-def _environment() -> cel.Env:
+def environment() -> cel.Env:
+    """The variables and functions of conditions, without the bounds of `compiled`."""
     functions = [
         _function("present", _is_present, [_STRING]),
         _function("in_list", _is_in_list, [_STRING]),

@@ -10,11 +10,10 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from svc.domain.accounts.velocity import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
-from svc.domain.model import Decision, ShadowMatch
+from svc.domain.model import Decision, RuleAction, ShadowMatch
 from svc.domain.records import Event
 from svc.domain.rules.conditions import Condition, InList, activation_of, holds, known
 
-RuleAction = Literal["allow", "review", "challenge", "block"]
 RuleMode = Literal["active", "shadow", "off"]
 MOST_RULES: Final = 100
 """Of an organization and kind of environment."""
@@ -40,7 +39,7 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
     rules: tuple[Rule, ...]
     saved_at_ms: int = 0
     saved_by: str = ""
-    """Id of the key that saved it."""
+    """Id of the key that saved it; of a command the name of its user."""
 
     @cached_property
     def prepared(self) -> Prepared:

@@ -63,13 +63,13 @@ class SubjectsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 class AccountsQuery(SubjectsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the accounts."""
 
-    min_visitors: Annotated[_Least, about("Only accounts with so many visitors in 30 days.", 6)] | UnsetType = UNSET
+    min_visitors: Annotated[_Least, about("The least number of visitors in 30 days.", 6)] | UnsetType = UNSET
 
 
 class SeenVisitorsQuery(SubjectsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the visitors."""
 
-    min_accounts: Annotated[_Least, about("Only visitors of so many accounts in 30 days.", 3)] | UnsetType = UNSET
+    min_accounts: Annotated[_Least, about("The least number of accounts in 30 days.", 3)] | UnsetType = UNSET
 
 
 class AccountRow(msgspec.Struct, frozen=True, kw_only=True):

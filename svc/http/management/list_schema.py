@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.bodies import body_of
 from svc.domain.fields import A_LIST_ID, Cursor, PageCursor, Time, Timestamp, about
-from svc.domain.lists import LONGEST_NOTE, LONGEST_TAG, MOST_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
+from svc.domain.rules.lists import LONGEST_NOTE, LONGEST_TAG, MOST_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
 from svc.domain.timestamps import timestamp
 from svc.http.management.schema import Member
 from svc.http.schema import Limit

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
-from svc.domain.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.domain.refusals import Detail, Refusal, invalid
+from svc.domain.rules.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.management.keys import read_expiry
 from svc.http.management.list_schema import (
@@ -30,8 +30,8 @@ from svc.http.management.list_schema import (
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.http.rows import encoded, page_of
 from svc.store.snapshot import Snapshot
-from svc.store.transactions import lists
-from svc.store.transactions.lists import NewEntry
+from svc.store.transactions.rules import lists
+from svc.store.transactions.rules.lists import NewEntry
 from svc.store.views.lists import entries_behind, expired_entries, find_list, lists_of, raw_id
 from svc.world import twenty_characters
 

@@ -21,14 +21,14 @@ from svc.domain.events.hour_counts import NOTHING, matched_rules
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
-from svc.domain.model import ENVIRONMENTS, Decision, Environment
+from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Refusal
-from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleAction, RuleMode, Ruleset, with_decision
+from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules import checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.store.transactions.rules.rulesets import checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.store.views import events
 from svc.store.views.hours import hours
 from svc.world import twenty_characters
@@ -207,7 +207,7 @@ class _Tally:
         self.looked_at += 1
         self.before[_action(event.verdict.decision)] += 1
         self.after[_action(decided.decision)] += 1
-        for rule_id in matched_rules(with_decision(event, decided)):
+        for rule_id in matched_rules(decided.decision, decided.shadow):
             self.matches[rule_id] += 1
             if len(self.examples[rule_id]) < EXAMPLES:
                 self.examples[rule_id].append(str(request_id))

@@ -18,7 +18,7 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change, touch_caller
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
-from svc.store.transactions.accounts import change_settings
+from svc.store.transactions.organizations import change_settings
 from svc.store.views import lookups
 
 _Count = Annotated[int, Meta(ge=1, le=MOST)]

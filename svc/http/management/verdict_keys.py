@@ -16,7 +16,7 @@ from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
-from svc.store.transactions import accounts
+from svc.store.transactions import organizations
 from svc.store.transactions.webhooks.endpoints import MAX_OVERLAP_HOURS
 from svc.store.views import lookups
 
@@ -66,7 +66,7 @@ async def rotate_verdict_key(services: Services, call: Call) -> Outcome:
     """`POST .../verdict-keys/rotate`: the next key signs from the next request on; the keys that are published then."""
     body: RotateVerdictKeyBody = call.body
     job = partial(
-        accounts.rotate_verdict_key,
+        organizations.rotate_verdict_key,
         number=caller_of(call).organization.number,
         overlap_hours=body.previous_key_valid_hours,
         now_ms=call.at_ms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from svc.domain.lists import StoredList, entry_key, prefix_of
+from svc.domain.rules.lists import StoredList, entry_key, prefix_of
 from svc.store.schema.key_parts import LIST_ID, moment
 from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.store.snapshot import Snapshot

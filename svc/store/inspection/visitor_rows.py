@@ -50,7 +50,7 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
-from svc.store.transactions.lists import listed
+from svc.store.transactions.rules.lists import listed
 from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of

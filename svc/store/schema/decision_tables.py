@@ -6,7 +6,7 @@ What may live here: declarations as in `tables`, which has them too; import them
 from __future__ import annotations
 
 from svc.domain.accounts.velocity import KINDS as _KINDS
-from svc.domain.lists import ListEntry, StoredList
+from svc.domain.rules.lists import ListEntry, StoredList
 from svc.domain.rules.ruleset import Ruleset
 from svc.store.schema.codec import Key, Opaque, Record
 from svc.store.schema.key_parts import LIST_ID, MOMENT, TEXT, U32, index_of
@@ -53,7 +53,7 @@ RULESET_HISTORY = Table(
     "ruleset_history",
     Key(organization=U32, kind=index_of(_KINDS), revision=U32),
     Record(Ruleset),
-    Until("so many later ones were saved (`transactions/rules.py`)"),
+    Until("`MOST_REVISIONS` later ones were saved (`transactions/rules`)"),
     NotPersonal("conditions are the customer's own text"),
 )
 """Every revision that was in force, of the latest."""

@@ -10,7 +10,7 @@ from datetime import date
 from uuid import UUID
 
 from svc.domain.ids import DAY_MS, is_visitor_id
-from svc.domain.lists import is_list_id
+from svc.domain.rules.lists import is_list_id
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.schema.codec import TEXT_LAYOUT, KeyPart
 

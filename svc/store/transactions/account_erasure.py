@@ -23,7 +23,7 @@ from svc.domain.model import ENVIRONMENTS
 from svc.domain.refusals import Refusal
 from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.lists import listed, purge_listed
+from svc.store.transactions.rules.lists import listed, purge_listed
 from svc.store.transactions.velocity import forget_account
 from svc.store.transactions.webhooks.deliveries import remove_account
 from svc.store.views.event_index import Scope, Search, wanted

@@ -83,7 +83,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
-from svc.store.transactions.lists import purge_listed
+from svc.store.transactions.rules.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
 from svc.store.transactions.webhooks.endpoints import remove_endpoint

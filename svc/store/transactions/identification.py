@@ -75,12 +75,12 @@ from svc.store.schema.tables import (
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Late, Transaction
-from svc.store.transactions.accounts import enter
 from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
-from svc.store.transactions.rules import decide_event
+from svc.store.transactions.organizations import enter
+from svc.store.transactions.rules.rulesets import decide_event
 from svc.store.transactions.velocity import count_event
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
 from svc.store.views.events import put_event

@@ -48,7 +48,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
-from svc.store.transactions.lists import delete_expired, delete_stray
+from svc.store.transactions.rules.lists import delete_expired, delete_stray
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations

@@ -76,7 +76,7 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
 
 
 def _with_accounts(counts: Counts, at_least: int) -> Counts:
-    """The counts of a visitor with at least so many accounts: what a test verdict asks for."""
+    """The counts of a visitor with `at_least` accounts: what a test verdict asks for."""
     if not at_least:
         return counts
     hour, day, month = counts.others[0]

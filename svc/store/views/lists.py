@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from svc.domain.lists import (
+from svc.domain.rules.lists import (
     FIRST_LISTS,
     ListEntry,
     ListKind,

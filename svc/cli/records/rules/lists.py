@@ -26,7 +26,8 @@ from svc.cli.output import (
     yes_option,
 )
 from svc.cli.records.changes import Change, apply, commit
-from svc.domain.lists import (
+from svc.domain.refusals import Refusal
+from svc.domain.rules.lists import (
     LIST_KINDS,
     LONGEST_NOTE,
     MOST_AT_ONCE,
@@ -37,12 +38,11 @@ from svc.domain.lists import (
     canonical,
     is_list_name,
 )
-from svc.domain.refusals import Refusal
 from svc.domain.timestamps import read_timestamp, timestamp
 from svc.store.directory import Opened
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions import lists as transactions
-from svc.store.transactions.lists import Added, NewEntry
+from svc.store.transactions.rules import lists as transactions
+from svc.store.transactions.rules.lists import Added, NewEntry
 from svc.store.views.lists import entries_behind, expired_entries, lists_of, named_list
 from svc.world import World, twenty_characters
 

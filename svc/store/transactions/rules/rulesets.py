@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-import msgspec
-
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
@@ -160,11 +158,6 @@ def _problem(condition: str, lists: object) -> str | None:
         return str(error)
     unknown = sorted(found.lists - set(lists))  # pyright: ignore[reportArgumentType]  keys of a dictionary
     return f"there is no list {unknown[0]!r}" if unknown else None
-
-
-def with_id(rule: Rule, rule_id: str) -> Rule:
-    """The rule under this id."""
-    return msgspec.structs.replace(rule, id=rule_id)
 
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:

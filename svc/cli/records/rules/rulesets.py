@@ -1,4 +1,4 @@
-"""`svc rule`: the rules of an organization, to look at and to keep in a file."""
+"""`svc rule`: the rules of an organization, with those that were in force before, and files of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import msgspec
 from svc.cli.data_directory import account, opened, reading_directory
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, json_option, settings, show_json, show_table
-from svc.cli.records.changes import Change, commit
+from svc.cli.records.changes import Change, commit, operator
 from svc.domain.accounts.velocity import EnvironmentKind
+from svc.domain.model import RuleAction
 from svc.domain.refusals import Refusal
-from svc.domain.rules.ruleset import Rule, RuleAction, RuleMode, Ruleset
+from svc.domain.rules.ruleset import Rule, RuleMode, Ruleset
+from svc.domain.timestamps import timestamp
 from svc.store.snapshot import Transaction
-from svc.store.transactions.rules import checked_rules, ruleset_in_force, save_rules
+from svc.store.transactions.rules.rulesets import checked_rules, revisions, ruleset_in_force, save_rules
 from svc.world import World, twenty_characters
 
 _environment = click.option(
@@ -64,14 +66,46 @@ def list_rules(organization_id: str, kind: EnvironmentKind, directory: Path, as_
     show_table(rows, ("name", "action", "mode", "condition"), "rules", as_json=as_json)
 
 
-@rule.command("export", epilog=examples("svc rule export ORG > rules.json"))
+@rule.command("history", epilog=examples("svc rule history ORG", "svc rule history ORG --environment test --json"))
 @click.argument("organization_id", metavar="ORG")
 @_environment
 @data_option
-def export_rules(organization_id: str, kind: EnvironmentKind, directory: Path) -> None:
-    """Write the ruleset as JSON, as the API and `svc rule import` take it."""
-    ruleset = _in_force(organization_id, kind, directory)
-    show_json({"revision": ruleset.revision, "rules": [msgspec.structs.asdict(one) for one in ruleset.rules]})
+@json_option
+def list_revisions(organization_id: str, kind: EnvironmentKind, directory: Path, as_json: bool) -> None:
+    """List the revisions of the ruleset, newest first, with who saved each and when."""
+    rows = [
+        {
+            "revision": found.revision,
+            "saved_at": timestamp(found.saved_at_ms) if found.revision else None,
+            "saved_by": found.saved_by or None,
+            "rules": len(found.rules),
+        }
+        for found in _all(organization_id, kind, directory)
+    ]
+    show_table(rows, ("revision", "saved_at", "saved_by", "rules"), "revisions", as_json=as_json)
+
+
+@rule.command("export", epilog=examples("svc rule export ORG > rules.json", "svc rule export ORG --revision 3"))
+@click.argument("organization_id", metavar="ORG")
+@click.option("--revision", type=click.IntRange(0), help="Rules of an earlier revision; those in force when not given.")
+@_environment
+@data_option
+def export_rules(organization_id: str, revision: int | None, kind: EnvironmentKind, directory: Path) -> None:
+    """Write the ruleset as JSON, as the API and `svc rule import` take it.
+
+    Rules of an earlier revision are written with the revision that is in force: importing them restores them.
+    """
+    in_force, *earlier = _all(organization_id, kind, directory)
+    wanted = in_force if revision is None else next((one for one in earlier if one.revision == revision), None)
+    if revision == in_force.revision:
+        wanted = in_force
+    if wanted is None:
+        raise CommandError(f"there is no revision {revision}, or it is kept no longer; `svc rule history` lists them")
+    rules = [msgspec.structs.asdict(one) for one in wanted.rules]
+    if wanted is not in_force:
+        known = {one.id for one in in_force.rules}
+        rules = [one if one["id"] in known else {**one, "id": None} for one in rules]
+    show_json({"revision": in_force.revision, "rules": rules})
 
 
 @rule.command(
@@ -100,7 +134,7 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
         def job(transaction: Transaction) -> Ruleset:
             kept = [one for _, one in given]
             refusal = checked_rules(transaction, number, kind, given)
-            saved = refusal or save_rules(transaction, number, kind, sent.revision, kept, "", world.now_ms())
+            saved = refusal or save_rules(transaction, number, kind, sent.revision, kept, operator().id, world.now_ms())
             if isinstance(saved, Refusal):
                 faults = [f"{detail.field}: {detail.issue}" for detail in saved.details]
                 raise CommandError("; ".join([saved.message, *faults]))
@@ -112,6 +146,11 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
 
 
 def _in_force(organization_id: str, kind: EnvironmentKind, directory: Path) -> Ruleset:
+    return _all(organization_id, kind, directory)[0]
+
+
+def _all(organization_id: str, kind: EnvironmentKind, directory: Path) -> list[Ruleset]:
+    """The ruleset in force, and those before it, newest first."""
     with reading_directory(directory, settings()) as store, store.read() as snapshot:
         number = account(store, organization_id).organization.number
-        return ruleset_in_force(snapshot, number, kind)
+        return [ruleset_in_force(snapshot, number, kind), *revisions(snapshot, number, kind)]

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.domain.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.domain.refusals import Refusal
+from svc.domain.rules.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.store.schema.key_parts import LIST_ID
 from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules import is_named
+from svc.store.transactions.rules.rulesets import is_named
 from svc.store.views.lists import (
     expired_keys,
     find_entry,
@@ -140,8 +140,8 @@ def add_entries(
 
 
 def has_room(snapshot: Snapshot, number: int, added: int, now_ms: int) -> bool:
-    """Whether so many more entries may be in the organization's lists. What has expired is counted only where that
-    matters.
+    """Whether this number of entries may be added to the organization's lists. What has expired is counted only where
+    that matters.
     """
     stored = sum(found.entries for found in lists_of(snapshot, number).values())
     return stored + added <= MOST_ENTRIES or living_entries(snapshot, number, now_ms) + added <= MOST_ENTRIES
@@ -187,7 +187,7 @@ def purge_listed(transaction: Transaction, number: int, kind: ListKind, value: s
 
 
 def delete_expired(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
-    """Delete up to so many expired entries, the earliest first; returns how many there were."""
+    """Delete up to `most` expired entries, the earliest first; returns how many there were."""
     keys = list(islice(expired_keys(transaction, number, now_ms), most))
     entries = [(raw_list, transaction.get(LIST_ENTRIES, number, raw_list, key)) for _, _, raw_list, key in keys]
     gone = [(raw_list, entry) for raw_list, entry in entries if entry is not None]
@@ -198,7 +198,7 @@ def delete_expired(transaction: Transaction, number: int, now_ms: int, most: int
 
 
 def delete_stray(transaction: Transaction, number: int, most: int) -> int:
-    """Delete up to so many entries of lists that were deleted; returns how many there were."""
+    """Delete up to `most` entries of lists that were deleted; returns how many there were."""
     there = {raw_id(found.id) for found in lists_of(transaction, number).values()}
     deleted = 0
     for raw_list in _stored_lists(transaction, number):
@@ -224,7 +224,7 @@ LIST_ID_BYTES = 20
 
 
 def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) -> int:
-    """Delete up to so many entries of a list that has no row any more."""
+    """Delete up to `most` entries of a list that has no row any more."""
     entries = [entry for _, entry in islice(transaction.scan(LIST_ENTRIES, number, raw_list), most)]
     for entry in entries:
         _delete(transaction, number, raw_list, entry)

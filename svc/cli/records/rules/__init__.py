@@ -1,0 +1,1 @@
+"""`svc rule` and `svc list`."""

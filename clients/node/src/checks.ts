@@ -3,7 +3,7 @@
 
 import { isIP } from "node:net";
 
-import type { EventDetailBody, Open } from "./types.js";
+import type { DecisionBody, EventDetailBody, Open } from "./types.js";
 
 /** Why an identification does not belong to this action. */
 export type Problem = Open<
@@ -66,6 +66,8 @@ export interface Verdict {
   /** Left out when not scored, and so is the level. */
   suspect_score?: number;
   suspect_level?: Open<"low" | "medium" | "high">;
+  /** What the rules of the organization decided. Left out where none matched, and by services before 0.3.0. */
+  decision?: DecisionBody;
 }
 
 /** What came of the checks of a signed verdict. */

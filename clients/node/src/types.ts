@@ -1473,7 +1473,7 @@ export interface ListAccountsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
-  /** Only accounts with so many visitors in 30 days. */
+  /** The least number of visitors in 30 days. */
   min_visitors?: number;
 }
 
@@ -1489,7 +1489,7 @@ export interface ListVisitorsQuery {
   cursor?: string;
   /** How many per page, at most. */
   limit?: number;
-  /** Only visitors of so many accounts in 30 days. */
+  /** The least number of accounts in 30 days. */
   min_accounts?: number;
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NotRequired, TypedDict
 
-from svc_client.types import EventDetailBody
+from svc_client.types import DecisionBody, EventDetailBody
 
 Problem = Literal[
     "not_found",
@@ -61,6 +61,8 @@ class Verdict(TypedDict):
     suspect_score: NotRequired[int]
     """Left out when not scored, and so is the level."""
     suspect_level: NotRequired[str]
+    decision: NotRequired[DecisionBody]
+    """What the rules of the organization decided. Left out where none matched, and by services before 0.3.0."""
 
 
 @dataclass(frozen=True)

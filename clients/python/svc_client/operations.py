@@ -404,7 +404,7 @@ class Operations:
             q: Only those whose id begins with this.
             cursor: `next_cursor` of the page before; the first page when left out.
             limit: How many per page, at most.
-            min_visitors: Only accounts with so many visitors in 30 days.
+            min_visitors: The least number of visitors in 30 days.
         """
         return self._send(
             Call(
@@ -458,7 +458,7 @@ class Operations:
             q: Only those whose id begins with this.
             cursor: `next_cursor` of the page before; the first page when left out.
             limit: How many per page, at most.
-            min_accounts: Only visitors of so many accounts in 30 days.
+            min_accounts: The least number of accounts in 30 days.
         """
         return self._send(
             Call(

@@ -121,6 +121,13 @@ export interface Trigger {
   confidence: Level;
 }
 
+/** What the first rule that matched decided. Your server acts on it: anybody can change what a page reads. */
+export interface Decision {
+  action: "allow" | "review" | "challenge" | "block" | (string & {});
+  rule_id: string;
+  rule: string;
+}
+
 /**
  * The service's response, by the names of its API. Only `request_id` is always there: where an earlier attempt was
  * answered more than a minute ago, there is nothing else. Let your server read the event by `request_id` instead of trusting what a page says.
@@ -143,6 +150,8 @@ export interface Identification {
   suspect_score?: number;
   suspect_level?: Level;
   triggers?: Trigger[];
+  /** What the rules of the organization decided; absent where none matched, and where visitors shall not see it. */
+  decision?: Decision;
   /** A JWS, valid for five minutes: only with the option `verdict`, and not in a response from the cache. */
   verdict?: string;
   /** Set by the SDK where the response comes from its cache. */

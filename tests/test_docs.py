@@ -341,6 +341,7 @@ def test_the_quick_start_runs_as_written(tmp_path: Path):
     made_up = {name: answer[name] for name in ("request_id", "deferred_token", "visitor_id")}
     assert json.loads(shown) | made_up == answer, "the page shows another answer than comes"
     assert shell.read("endpoint.json")["secret"].startswith("svc_whsec_")
+    assert shell.read("decided.json")["decision"]["action"] == "review"
 
 
 def node() -> str:

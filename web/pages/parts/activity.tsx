@@ -56,12 +56,13 @@ export function Activity({ event, onAct }: { event: Explained; onAct: (about: Ab
 }
 
 /** The newest identification in one sentence. */
-export function summary({ account_id, velocity }: Explained): string {
+export function summary({ account_id, decision, velocity }: Explained): string {
   const accounts = velocity?.visitor.accounts["1h"] ?? 0;
   const visitors = velocity?.account?.visitors["30d"] ?? 0;
   const acted = accounts === 0 ? "no account" : number(accounts, "account");
   const used = account_id === undefined ? "" : ` ${account_id} was used by ${number(visitors, "browser")} within 30 days.`;
-  return `Identified. This browser acted for ${acted} within an hour.${used}`;
+  const decided = decision === undefined ? "" : ` Your rule “${decision.rule}” decided: ${decision.action}.`;
+  return `Identified. This browser acted for ${acted} within an hour.${used}${decided}`;
 }
 
 const number = (count: number, noun: string) => `${most(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -42,6 +42,7 @@ export interface Explained extends VisitRow {
   account_id?: string;
   action?: string;
   velocity?: Velocity;
+  decision?: { action: string; rule: string };
   identifiable?: boolean;
   proven?: boolean;
   ip_address?: string;

@@ -1,7 +1,7 @@
 """Conditions in CEL, the Common Expression Language: what they may name, and how one is compiled and evaluated.
 
 What may live here: the environment of conditions (decisions 13.4) over `cel-expr-python` (docs/adr/0115), and its
-errors with their position. What an event's variables are is said in `variables.py`.
+errors with their position. What an event's variables are is said in `ruleset.py`.
 
 Names such as `visitor.id` are declared whole, so that the checker finds a mistyped one. A variable without a value is
 left out of an evaluation: what asks for it is an error, which `&&` and `||` absorb where the other side decides.

@@ -30,6 +30,7 @@ from svc.store.schema.tables import (
     ENDPOINTS,
     ORGANIZATIONS,
     REPORT_FINGERPRINTS,
+    RULESET_HISTORY,
     RULESETS,
     VELOCITY,
     VISITOR_HISTORY,
@@ -165,7 +166,7 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
         most_read |= counted.read
         most_velocity_written = max(most_velocity_written, counted.written[VELOCITY.name])
         most_of_history |= Counter({name: counted.written[name] for name in HISTORY})
-        counted_apart = (VELOCITY.name, RULESETS.name, *HISTORY)
+        counted_apart = (VELOCITY.name, RULESETS.name, RULESET_HISTORY.name, *HISTORY)
         apart = (BLOCKS.name, VISITORS.name, WEIGHTS.name, ENDPOINT_COUNTS.name, *counted_apart)
         most_beside = max(most_beside, counted.read.total() - sum(counted.read[name] for name in apart))
         assert isinstance(recorded.outcome, Identified)
@@ -178,7 +179,7 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     assert [most_read[name] for name in HISTORY] == [2, 1, 1, 2]
     assert [most_of_history[name] for name in HISTORY] == [1, 1, 1, 1]
     assert (most_read[VELOCITY.name], most_velocity_written) == (6, 3)
-    assert (most_read[RULESETS.name], most_read[WEIGHTS.name]) == (1, 2)
+    assert [most_read[table.name] for table in (RULESETS, RULESET_HISTORY, WEIGHTS)] == [1, 1, 2]
     assert (most_read[ENDPOINT_COUNTS.name], most_read[ENDPOINTS.name]) == (1, 0)
     assert most_beside <= 11
     assert 15 < most_written <= 22

@@ -100,6 +100,8 @@ class _Evaluation:
     def __init__(self) -> None:
         self.values: Mapping[str, Any] = {}
         self.in_list: InList = _in_none
+        self.failure: BaseException | None = None
+        """Of the store, which the language would make an error of the condition of."""
 
 
 def _in_none(_: str) -> bool:
@@ -134,14 +136,15 @@ known = lru_cache(maxsize=4096)(compiled)
 
 def holds(condition: Condition, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> bool | None:
     """Whether the condition is true of an event; `None` where its evaluation fails. `activation` as of `activation_of`
-    these `values`.
+    these `values`. Raises what `in_list` raises.
     """
-    _now.values, _now.in_list = values, in_list
+    _now.values, _now.in_list, _now.failure = values, in_list, None
     try:
-        found = condition.expression.eval(activation)
+        value = condition.expression.eval(activation).value()
     except RuntimeError:  # the budget of iterations
-        return None
-    value = found.value()
+        value = None
+    if _now.failure is not None:
+        raise _now.failure
     return value if isinstance(value, bool) else None
 
 
@@ -171,7 +174,13 @@ def _is_present(name: str) -> bool:
 
 
 def _is_in_list(name: str) -> bool:
-    return _now.in_list(name)
+    if _now.failure is not None:
+        return False
+    try:
+        return _now.in_list(name)
+    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation is over
+        _now.failure = error
+        return False
 
 
 def _is_within(ip: str, network: str) -> bool:

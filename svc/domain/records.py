@@ -38,6 +38,8 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     account_thresholds: AccountThresholds = AccountThresholds()
     decision_in_response: bool = True
     """Whether responses and verdicts for public keys have the decision of the rules."""
+    has_rules: bool = False
+    """Whether it has saved rules or used a list since it was made."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -35,7 +35,7 @@ from svc.cli.records.event_source import (
 )
 from svc.cli.records.events import Archived, Archives
 from svc.cli.terminal import progress
-from svc.domain.events.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.domain.events.event_row import DecisionBody, EventBody, EventTriggerBody, TriggerBody, event_row
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
 from svc.domain.model import Environment
@@ -93,9 +93,9 @@ COLUMNS = (
     "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
     "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
     "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
-    "proven", "account_id", "account_verified", "action",
+    "proven", "account_id", "account_verified", "action", "decision", "rule",
 )  # fmt: skip
-"""Of CSV, in this order. Later versions append."""
+"""Of CSV, in this order: fields of an event, and the name of the rule that decided. Later versions append."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
 _FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
@@ -261,7 +261,7 @@ def _csv_row(match: EventMatch) -> bytes:
 
 
 def _cell(row: EventBody, name: str) -> str:
-    value = getattr(row, name)
+    value = getattr(row, name) if name in EventBody.__struct_fields__ else getattr(row.decision, name, None)
     match value:
         case msgspec.UNSET | None:
             return ""
@@ -269,6 +269,8 @@ def _cell(row: EventBody, name: str) -> str:
             return "true" if value else "false"
         case tuple():
             return " ".join(each.signal for each in cast("tuple[TriggerBody | EventTriggerBody, ...]", value))
+        case DecisionBody():
+            return csv_cell(value.action)
         case _:
             return csv_cell(str(value))
 

@@ -101,6 +101,8 @@ class _Evaluation:
     def __init__(self) -> None:
         self.values: Mapping[str, Any] = {}
         self.in_list: InList = _in_none
+        self.failure: BaseException | None = None
+        """Of the store, which the language would make an error of the condition of."""
 
 
 def _in_none(_: str) -> bool:
@@ -135,16 +137,18 @@ known = lru_cache(maxsize=4096)(compiled)
 
 def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
     """What asks conditions of an event with these variables, of which those that are missing have no value: whether one
-    is true; `None` where its evaluation fails. Ask before the next question is made.
+    is true; `None` where its evaluation fails. Raises what `in_list` raises. Ask before the next question is made.
     """
-    _now.values, _now.in_list = values, in_list
+    _now.values, _now.in_list, _now.failure = values, in_list, None
     activation = environment().Activation(values)
 
     def holds(condition: Condition) -> bool | None:
         try:
             value = condition.expression.eval(activation).value()
         except RuntimeError:  # the budget of iterations
-            return None
+            value = None
+        if _now.failure is not None:
+            raise _now.failure
         return value if isinstance(value, bool) else None
 
     return holds
@@ -171,7 +175,13 @@ def _is_present(name: str) -> bool:
 
 
 def _is_in_list(name: str) -> bool:
-    return _now.in_list(name)
+    if _now.failure is not None:
+        return False
+    try:
+        return _now.in_list(name)
+    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation is over
+        _now.failure = error
+        return False
 
 
 def _is_within(ip: str, network: str) -> bool:

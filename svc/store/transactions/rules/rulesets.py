@@ -1,13 +1,15 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
-Bounds: one row is read for the ruleset. An organization that has saved no rules and has used no list has none, and
-pays for looking alone; for each list that a rule names, what `views/lists.py` says.
+Bounds: one row is read for the ruleset, and for each list that a rule names what `views/lists.py` says. An organization
+that has saved no rules and has used no list says so in its own row, and no other is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
+
+import msgspec
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
@@ -25,9 +27,11 @@ from svc.domain.rules.ruleset import (
     Ruleset,
     evaluate,
 )
-from svc.store.schema.tables import RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.lists import contains, list_names, named_list
+from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row
 
 MOST_REVISIONS = 100
@@ -35,31 +39,39 @@ MOST_REVISIONS = 100
 
 
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
-    """That of an organization for one kind of environment."""
-    return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
+    """That of an organization for one kind of environment. Raises `CorruptionError` where it is missing, and one before
+    it is there.
+    """
+    place = KINDS.index(kind)
+    found = snapshot.get(RULESETS, number, place)
+    if found is None and next(snapshot.scan_keys(RULESET_HISTORY, (number, place), (number, place + 1)), None):
+        raise CorruptionError(f"the rules of organization {number} are missing, and their history is there")
+    return found or FIRST
 
 
-def keep_rulesets(transaction: Transaction, number: int) -> None:
-    """Store the rulesets of the start where none was saved: from now on there are lists to ask."""
-    for place in range(len(KINDS)):
-        if not transaction.has(RULESETS, number, place):
-            transaction.put(RULESETS, (number, place), FIRST)
+def note_deciding(transaction: Transaction, number: int) -> None:
+    """From now on the organization has rules or lists of its own, which its identifications ask."""
+    found = organization(transaction, number)
+    if not found.has_rules:
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
 
 
 def decide_event(
     snapshot: Snapshot, number: int, event: Event, visitor_first_s: int | None, account_first_s: int | None
 ) -> Decided:
     """What the ruleset in force makes of an event. The times say since when its visitor and its account are known."""
-    ruleset = snapshot.get(RULESETS, number, KINDS.index(kind_of(event.environment)))
-    if ruleset is None:  # that of the start, and all of its lists are empty
+    if not organization(snapshot, number).has_rules:
         return NOTHING_DECIDED
+    ruleset = ruleset_in_force(snapshot, number, kind_of(event.environment))
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event, in_force=True)))
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """What a ruleset would make of a stored event now, with its velocity and the lists as they are."""
+    """What a ruleset would make of a stored event now, with its velocity and the lists as they are. A list that was
+    deleted meanwhile has no value.
+    """
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     known = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     account_first_s = None
@@ -76,9 +88,14 @@ def _days(first_s: int | None, at_s: int) -> int | None:
     return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
 
 
-def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str) -> bool:
+def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str, *, in_force: bool = False) -> bool:
+    """Whether the event's value is in the list that a rule names. Raises `CorruptionError` for a list that is missing
+    although a rule `in_force` names it, which keeps it.
+    """
     found = named_list(snapshot, number, name)
     if found is None:
+        if in_force:
+            raise CorruptionError(f"the list {name} is missing, and a rule names it")
         return False
     value = {
         "visitor": event.verdict.visitor_id,
@@ -111,9 +128,10 @@ def save_rules(
     saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
     place = KINDS.index(kind)
     transaction.put(RULESET_HISTORY, (number, place, before.revision), before)
-    if before.revision >= MOST_REVISIONS:
+    if before.revision > MOST_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MOST_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
+    note_deciding(transaction, number)
     return saved
 
 

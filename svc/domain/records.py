@@ -85,7 +85,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """`None` in events stored before 0.3.0."""
     shadow: tuple[ShadowMatch, ...] = ()
     rule_errors: tuple[str, ...] = ()
-    """Ids of the rules whose evaluation failed."""
+    """Ids of the rules whose evaluation failed, and of the webhook endpoints whose filter did."""
 
 
 EVENT_FIELDS = (

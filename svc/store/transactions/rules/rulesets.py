@@ -6,7 +6,7 @@ that has saved no rules and has used no list says so in its own row, and no othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, partial
 
 import msgspec
@@ -23,6 +23,7 @@ from svc.domain.rules.ruleset import (
     NOTHING_DECIDED,
     Ages,
     Decided,
+    Facts,
     Rule,
     Ruleset,
     evaluate,
@@ -33,6 +34,7 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row
+from svc.store.views.webhooks import endpoints_of
 
 MOST_REVISIONS = 100
 """Of a ruleset that are kept."""
@@ -56,22 +58,37 @@ def note_deciding(transaction: Transaction, number: int) -> None:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
 
 
-def decide_event(
-    snapshot: Snapshot, number: int, event: Event, visitor_first_s: int | None, account_first_s: int | None
-) -> Decided:
-    """What the ruleset in force makes of an event. The times say since when its visitor and its account are known."""
-    if not organization(snapshot, number).has_rules:
-        return NOTHING_DECIDED
-    ruleset = ruleset_in_force(snapshot, number, kind_of(event.environment))
+def facts_of(
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    visitor_first_s: int | None,
+    account_first_s: int | None,
+    *,
+    in_force: bool = True,
+) -> Facts:
+    """What conditions are asked about. The times say since when the visitor and the account are known. Each list that
+    any of them names is looked up once; conditions `in_force` name no other than those that are there.
+    """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event, in_force=True)))
+    return Facts(event, ages, cache(partial(_is_listed, snapshot, number, event, in_force=in_force)))
+
+
+def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
+    """What the ruleset in force makes of an event."""
+    if not organization(snapshot, number).has_rules:
+        return NOTHING_DECIDED
+    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)), facts)
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """What a ruleset would make of a stored event now, with its velocity and the lists as they are. A list that was
-    deleted meanwhile has no value.
-    """
+    """What a ruleset would make of a stored event now."""
+    return evaluate(ruleset, facts_now(snapshot, number, event))
+
+
+def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
+    """Of a stored event, with its velocity and the lists as they are: one that was deleted meanwhile has nothing."""
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     known = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     account_first_s = None
@@ -79,9 +96,8 @@ def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -
         account_first_s = read_row(
             snapshot, party_of(number, event, visitor), "account", event.occurred_at_ms // 1000
         ).first_s
-    at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(None if known is None else known.first_seen_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+    first_s = None if known is None else known.first_seen_s
+    return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:
@@ -156,7 +172,7 @@ def checked_rules(
             faults.append(Detail(f"{where}.{name}", issue, "body"))
         names.add(rule.name)
         given |= {rule_id} if rule_id is not None else set()
-        problem = None if len(rule.condition) > MAX_LENGTH else _problem(rule.condition, lists.keys())
+        problem = None if len(rule.condition) > MAX_LENGTH else _problem(rule.condition, lists)
         if problem is not None:
             faults.append(Detail(f"{where}.condition", "invalid_condition", "body"))
             problems.append(f"{where}.condition: {problem}")
@@ -176,12 +192,17 @@ def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> 
     return found
 
 
-def _problem(condition: str, lists: object) -> str | None:
+def condition_problem(snapshot: Snapshot, number: int, condition: str) -> str | None:
+    """Why a condition cannot be saved, with line and column where they are known; `None` where it can."""
+    return _problem(condition, list_names(snapshot, number))
+
+
+def _problem(condition: str, lists: Collection[str]) -> str | None:
     try:
         found = compiled(condition)
     except ConditionError as error:
         return str(error)
-    unknown = sorted(found.lists - set(lists))  # pyright: ignore[reportArgumentType]  keys of a dictionary
+    unknown = sorted(found.lists.difference(lists))
     return f"there is no list {unknown[0]!r}" if unknown else None
 
 
@@ -192,9 +213,7 @@ def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ru
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Whether a rule names a list, also one in shadow mode or off."""
-    return any(
-        name in compiled(rule.condition).lists
-        for kind in KINDS
-        for rule in ruleset_in_force(snapshot, number, kind).rules
-    )
+    """Whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
+    rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
+    filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
+    return any(name in compiled(text).lists for text in (*rules, *filter(None, filters)))

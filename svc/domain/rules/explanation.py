@@ -17,6 +17,8 @@ LONGEST_VALUE: Final = 200
 """Characters of a value that are shown."""
 _RELATIONS: Final = ("==", "!=", "<=", ">=", "<", ">")
 TermKind = Literal["all", "any", "not", "term"]
+_JOINED: Final[tuple[tuple[TermKind, str], ...]] = (("any", "|"), ("all", "&"))
+"""By doubled marks, the one that binds loosest first."""
 
 
 class Operand(NamedTuple):
@@ -126,7 +128,7 @@ def _parts(pieces: Sequence[_Piece]) -> tuple[TermKind, list[Sequence[_Piece]]]:
     """How an expression is put together, loosest first, and of what."""
     if any(piece.text == "?" for _, piece in _outside(pieces)):
         return "term", []  # a choice between two values is shown whole
-    for kind, mark in (("any", "|"), ("all", "&")):
+    for kind, mark in _JOINED:
         parts = _split(pieces, mark)
         if len(parts) > 1 and all(parts):
             return kind, parts

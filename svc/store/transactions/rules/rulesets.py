@@ -6,14 +6,17 @@ one key alone; for each list that a rule names, what `views/lists.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from itertools import islice
+from typing import NamedTuple
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.refusals import Detail, Issue, Refusal
-from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled
+from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, activation_of, compiled, holds, known
+from svc.domain.rules.explanation import Term, explain
 from svc.domain.rules.ruleset import (
     FIRST,
     MAX_NAME,
@@ -24,6 +27,7 @@ from svc.domain.rules.ruleset import (
     Rule,
     Ruleset,
     evaluate,
+    variables,
 )
 from svc.store.schema.tables import LISTS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
@@ -53,16 +57,51 @@ def decide_event(
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
     """What a ruleset would make of a stored event now, with its velocity and the lists as they are."""
+    ages, in_list = _ages(snapshot, number, event), cache(partial(_is_listed, snapshot, number, event))
+    return evaluate(ruleset, event, ages, in_list)
+
+
+def _ages(snapshot: Snapshot, number: int, event: Event) -> Ages:
+    """For how long the visitor and the account of a stored event had been known, as far as the store says it now."""
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    known = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    at_s = event.occurred_at_ms // 1000
     account_first_s = None
     if event.account_id is not None:
-        account_first_s = read_row(
-            snapshot, party_of(number, event, visitor), "account", event.occurred_at_ms // 1000
-        ).first_s
-    at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(None if known is None else known.first_seen_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+    return Ages(_days(None if found is None else found.first_seen_s, at_s), _days(account_first_s, at_s))
+
+
+class ExplainedRule(NamedTuple):
+    """What a rule makes of a stored event."""
+
+    rule: Rule
+    is_true: bool | None
+    """`None` where its evaluation fails."""
+    term: Term | None
+    """Why; `None` where nobody asked."""
+
+
+def explained(
+    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
+) -> list[ExplainedRule]:
+    """What each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with the
+    id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
+    """
+    conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
+    names = frozenset[str]().union(*(condition.names for _, condition in conditions))
+    values = variables(event, _ages(snapshot, number, event), names)
+    in_list = cache(partial(_is_listed, snapshot, number, event))
+    activation = activation_of(values)
+    decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
+    found: list[ExplainedRule] = []
+    for rule, condition in conditions:
+        is_true = holds(condition, activation, values, in_list)
+        is_told = rule.id in (wanted, decided)
+        if is_true and not is_told and most:
+            is_told, most = True, most - 1
+        found.append(ExplainedRule(rule, is_true, explain(rule.condition, values, in_list) if is_told else None))
+    return found
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:
@@ -162,8 +201,30 @@ def _problem(condition: str, lists: object) -> str | None:
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
     """Those that were in force, newest first, without the present one."""
+    return list(_before(snapshot, number, kind, None))
+
+
+def some_revisions(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
+) -> list[Ruleset]:
+    """At most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the first."""
+    present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
+    return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
+
+
+def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
+    """The ruleset that was in force at a time; `None` where it is not kept any more."""
+    present = ruleset_in_force(snapshot, number, kind)
+    if present.saved_at_ms <= at_ms:
+        return present
+    earlier = (found for found in _before(snapshot, number, kind, None) if found.saved_at_ms <= at_ms)
+    return next(earlier, None)
+
+
+def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: int | None) -> Iterator[Ruleset]:
     place = KINDS.index(kind)
-    return [found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), (number, place + 1))]
+    end = (number, place + 1) if revision is None else (number, place, revision)
+    return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.cli.records.export import COLUMNS
+from svc.domain.events.export import COLUMNS
 from svc.world import World
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
 from tests.support.live import live_service, report

@@ -19,7 +19,7 @@ import trio
 from svc.cli.records import event_source
 from svc.cli.records.event_source import Wanted
 from svc.cli.records.events import LATE_MS, follow
-from svc.cli.records.export import COLUMNS
+from svc.domain.events.export import COLUMNS
 from svc.domain.events.listing import Filters
 from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.explanations import evidence_text

@@ -140,7 +140,7 @@ def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition]
     is true; `None` where its evaluation fails. Raises what `in_list` raises. Ask before the next question is made.
     """
     _now.values, _now.in_list, _now.failure = values, in_list, None
-    activation = environment().Activation(values)
+    activation = activation_of(values)
 
     def holds(condition: Condition) -> bool | None:
         try:
@@ -152,6 +152,30 @@ def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition]
         return value if isinstance(value, bool) else None
 
     return holds
+
+
+def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> Any:
+    """What a part of a condition comes to, as Python has it: a boolean, number, text, time, list or dictionary; `None`
+    where its evaluation fails, or it is no expression by itself.
+    """
+    _now.values, _now.in_list, _now.failure = values, in_list, None
+    try:
+        found = environment().compile(text).eval(activation)
+    except RuntimeError:
+        return None
+    if _now.failure is not None:
+        raise _now.failure
+    return None if str(found.type()) == "ERROR" else found.value()
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The variables that a part of a condition names."""
+    return frozenset(_named(list(_tokens(text))))
+
+
+def activation_of(values: Mapping[str, Any]) -> cel.Activation:
+    """The values of an event, for evaluations. Those that are missing have no value."""
+    return environment().Activation(values)
 
 
 @cache
@@ -190,7 +214,7 @@ def _is_within(ip: str, network: str) -> bool:
 
 _network = lru_cache(maxsize=1024)(ip_network)
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[rRbB]{0,2}(?:'{3}(?s:.*?)(?<!\\)'{3}|"{3}(?s:.*?)(?<!\\)"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -198,6 +222,7 @@ _TOKEN = re.compile(
     |(?P<mark>.)""",
     re.VERBOSE,
 )
+"""Names, marks, literals and what is between them. Each mark is one character."""
 _OPENING, _CLOSING = "([{", ")]}"
 _PLAIN = re.compile(r"""["'][\w.]*["']""", re.ASCII)
 _MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
@@ -209,7 +234,7 @@ _NOTHING: Token = ("", "", (0, 0))
 
 def _tokens(text: str) -> Iterator[Token]:
     """Names, marks and literals; what the language makes of them is left to its own parser."""
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         kind = found.lastgroup or "mark"
         if kind != "space":
             line = text.count("\n", 0, found.start())

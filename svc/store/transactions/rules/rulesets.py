@@ -6,8 +6,10 @@ that has saved no rules and has used no list says so in its own row, and no othe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +17,8 @@ from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.refusals import Detail, Issue, Refusal
-from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled
+from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled, known, question
+from svc.domain.rules.explanation import Term, explain
 from svc.domain.rules.ruleset import (
     FIRST,
     MAX_NAME,
@@ -27,6 +30,7 @@ from svc.domain.rules.ruleset import (
     Rule,
     Ruleset,
     evaluate,
+    variables,
 )
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
@@ -90,14 +94,45 @@ def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -
 def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
     """Of a stored event, with its velocity and the lists as they are: one that was deleted meanwhile has nothing."""
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    known = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    at_s = event.occurred_at_ms // 1000
     account_first_s = None
     if event.account_id is not None:
-        account_first_s = read_row(
-            snapshot, party_of(number, event, visitor), "account", event.occurred_at_ms // 1000
-        ).first_s
-    first_s = None if known is None else known.first_seen_s
+        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+    first_s = None if found is None else found.first_seen_s
     return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
+
+
+class ExplainedRule(NamedTuple):
+    """What a rule makes of a stored event."""
+
+    rule: Rule
+    is_true: bool | None
+    """`None` where its evaluation fails."""
+    term: Term | None
+    """Why; `None` where nobody asked."""
+
+
+def explained(
+    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
+) -> list[ExplainedRule]:
+    """What each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with the
+    id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
+    """
+    conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
+    names = frozenset[str]().union(*(condition.names for _, condition in conditions))
+    facts = facts_now(snapshot, number, event)
+    values = variables(event, facts.ages, names)
+    holds = question(values, facts.in_list)
+    decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
+    found: list[ExplainedRule] = []
+    matches = [holds(condition) for _, condition in conditions]
+    for rule, is_true in zip(ruleset.rules, matches, strict=True):
+        is_told = rule.id in (wanted, decided)
+        if is_true and not is_told and most:
+            is_told, most = True, most - 1
+        found.append(ExplainedRule(rule, is_true, explain(rule.condition, values, facts.in_list) if is_told else None))
+    return found
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:
@@ -208,8 +243,30 @@ def _problem(condition: str, lists: Collection[str]) -> str | None:
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
     """Those that were in force, newest first, without the present one."""
+    return list(_before(snapshot, number, kind, None))
+
+
+def some_revisions(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
+) -> list[Ruleset]:
+    """At most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the first."""
+    present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
+    return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
+
+
+def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
+    """The ruleset that was in force at a time; `None` where it is not kept any more."""
+    present = ruleset_in_force(snapshot, number, kind)
+    if present.saved_at_ms <= at_ms:
+        return present
+    earlier = (found for found in _before(snapshot, number, kind, None) if found.saved_at_ms <= at_ms)
+    return next(earlier, None)
+
+
+def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: int | None) -> Iterator[Ruleset]:
     place = KINDS.index(kind)
-    return [found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), (number, place + 1))]
+    end = (number, place + 1) if revision is None else (number, place, revision)
+    return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:

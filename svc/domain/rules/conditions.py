@@ -1,7 +1,7 @@
 """Conditions in CEL, the Common Expression Language: what they may name, and how one is compiled and evaluated.
 
 What may live here: the environment of conditions (decisions 13.4) over `cel-expr-python` (docs/adr/0115), and its
-errors with their position. What an event's variables are is said in `variables.py`.
+errors with their position. What an event's variables are is said in `ruleset.py`.
 
 Names such as `visitor.id` are declared whole, so that the checker finds a mistyped one. A variable without a value is
 left out of an evaluation: what asks for it is an error, which `&&` and `||` absorb where the other side decides.
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from ipaddress import ip_address, ip_network
+from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]  it has them for this module
@@ -132,22 +133,21 @@ known = lru_cache(maxsize=4096)(compiled)
 """As `compiled`, for texts that were saved: each is compiled once in a process."""
 
 
-def holds(condition: Condition, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> bool | None:
-    """Whether the condition is true of an event; `None` where its evaluation fails. `activation` as of `activation_of`
-    these `values`.
+def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
+    """What asks conditions of an event with these variables, of which those that are missing have no value: whether one
+    is true; `None` where its evaluation fails. Ask before the next question is made.
     """
     _now.values, _now.in_list = values, in_list
-    try:
-        found = condition.expression.eval(activation)
-    except RuntimeError:  # the budget of iterations
-        return None
-    value = found.value()
-    return value if isinstance(value, bool) else None
+    activation = environment().Activation(values)
 
+    def holds(condition: Condition) -> bool | None:
+        try:
+            value = condition.expression.eval(activation).value()
+        except RuntimeError:  # the budget of iterations
+            return None
+        return value if isinstance(value, bool) else None
 
-def activation_of(values: Mapping[str, Any]) -> cel.Activation:
-    """The values of an event, for evaluations. Those that are missing have no value."""
-    return environment().Activation(values)
+    return holds
 
 
 @cache
@@ -253,7 +253,8 @@ def _named(tokens: list[Token]) -> set[str]:
         while end + 1 < len(tokens) and tokens[end][1] == "." and tokens[end + 1][0] == "name":
             path.append(tokens[end + 1][1])
             end += 2
-        found.update(name for size in range(len(path), 0, -1) if (name := ".".join(path[:size])) in VARIABLES)
+        names = (".".join(path[:size]) for size in range(len(path), 0, -1))
+        found.update(islice((name for name in names if name in VARIABLES), 1))
         at = end
     return found
 

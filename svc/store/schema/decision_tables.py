@@ -48,7 +48,7 @@ RULESETS = Table(
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
 )
-"""In force, of live or of test environments; no row = that of the start."""
+"""In force, of live or of test environments; no row = that of the start, and no list was used yet."""
 RULESET_HISTORY = Table(
     "ruleset_history",
     Key(organization=U32, kind=index_of(_KINDS), revision=U32),

@@ -102,7 +102,7 @@ class Recorded(NamedTuple):
     new_number: int | None = None
     """The visitor's, who was new; `None` where nobody was."""
     flooding: bool = False
-    """Whether its address floods (`history.is_flooding`)."""
+    """Whether its address floods (`history.evidence.is_flooding`)."""
 
 
 def identify(

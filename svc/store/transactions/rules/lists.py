@@ -18,7 +18,7 @@ from svc.domain.rules.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind
 from svc.store.schema.key_parts import LIST_ID
 from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import is_named
+from svc.store.transactions.rules.rulesets import is_named, keep_rulesets
 from svc.store.views.lists import (
     expired_keys,
     find_entry,
@@ -57,7 +57,7 @@ def create_list(
     if len(lists_of(transaction, number)) >= MOST_LISTS:
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
-    transaction.put(LISTS, (number, name), made)
+    _keep(transaction, number, made)
     return made
 
 
@@ -77,7 +77,7 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
         return Refusal("list_exists")
     renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
     transaction.delete(LISTS, number, found.name)
-    transaction.put(LISTS, (number, name), renamed)
+    _keep(transaction, number, renamed)
     return renamed
 
 
@@ -100,6 +100,11 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
     retention deletes them.
     """
     return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
+
+
+def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
+    transaction.put(LISTS, (number, found.name), found)
+    keep_rulesets(transaction, number)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
@@ -134,7 +139,7 @@ def add_entries(
         if row.expires_at_ms is not None:
             transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
     counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
-    transaction.put(LISTS, (number, found.name), msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    _keep(transaction, number, msgspec.structs.replace(counted, updated_at_ms=now_ms))
     delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
     return Added(len(added), len(entries) - len(added))
 
@@ -161,7 +166,7 @@ def remove_entries(
     for entry in gone:
         _delete(transaction, number, raw_id(list_id), entry)
     left = msgspec.structs.replace(found.counting(removed=[entry.value for entry in gone]), updated_at_ms=now_ms)
-    transaction.put(LISTS, (number, found.name), left)
+    _keep(transaction, number, left)
     return left
 
 
@@ -248,4 +253,4 @@ def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, 
         values[str(LIST_ID.show(raw_list))].append(entry.value)
     for found in lists_of(transaction, number).values() if values else ():
         if found.id in values:
-            transaction.put(LISTS, (number, found.name), found.counting(removed=values[found.id]))
+            _keep(transaction, number, found.counting(removed=values[found.id]))

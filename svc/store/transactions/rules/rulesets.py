@@ -1,7 +1,7 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
-Bounds: one row is read for the ruleset. An organization that has saved no rules and has no lists pays for that row and
-one key alone; for each list that a rule names, what `views/lists.py` says.
+Bounds: one row is read for the ruleset. An organization that has saved no rules and has used no list has none, and
+pays for looking alone; for each list that a rule names, what `views/lists.py` says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svc.domain.rules.ruleset import (
     Ruleset,
     evaluate,
 )
-from svc.store.schema.tables import LISTS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
+from svc.store.schema.tables import RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.velocity import party_of, read_row
@@ -39,12 +39,19 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
 
 
+def keep_rulesets(transaction: Transaction, number: int) -> None:
+    """Store the rulesets of the start where none was saved: from now on there are lists to ask."""
+    for place in range(len(KINDS)):
+        if not transaction.has(RULESETS, number, place):
+            transaction.put(RULESETS, (number, place), FIRST)
+
+
 def decide_event(
     snapshot: Snapshot, number: int, event: Event, visitor_first_s: int | None, account_first_s: int | None
 ) -> Decided:
     """What the ruleset in force makes of an event. The times say since when its visitor and its account are known."""
-    ruleset = ruleset_in_force(snapshot, number, kind_of(event.environment))
-    if ruleset is FIRST and next(snapshot.scan_keys(LISTS, (number,), (number + 1,)), None) is None:
+    ruleset = snapshot.get(RULESETS, number, KINDS.index(kind_of(event.environment)))
+    if ruleset is None:  # that of the start, and all of its lists are empty
         return NOTHING_DECIDED
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))

@@ -159,7 +159,7 @@ def replay(
     summary = Summary()
     with _writer(output, quiet=reports) as write, lines(file) as source:
         run = _Run(summary, backtest, previews, decisions, write, window)
-        _replay_into(into, run, source, chosen, tried)
+        replay_into(into, run, source, chosen, tried)
     if as_json:
         show_json(_as_json(run))
     else:
@@ -231,7 +231,7 @@ def _as_json(run: _Run) -> dict[str, Any]:
     return said
 
 
-def _replay_into(
+def replay_into(
     into: Into, run: _Run, source: Iterator[bytes], weights: dict[Platform, StoredWeights], tried: Tried | None
 ) -> None:
     directory = into.directory

@@ -78,6 +78,7 @@ def explained(
         ("tag", event.tag),
         ("account", event.account_id and f"{event.account_id}{', verified' if event.account_verified else ''}"),
         ("action", event.action),
+        ("label", event.label and f"{event.label}{f' ({event.label_reason})' if event.label_reason else ''}"),
         ("report", _report(event, document, deferred=deferred)),
     ]
     for name, value in facts:

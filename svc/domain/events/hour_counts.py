@@ -48,6 +48,8 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Rule -> events that it decided, or matched in shadow mode."""
     rule_errors: dict[str, int] = {}
     """Rule -> events for which its evaluation failed."""
+    groups: dict[str, int] = {}
+    """Group of signals -> events in which one of it fired."""
 
     def plus(self, event: Event) -> HourCounts:
         """The counts with one more event."""
@@ -97,6 +99,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             kinds=_changed(self.kinds, event.visitor_kind, change),
             rules=_all_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
             rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
+            groups=_all_changed(self.groups, [trigger.signal for trigger in verdict.triggers], change),
         )
 
 

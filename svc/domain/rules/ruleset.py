@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
@@ -91,21 +91,25 @@ FIRST: Final = Ruleset(
 """What every organization starts with (decisions 13.3)."""
 
 
-class Ages(NamedTuple):
-    """For how many days a visitor and an account have been known; `None` = there is none."""
+class Known(NamedTuple):
+    """What is known of the visitor and the account of an event from before."""
 
-    visitor: int | None = None
-    account: int | None = None
+    visitor_days: int | None = None
+    """Since when; `None` = there is none."""
+    account_days: int | None = None
+    visitor_labels: Sequence[str] = ()
+    """What their other events turned out to be, each label once; as far as a rule asks for it."""
+    account_labels: Sequence[str] = ()
 
 
-def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Decided:
+def evaluate(ruleset: Ruleset, event: Event, known_before: Known, in_list: InList) -> Decided:
     """The first active rule whose condition is true decides; shadows are evaluated as well. The ruleset is not asked
     where it has no rules.
     """
     prepared = ruleset.prepared
     if not prepared.rules:
         return NOTHING_DECIDED
-    values = variables(event, ages, prepared.names)
+    values = variables(event, known_before, prepared.names)
     activation = activation_of(values)
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
@@ -134,11 +138,11 @@ def with_decision(event: Event, decided: Decided) -> Event:
 NOTHING_DECIDED: Final = Decided(None)
 
 
-def variables(event: Event, ages: Ages, names: frozenset[str]) -> dict[str, Any]:
+def variables(event: Event, known_before: Known, names: frozenset[str]) -> dict[str, Any]:
     """The values of these variables of `VARIABLES` that an event has."""
     found: dict[str, Any] = {}
     for name in names:
-        value = _VALUES[name](event, ages) if name in _VALUES else _velocity(event, name)
+        value = _VALUES[name](event, known_before) if name in _VALUES else _velocity(event, name)
         if value is not None:
             found[name] = value
     return found
@@ -167,7 +171,7 @@ def _windows(subject: Subject | str, counts: Counts) -> dict[str, dict[str, int]
     }
 
 
-_VALUES: Final[dict[str, Callable[[Event, Ages], Any]]] = {
+_VALUES: Final[dict[str, Callable[[Event, Known], Any]]] = {
     "score": lambda event, _: event.verdict.suspect_score,
     "level": lambda event, _: event.verdict.suspect_level,
     "signals": lambda event, _: [fired.signal for fired in event.verdict.signals or ()],
@@ -176,10 +180,10 @@ _VALUES: Final[dict[str, Callable[[Event, Ages], Any]]] = {
     "visitor.is_new": lambda event, _: event.verdict.visitor_is_new,
     "visitor.confidence": lambda event, _: event.verdict.visitor_confidence,
     "visitor.identifiable": lambda event, _: event.verdict.identifiable,
-    "visitor.age_days": lambda _, ages: ages.visitor,
+    "visitor.age_days": lambda _, known_before: known_before.visitor_days,
     "account.id": lambda event, _: event.account_id,
     "account.verified": lambda event, _: None if event.account_id is None else event.account_verified,
-    "account.age_days": lambda _, ages: ages.account,
+    "account.age_days": lambda _, known_before: known_before.account_days,
     "action": lambda event, _: event.action,
     "tag": lambda event, _: event.tag,
     "environment": lambda event, _: event.environment,
@@ -195,8 +199,8 @@ _VALUES: Final[dict[str, Callable[[Event, Ages], Any]]] = {
     "os": lambda event, _: event.os,
     "device_kind": lambda event, _: event.device_kind,
     "visitor_kind": lambda event, _: event.visitor_kind,
-    "labels.visitor": lambda _, __: [],
-    "labels.account": lambda _, __: [],
+    "labels.visitor": lambda _, known_before: list(known_before.visitor_labels),
+    "labels.account": lambda _, known_before: list(known_before.account_labels),
     "now": lambda event, _: datetime.fromtimestamp(event.occurred_at_ms / 1000, UTC),
 }
 """Name -> the value of an event. `now` is when it arrived: a preview of old events sees what they saw."""

@@ -23,6 +23,8 @@ EventType = Literal[
     "billing.status_changed",
     "usage.daily_settled",
     "webhook.test",
+    "review.opened",
+    "review.closed",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})

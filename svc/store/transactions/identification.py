@@ -9,7 +9,8 @@ are written, 4 of history and 3 of velocity. Of a new visitor whose very report 
 report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads
 and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to
 everything, 12 rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of
-both.
+both. A decision `review` reads at most 3 more and writes 5, and the webhook events of a review. Of labels nothing is
+read but what rules name: two rows for a visitor and as many for an account.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
+from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.organizations import enter
 from svc.store.transactions.rules.rulesets import decide_event
 from svc.store.transactions.velocity import count_event
@@ -154,7 +156,7 @@ def identify(
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
     event = with_decision(event, decide_event(transaction, number, event, first_s, counted.account_first_s))
     put_event(transaction, number, submission.request_id, event)
-    queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
+    queues = _told(transaction, submission, event, profile.threshold)
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     taken = partial(
@@ -176,6 +178,19 @@ def identify(
         new_number=visitor.number if is_new else None,
         flooding=is_flooding(address),
     )
+
+
+def _told(transaction: Transaction, submission: Submission, event: Event, threshold: int) -> tuple[EndpointKey, ...]:
+    """Who is told of it: webhook endpoints, and where the rules say so a person (decisions 14.4); the endpoints to
+    which something is due.
+    """
+    notify, decision = submission.notify, event.verdict.decision
+    queues = enqueue_identification(transaction, submission, event, threshold) if notify else ()
+    if decision is None or decision.action != "review":
+        return queues
+    number, raw_id = submission.organization, submission.request_id.bytes
+    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify)
+    return tuple(sorted({*queues, *reviewed.queues}))
 
 
 def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:

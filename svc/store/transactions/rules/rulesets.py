@@ -1,7 +1,8 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
 Bounds: one row is read for the ruleset. An organization that has saved no rules and has no lists pays for that row and
-one key alone; for each list that a rule names, what `views/lists.py` says.
+one key alone; for each list that a rule names, what `views/lists.py` says; where one names labels, two rows for
+the visitor or the account.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from svc.domain.rules.ruleset import (
     MAX_NAME,
     MOST_RULES,
     NOTHING_DECIDED,
-    Ages,
     Decided,
+    Known,
     Rule,
     Ruleset,
     evaluate,
 )
 from svc.store.schema.tables import LISTS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.labels import labels_of
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.velocity import party_of, read_row
 
@@ -46,9 +48,7 @@ def decide_event(
     ruleset = ruleset_in_force(snapshot, number, kind_of(event.environment))
     if ruleset is FIRST and next(snapshot.scan_keys(LISTS, (number,), (number + 1,)), None) is None:
         return NOTHING_DECIDED
-    at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+    return _evaluated(snapshot, number, ruleset, event, visitor_first_s, account_first_s)
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
@@ -60,9 +60,27 @@ def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -
         account_first_s = read_row(
             snapshot, party_of(number, event, visitor), "account", event.occurred_at_ms // 1000
         ).first_s
-    at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(None if known is None else known.first_seen_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+    visitor_first_s = None if known is None else known.first_seen_s
+    return _evaluated(snapshot, number, ruleset, event, visitor_first_s, account_first_s)
+
+
+def _evaluated(
+    snapshot: Snapshot,
+    number: int,
+    ruleset: Ruleset,
+    event: Event,
+    visitor_first_s: int | None,
+    account_first_s: int | None,
+) -> Decided:
+    at_s, kind, names = event.occurred_at_ms // 1000, kind_of(event.environment), ruleset.prepared.names
+    known = Known(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
+    if "labels.visitor" in names:
+        counts = labels_of(snapshot, number, kind, "visitor", event.verdict.visitor_id)
+        known = known._replace(visitor_labels=counts.names)
+    if "labels.account" in names:
+        counts = labels_of(snapshot, number, kind, "account", event.account_id)
+        known = known._replace(account_labels=counts.names)
+    return evaluate(ruleset, event, known, cache(partial(_is_listed, snapshot, number, event)))
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:

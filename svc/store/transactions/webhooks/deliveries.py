@@ -135,6 +135,24 @@ def enqueue(
     return _queue(transaction, organization, event_id, event, to)
 
 
+def enqueue_fact(
+    transaction: Transaction,
+    organization: int,
+    event_id: UUID,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+) -> tuple[EndpointKey, ...]:
+    """As `enqueue`, of a fact that has an event id of its own, by which the event can be found again."""
+    to = subscribers(transaction, organization, environment, event_type)
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    return _queue(transaction, organization, event_id, event, to)
+
+
 def enqueue_identification(
     transaction: Transaction, submission: Submission, event: Event, threshold: int
 ) -> tuple[EndpointKey, ...]:
@@ -251,11 +269,15 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
     """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
     for event_type in IDENTIFICATION_EVENTS:
-        key = (organization, identification_event_id(event_type, request_id).bytes)
-        event = transaction.get(WEBHOOK_EVENTS, *key)
-        if event is not None:
-            body = without_account(event.body)
-            transaction.put(WEBHOOK_EVENTS, key, msgspec.structs.replace(event, body=body))
+        remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> None:
+    """The same of one webhook event, by its id of 16 bytes; nothing where there is none."""
+    event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
+    if event is not None:
+        body = without_account(event.body)
+        transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:

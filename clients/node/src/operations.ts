@@ -24,6 +24,7 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  LabelAnswer,
   ListAccountsQuery,
   ListBody,
   ListEventsQuery,
@@ -172,14 +173,15 @@ export abstract class Operations {
   }
 
   /**
-   * Set the account, the action or the tag of an event.
+   * Set the account, the action, the tag or the label of an event.
    *
-   * For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out stay,
-   * `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and price, and
-   * no webhook is sent; the counts of the account and the visitor follow.
+   * For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that are
+   * left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
+   * and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for 400
+   * days: of an event that is not readable any more the label alone, which is then the response.
    */
-  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
-    return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody | LabelAnswer> {
+    return this.send<EventDetailBody | LabelAnswer>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
   }
 
   /**

@@ -15,10 +15,10 @@ export interface AccountAnswer {
   addresses: Array<SeenAddress>;
   /** The newest 100, the one seen last first. */
   countries: Array<SeenCountry>;
-  /** Its labeled events. */
-  labels?: LabelCounts;
+  /** Its labeled events of the last 400 days. */
+  labels: LabelCounts;
   /** Notes about it. */
-  notes_count?: number;
+  notes_count: number;
   /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
   account_id: string;
   /** Of the account, now. */
@@ -131,6 +131,8 @@ export interface CreateWebhookBody {
     | "billing.status_changed"
     | "usage.daily_settled"
     | "webhook.test"
+    | "review.opened"
+    | "review.closed"
   >;
   /** May be empty. */
   description: string;
@@ -254,6 +256,19 @@ export interface EventBody {
   account_verified?: boolean;
   /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
   action?: string;
+  /** What the event turned out to be; left out where nobody has said. */
+  label?: Open<"fraud" | "legitimate">;
+  /** Why it has that label. */
+  label_reason?: Open<
+    | "chargeback"
+    | "account_takeover"
+    | "multi_account"
+    | "promo_abuse"
+    | "bot"
+    | "scraping"
+    | "spam"
+    | "other"
+  >;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -329,6 +344,19 @@ export interface EventDetailBody {
   account_verified?: boolean;
   /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
   action?: string;
+  /** What the event turned out to be; left out where nobody has said. */
+  label?: Open<"fraud" | "legitimate">;
+  /** Why it has that label. */
+  label_reason?: Open<
+    | "chargeback"
+    | "account_takeover"
+    | "multi_account"
+    | "promo_abuse"
+    | "bot"
+    | "scraping"
+    | "spam"
+    | "other"
+  >;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -433,6 +461,10 @@ export interface Fault {
     | "list_limit"
     | "list_permanent"
     | "list_in_use"
+    | "review_closed"
+    | "note_limit"
+    | "too_few_labels"
+    | "analysis_missing"
     | "supplement_conflict"
     | "idempotency_key_too_long"
     | "invalid_visitor_metadata"
@@ -573,11 +605,20 @@ export interface JwkBody {
   alg: string;
 }
 
+export interface LabelAnswer {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** What the event turned out to be. */
+  label: Open<"fraud" | "legitimate"> | null;
+  /** Why it has that label. */
+  label_reason: string | null;
+}
+
 export interface LabelCounts {
   /** Labeled `fraud`. */
-  fraud?: number;
+  fraud: number;
   /** Labeled `legitimate`. */
-  legitimate?: number;
+  legitimate: number;
 }
 
 export interface ListBody {
@@ -942,10 +983,10 @@ export interface SeenVisitorAnswer {
   addresses: Array<SeenAddress>;
   /** The newest 100, the one seen last first. */
   countries: Array<SeenCountry>;
-  /** Its labeled events. */
-  labels?: LabelCounts;
+  /** Its labeled events of the last 400 days. */
+  labels: LabelCounts;
   /** Notes about it. */
-  notes_count?: number;
+  notes_count: number;
   /** Stable id of the visitor, within the organization. */
   visitor_id: string;
   /** Of the visitor, now. */
@@ -1145,6 +1186,18 @@ export interface UpdateEventBody {
   action?: string | null;
   /** The tag; `null` removes it. */
   tag?: string | null;
+  /** What the event turned out to be, for 400 days; `null` removes it, and the reason with it. */
+  label?: "fraud" | "legitimate" | null;
+  /** Why it has that label. It needs one. */
+  label_reason?:
+    | "account_takeover"
+    | "bot"
+    | "chargeback"
+    | "multi_account"
+    | "other"
+    | "promo_abuse"
+    | "scraping"
+    | "spam" | null;
 }
 
 export interface UpdateListBody {
@@ -1175,6 +1228,8 @@ export interface UpdateWebhookBody {
     | "billing.status_changed"
     | "usage.daily_settled"
     | "webhook.test"
+    | "review.opened"
+    | "review.closed"
   >;
   /** A note for people. */
   description?: string;
@@ -1242,6 +1297,8 @@ export interface WebhookBody {
     | "billing.status_changed"
     | "identification.completed"
     | "identification.refused"
+    | "review.closed"
+    | "review.opened"
     | "usage.daily_settled"
     | "visitor.suspect"
     | "webhook.test"
@@ -1299,6 +1356,8 @@ export interface WebhookDeliveryBody {
     | "billing.status_changed"
     | "identification.completed"
     | "identification.refused"
+    | "review.closed"
+    | "review.opened"
     | "usage.daily_settled"
     | "visitor.suspect"
     | "webhook.test"
@@ -1484,6 +1543,8 @@ export interface ListEventsQuery {
   asn?: string;
   /** Only events with this decision. */
   decision?: "allow" | "review" | "challenge" | "block";
+  /** Only events with this label. */
+  label?: "fraud" | "legitimate";
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */

@@ -19,6 +19,7 @@ from svc_client.types import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
+    LabelAnswer,
     ListBody,
     ListsBody,
     ManagementKeyBody,
@@ -278,6 +279,7 @@ class Operations:
         action: str | None = None,
         asn: str | None = None,
         decision: Literal["allow", "review", "challenge", "block"] | None = None,
+        label: Literal["fraud", "legitimate"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -306,6 +308,7 @@ class Operations:
             action: Only events with this action.
             asn: Only events from this autonomous system.
             decision: Only events with this decision.
+            label: Only events with this label.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -329,6 +332,7 @@ class Operations:
                         "action": action,
                         "asn": asn,
                         "decision": decision,
+                        "label": label,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -360,24 +364,43 @@ class Operations:
         account_id: str | Unset | None = UNSET,
         action: str | Unset | None = UNSET,
         tag: str | Unset | None = UNSET,
-    ) -> EventDetailBody:
-        """Set the account, the action or the tag of an event.
+        label: Literal["fraud", "legitimate"] | Unset | None = UNSET,
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | Unset
+        | None = UNSET,
+    ) -> EventDetailBody | LabelAnswer:
+        """Set the account, the action, the tag or the label of an event.
 
-        For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out
-        stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
-        and price, and no webhook is sent; the counts of the account and the visitor follow.
+        For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields
+        that are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity,
+        signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A
+        label may be set for 400 days: of an event that is not readable any more the label alone, which is then
+        the response.
 
         Args:
             request_id: UUIDv7 of the request; it sorts by time.
             account_id: The account; `null` removes it.
             action: The action; `null` removes it.
             tag: The tag; `null` removes it.
+            label: What the event turned out to be, for 400 days; `null` removes it, and the reason with it.
+            label_reason: Why it has that label. It needs one.
         """
         return self._send(
             Call(
                 "PATCH",
                 path("/events/{}", request_id),
-                body=given({}, {"account_id": account_id, "action": action, "tag": tag}),
+                body=given(
+                    {},
+                    {
+                        "account_id": account_id,
+                        "action": action,
+                        "tag": tag,
+                        "label": label,
+                        "label_reason": label_reason,
+                    },
+                ),
             )
         )
 
@@ -1114,6 +1137,8 @@ class Operations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ],
         description: str,
@@ -1171,6 +1196,8 @@ class Operations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ]
         | None = None,

@@ -18,9 +18,9 @@ class AccountAnswer(TypedDict):
     """The newest 100, the one seen last first."""
     countries: list[SeenCountry]
     """The newest 100, the one seen last first."""
-    labels: NotRequired[LabelCounts]
-    """Its labeled events."""
-    notes_count: NotRequired[int]
+    labels: LabelCounts
+    """Its labeled events of the last 400 days."""
+    notes_count: int
     """Notes about it."""
     account_id: str
     """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
@@ -207,6 +207,12 @@ class EventBody(TypedDict):
     """Whether a secret key named the account; beside `account_id` alone."""
     action: NotRequired[str]
     """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -286,6 +292,12 @@ class EventDetailBody(TypedDict):
     """Whether a secret key named the account; beside `account_id` alone."""
     action: NotRequired[str]
     """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -359,10 +371,10 @@ class Fault(TypedDict):
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
     `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
-    `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `supplement_conflict`,
-    `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`,
-    `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`,
-    `service_unavailable`.
+    `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`,
+    `too_few_labels`, `analysis_missing`, `supplement_conflict`, `idempotency_key_too_long`,
+    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
+    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -454,10 +466,19 @@ class JwkBody(TypedDict):
     """Always `EdDSA`."""
 
 
+class LabelAnswer(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    label: str | None
+    """What the event turned out to be."""
+    label_reason: str | None
+    """Why it has that label."""
+
+
 class LabelCounts(TypedDict):
-    fraud: NotRequired[int]
+    fraud: int
     """Labeled `fraud`."""
-    legitimate: NotRequired[int]
+    legitimate: int
     """Labeled `legitimate`."""
 
 
@@ -774,9 +795,9 @@ class SeenVisitorAnswer(TypedDict):
     """The newest 100, the one seen last first."""
     countries: list[SeenCountry]
     """The newest 100, the one seen last first."""
-    labels: NotRequired[LabelCounts]
-    """Its labeled events."""
-    notes_count: NotRequired[int]
+    labels: LabelCounts
+    """Its labeled events of the last 400 days."""
+    notes_count: int
     """Notes about it."""
     visitor_id: str
     """Stable id of the visitor, within the organization."""
@@ -935,7 +956,8 @@ class WebhookBody(TypedDict):
     """`live`: production traffic; `test`: staging and development."""
     events: list[str]
     """Types of events that it subscribes to. Now one of `billing.status_changed`, `identification.completed`,
-    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    `identification.refused`, `review.closed`, `review.opened`, `usage.daily_settled`, `visitor.suspect`,
+    `webhook.test`.
     """
     status: str
     """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
@@ -985,7 +1007,8 @@ class WebhookDeliveryBody(TypedDict):
     """The same on every attempt, and on a redelivery."""
     event: str
     """Type of the event. Now one of `billing.status_changed`, `identification.completed`,
-    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    `identification.refused`, `review.closed`, `review.opened`, `usage.daily_settled`, `visitor.suspect`,
+    `webhook.test`.
     """
     environment: str
     """Environment of the endpoint when the event happened. Now one of `live`, `test`."""

@@ -18,6 +18,7 @@ from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
+from svc.http.management.labels import labels, notes, reviews
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -42,6 +43,9 @@ API: tuple[Route, ...] = tuple(
         weights,
         rules,
         lists,
+        labels,
+        reviews,
+        notes,
         settings,
         webhooks,
         visitors,

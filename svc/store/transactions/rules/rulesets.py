@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
@@ -182,6 +183,23 @@ def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ru
     """Those that were in force, newest first, without the present one."""
     place = KINDS.index(kind)
     return [found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), (number, place + 1))]
+
+
+class RuleNames(NamedTuple):
+    """Names of the rules of an organization, by id."""
+
+    in_force: list[str]
+    """Ids, in their order."""
+    known: dict[str, str]
+    """Also of former rules, by their last name."""
+
+
+def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
+    """Of the ruleset in force and of the revisions that are kept."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
+    known = {rule.id: rule.name for each in rulesets for rule in each.rules}
+    return RuleNames([rule.id for rule in ruleset.rules], known)
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:

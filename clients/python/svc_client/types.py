@@ -539,6 +539,84 @@ class NewEntryBody(TypedDict):
     """From when on it is no entry any more; `null` = never."""
 
 
+class NoteBody(TypedDict):
+    id: str
+    """Id of the note."""
+    text: str
+    """What was written."""
+    created_at: str
+    """When it was written."""
+    author: NotRequired[str]
+    """The member who wrote it; left out where a management key did."""
+
+
+class NotesBody(TypedDict):
+    notes: list[NoteBody]
+    """Newest first: at most 100."""
+
+
+PerformanceBody = TypedDict(
+    "PerformanceBody",
+    {
+        "from": "str",
+        "to": "str",
+        "total": "PerformanceTotal",
+        "signals": "list[PerformanceLine]",
+        "groups": "list[PerformanceLine]",
+        "rules": "list[PerformanceLine]",
+        "levels": "list[PerformanceLine]",
+    },
+)
+"""from: Start of the first UTC day.
+
+to: End of the last UTC day.
+
+total: Of the whole window.
+
+signals: Most events first.
+
+groups: Groups of signals, most events first.
+
+rules: Those in force in their order, then former ones. An event counts for the rule that decided and shadows.
+
+levels: `low`, `medium` and `high`, each by itself.
+"""
+
+
+class PerformanceLine(TypedDict):
+    name: str
+    """Of the signal, group, rule or level."""
+    rule_id: NotRequired[str]
+    """Id of the rule."""
+    events: int
+    """Events in which it fired, matched, or that have this level."""
+    labelled: int
+    """Of these, labeled ones."""
+    fraud: int
+    """Of these, fraud."""
+    legitimate: int
+    """Of the labeled ones, legitimate."""
+    precision: float | None
+    """`fraud` of `labelled`."""
+    precision_low: float | None
+    """Lower end of its 95 % interval (Wilson)."""
+    precision_high: float | None
+    """Upper end."""
+    recall: float | None
+    """`fraud` of all fraud in the window."""
+
+
+class PerformanceTotal(TypedDict):
+    events: int
+    """Events."""
+    labelled: int
+    """Labeled events."""
+    fraud: int
+    """Of these, fraud."""
+    legitimate: int
+    """Of these, legitimate."""
+
+
 class PlatformWeightsBody(TypedDict):
     platform: str
     """Scoring profile. Now one of `android`, `ios`, `web`."""
@@ -633,6 +711,59 @@ class ReadinessChecks(TypedDict):
     """
     network_data: str
     """State of the network databases; it never fails readiness. Now one of `missing`, `ok`, `stale`."""
+
+
+class ReviewAnswer(TypedDict):
+    review: ReviewBody
+    """The review."""
+
+
+class ReviewBody(TypedDict):
+    id: str
+    """Id of the review; it sorts by time."""
+    state: str
+    """`open` or `closed`."""
+    environment: str
+    """Of its event."""
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    account_id: NotRequired[str]
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    suspect_score: int | None
+    """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
+    suspect_level: NotRequired[str]
+    """Of its event; left out when not scored."""
+    rule_id: NotRequired[str]
+    """Id of the rule that opened it; left out where a person did."""
+    rule: NotRequired[str]
+    """Name of that rule then."""
+    opened_at: str
+    """When it was opened."""
+    opened_by: NotRequired[str]
+    """The member who opened it by hand."""
+    assignee: str | None
+    """The member who takes care of it; `null` = nobody."""
+    closed_at: NotRequired[str]
+    """When it was closed; left out while it is open."""
+    closed_by: NotRequired[str]
+    """The member who closed it."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
+    note: NotRequired[str]
+    """What the person who closed it wrote."""
+
+
+class ReviewsBody(TypedDict):
+    reviews: list[ReviewBody]
+    """The one that was opened last first."""
+    next_cursor: NotRequired[str]
+    """Of the next page, which may be empty; left out on the last one."""
 
 
 class RiskWeightsBody(TypedDict):

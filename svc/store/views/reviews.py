@@ -7,14 +7,25 @@ from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
+from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import EnvironmentKind, account_digest
+from svc.domain.ids import is_visitor_id
 from svc.domain.labels.performance import LabelCounts
 from svc.domain.labels.reviews import SUBJECTS, Note, Review, Subject, raw_ordered_id
 from svc.domain.records import Event
 from svc.store.schema.codec import CorruptionError
-from svc.store.schema.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
+from svc.store.schema.tables import (
+    ACCOUNT_ERASURES,
+    ERASURES,
+    NOTES,
+    OPEN_REVIEWS,
+    REVIEWS,
+    SUBJECT_REVIEWS,
+    VISITOR_IDS,
+)
 from svc.store.snapshot import Snapshot
-from svc.store.views.labels import NO_LABELS, labels_of
+from svc.store.views.labels import NO_LABELS, account_number, labels_of
+from svc.store.views.subjects import has_events
 
 BEYOND_ALL = b"\xff" * 20
 """Above the 20 bytes of every id."""
@@ -73,6 +84,27 @@ def count_notes(snapshot: Snapshot, number: int, subject: Subject, subject_id: s
     stem = (number, SUBJECTS.index(subject), digest)
     keys = snapshot.scan_keys(NOTES, (*stem, bytes(20)), (*stem, BEYOND_ALL))
     return sum(1 for _ in keys)
+
+
+def is_known(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    """Whether there is a visitor or an account of this id: it has events, labels or notes, and is not being erased.
+    `subject_id` may be any text.
+    """
+    if subject == "visitor":
+        if not is_visitor_id(subject_id) or snapshot.has(ERASURES, number, subject_id.encode()):
+            return False
+        is_numbered = snapshot.has(VISITOR_IDS, number, subject_id.encode())
+    else:
+        if not ACCOUNT_ID.fullmatch(subject_id):
+            return False
+        if snapshot.has(ACCOUNT_ERASURES, number, account_digest(number, subject_id)):
+            return False
+        is_numbered = bool(account_number(snapshot, number, subject_id))
+    return (
+        is_numbered
+        or has_events(snapshot, number, subject, subject_id)
+        or count_notes(snapshot, number, subject, subject_id) > 0
+    )
 
 
 class Judged(NamedTuple):

@@ -277,6 +277,23 @@ def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: in
     return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
 
 
+class RuleNames(NamedTuple):
+    """Names of the rules of an organization, by id."""
+
+    in_force: list[str]
+    """Ids, in their order."""
+    known: dict[str, str]
+    """Also of former rules, by their last name."""
+
+
+def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
+    """Of the ruleset in force and of the revisions that are kept."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
+    known = {rule.id: rule.name for each in rulesets for rule in each.rules}
+    return RuleNames([rule.id for rule in ruleset.rules], known)
+
+
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
     """Whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
     rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)

@@ -23,7 +23,6 @@ from svc.domain.cursor import List, read_cursor, write_cursor
 from svc.domain.events.listing import FILTERS, Listing, Position
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import Level
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.account_schema import (
     AccountAnswer,
@@ -94,7 +93,7 @@ async def _seen(services: Services, call: Call, listed: Listed, subject_id: str)
     assert caller.key.environment is not None, "only management keys have none"
     number, kind = caller.organization.number, kind_of(caller.key.environment)
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
     for environment in subjects.environments_of(kind):
         places += (await find_positions(services, number, environment, listing)).rows
@@ -161,12 +160,13 @@ async def _page(
         number,
         kind_of(caller.key.environment),
         call.at_ms,
+        call.at_ms - services.event_retention_ms,
         prefix="" if query.q is UNSET else query.q,
         least=0 if least is UNSET else least,
         country=filters.get("country"),
         level=cast("Level | None", filters.get("level")),
     )
-    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0)), digest_size=16).digest()
+    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0, oldest_ms=0)), digest_size=16).digest()
     since = _position(key, listed, number, bound, query.cursor)
     if since is None:
         return Outcome(invalid("cursor", "invalid_cursor", "query"))
@@ -236,7 +236,7 @@ async def _find(
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "
 _LIST = (
-    "The one that was seen last first, of the last 30 days. "
+    "The one that was seen last first, as far back as events are kept. "
     + _KINDS
     + "Filters may be combined. A page with filters that few fit may be short, or empty, and still have a "
     "`next_cursor`: a request looks at no more than 5,000 events."

@@ -161,12 +161,13 @@ export abstract class Operations {
   /**
    * List events.
    *
-   * Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the window
-   * begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of identify, with the
-   * signals by name under `signals` and their groups under `triggers`. Filters may be combined. `next_cursor` leads
-   * to the next page, in the same window and with the same filters, and is left out on the last one; `page` counts
-   * pages instead, at most 10,000 events deep. A page of several filters that are rarely met together may be short,
-   * or empty, and still have a `next_cursor`: a request looks at no more than 20,000 events.
+   * Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as events
+   * are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before its end. Each
+   * row has the verdict of identify, with the signals by name under `signals` and their groups under `triggers`.
+   * Filters may be combined. `next_cursor` leads to the next page, in the same window and with the same filters, and
+   * is left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters
+   * that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at no more
+   * than 20,000 events.
    */
   listEvents(query: ListEventsQuery = {}): Promise<EventsAnswer> {
     return this.send<EventsAnswer>({ method: "GET", path: "/events", query: { ...query }, isRepeatable: true });
@@ -199,9 +200,10 @@ export abstract class Operations {
   /**
    * List accounts.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events.
    */
   listAccounts(query: ListAccountsQuery = {}): Promise<AccountsAnswer> {
     return this.send<AccountsAnswer>({ method: "GET", path: "/accounts", query: { ...query }, isRepeatable: true });
@@ -220,10 +222,10 @@ export abstract class Operations {
   /**
    * List visitors.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
-   * Visitors that are not identifiable are left out.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events. Visitors that are not identifiable are left out.
    */
   listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
     return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });

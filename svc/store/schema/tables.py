@@ -206,7 +206,7 @@ EVENTS = Table(
     "events",
     _REQUEST,
     Flattened(Event, EVENT_FIELDS),
-    KeptFor(RETENTION_MS),
+    KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
     rules=("events", "holding", "velocity"),
 )

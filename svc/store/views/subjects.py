@@ -15,7 +15,7 @@ from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -44,6 +44,8 @@ class Sought(NamedTuple):
     """Of the organization."""
     kind: EnvironmentKind
     now_ms: int
+    oldest_ms: int
+    """When the oldest event arrived that is readable."""
     prefix: str = ""
     """Of the id."""
     least: int = 0
@@ -122,7 +124,7 @@ def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str)
         for environment in range(len(ENVIRONMENTS))
         for place in Search(snapshot, Scope(number, environment), wanted(filters))
     )
-    return any(_has(snapshot, number, place, filters) for place in found)
+    return any(_found(snapshot, number, place, filters) is not None for place in found)
 
 
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
@@ -160,7 +162,7 @@ def step(
 def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
     """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest = (max(sought.now_ms - RETENTION_MS, 0), bytes(16))
+    oldest = (max(sought.oldest_ms, 0), bytes(16))
     searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
     of_each = (
         [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]

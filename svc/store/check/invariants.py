@@ -25,6 +25,7 @@ from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.lists import list_faults
+from svc.store.check.rulesets import ruleset_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
@@ -305,6 +306,10 @@ def _lists(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from list_faults(snapshot, number)
 
 
+def _rulesets(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from ruleset_faults(snapshot, number)
+
+
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
@@ -376,6 +381,7 @@ RULES: tuple[Rule, ...] = (
     _history,
     _velocity,
     _lists,
+    _rulesets,
     _attested_keys,
     _holding,
     _active_keys,

@@ -102,9 +102,10 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
     """Count an event that is stored, written already, with another account, or with none (decisions 11.2).
 
     The account that it had loses the event, and of its visitor, address and country those that none of its other events
-    has; the visitor and the address lose the account in the same way.
+    has; the visitor and the address lose the account in the same way. A clock that is behind the event counts for
+    nothing: the rows would lie in a period that is over.
     """
-    now_s = now_ms // 1000
+    now_s = max(now_ms // 1000, before.at_s)
     if before.account is not None and event.account_id is not None:
         others = list(_others_of_account(transaction, before, event.account_id))
         row = read_row(transaction, before, "account", now_s)

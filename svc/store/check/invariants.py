@@ -26,6 +26,7 @@ from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.lists import list_faults
+from svc.store.check.rulesets import ruleset_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
@@ -318,6 +319,10 @@ def _reviews(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from review_faults(snapshot, number)
 
 
+def _rulesets(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from ruleset_faults(snapshot, number)
+
+
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
@@ -392,6 +397,7 @@ RULES: tuple[Rule, ...] = (
     _outcomes,
     _labels,
     _reviews,
+    _rulesets,
     _attested_keys,
     _holding,
     _active_keys,

@@ -14,8 +14,9 @@ import msgspec
 from svc.http.api import accounts as api_accounts
 from svc.http.api import events, health
 from svc.http.api import identify as client_api
-from svc.http.console import accounts, preview, sign_in, statistics, stream
+from svc.http.console import accounts, export, links, preview, sign_in, statistics, stream, subjects
 from svc.http.console import events as console_events
+from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.pages import try_page
@@ -29,7 +30,19 @@ def _for_the_console(route: Route) -> Route:
     return route
 
 
-_CONSOLE = (sign_in, stream, console_events, console_visitors, statistics, preview, accounts)
+_CONSOLE = (
+    sign_in,
+    stream,
+    export,
+    console_events,
+    console_rules,
+    console_visitors,
+    subjects,
+    links,
+    statistics,
+    preview,
+    accounts,
+)
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)

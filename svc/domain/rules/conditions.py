@@ -101,6 +101,8 @@ class _Evaluation:
     def __init__(self) -> None:
         self.values: Mapping[str, Any] = {}
         self.in_list: InList = _in_none
+        self.failure: BaseException | None = None
+        """Of the store, which the language would make an error of the condition of."""
 
 
 def _in_none(_: str) -> bool:
@@ -135,19 +137,45 @@ known = lru_cache(maxsize=4096)(compiled)
 
 def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
     """What asks conditions of an event with these variables, of which those that are missing have no value: whether one
-    is true; `None` where its evaluation fails. Ask before the next question is made.
+    is true; `None` where its evaluation fails. Raises what `in_list` raises. Ask before the next question is made.
     """
-    _now.values, _now.in_list = values, in_list
-    activation = environment().Activation(values)
+    _now.values, _now.in_list, _now.failure = values, in_list, None
+    activation = activation_of(values)
 
     def holds(condition: Condition) -> bool | None:
         try:
             value = condition.expression.eval(activation).value()
         except RuntimeError:  # the budget of iterations
-            return None
+            value = None
+        if _now.failure is not None:
+            raise _now.failure
         return value if isinstance(value, bool) else None
 
     return holds
+
+
+def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> Any:
+    """What a part of a condition comes to, as Python has it: a boolean, number, text, time, list or dictionary; `None`
+    where its evaluation fails, or it is no expression by itself.
+    """
+    _now.values, _now.in_list, _now.failure = values, in_list, None
+    try:
+        found = environment().compile(text).eval(activation)
+    except RuntimeError:
+        return None
+    if _now.failure is not None:
+        raise _now.failure
+    return None if str(found.type()) == "ERROR" else found.value()
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The variables that a part of a condition names."""
+    return frozenset(_named(list(_tokens(text))))
+
+
+def activation_of(values: Mapping[str, Any]) -> cel.Activation:
+    """The values of an event, for evaluations. Those that are missing have no value."""
+    return environment().Activation(values)
 
 
 @cache
@@ -171,7 +199,13 @@ def _is_present(name: str) -> bool:
 
 
 def _is_in_list(name: str) -> bool:
-    return _now.in_list(name)
+    if _now.failure is not None:
+        return False
+    try:
+        return _now.in_list(name)
+    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation is over
+        _now.failure = error
+        return False
 
 
 def _is_within(ip: str, network: str) -> bool:
@@ -180,7 +214,7 @@ def _is_within(ip: str, network: str) -> bool:
 
 _network = lru_cache(maxsize=1024)(ip_network)
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[rRbB]{0,2}(?:'{3}(?s:.*?)(?<!\\)'{3}|"{3}(?s:.*?)(?<!\\)"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -188,6 +222,7 @@ _TOKEN = re.compile(
     |(?P<mark>.)""",
     re.VERBOSE,
 )
+"""Names, marks, literals and what is between them. Each mark is one character."""
 _OPENING, _CLOSING = "([{", ")]}"
 _PLAIN = re.compile(r"""["'][\w.]*["']""", re.ASCII)
 _MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
@@ -199,7 +234,7 @@ _NOTHING: Token = ("", "", (0, 0))
 
 def _tokens(text: str) -> Iterator[Token]:
     """Names, marks and literals; what the language makes of them is left to its own parser."""
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         kind = found.lastgroup or "mark"
         if kind != "space":
             line = text.count("\n", 0, found.start())

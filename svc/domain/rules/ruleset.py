@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, Final, Literal, NamedTuple
@@ -12,7 +12,7 @@ import msgspec
 from svc.domain.accounts.velocity import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.domain.model import Decision, RuleAction, ShadowMatch
 from svc.domain.records import Event
-from svc.domain.rules.conditions import Condition, InList, known, question
+from svc.domain.rules.conditions import Condition, ConditionError, InList, known, question
 
 RuleMode = Literal["active", "shadow", "off"]
 MOST_RULES: Final = 100
@@ -98,14 +98,22 @@ class Ages(NamedTuple):
     account: int | None = None
 
 
-def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Decided:
+class Facts(NamedTuple):
+    """What conditions are asked about."""
+
+    event: Event
+    ages: Ages
+    in_list: InList
+
+
+def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
     """The first active rule whose condition is true decides; shadows are evaluated as well. The ruleset is not asked
     where it has no rules.
     """
     prepared = ruleset.prepared
     if not prepared.rules:
         return NOTHING_DECIDED
-    holds = question(variables(event, ages, prepared.names), in_list)
+    holds = question(variables(facts.event, facts.ages, prepared.names), facts.in_list)
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
     errors: list[str] = []
@@ -122,12 +130,33 @@ def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Dec
     return Decided(decision, tuple(shadow), tuple(errors))
 
 
+def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
+    """Condition -> whether it is true of an event; `None` where its evaluation fails. What they name is read once."""
+    conditions = {text: _readable(text) for text in texts}
+    names = (condition.names for condition in conditions.values() if condition is not None)
+    holds = question(variables(facts.event, facts.ages, frozenset[str]().union(*names)), facts.in_list)
+    return {text: None if condition is None else holds(condition) for text, condition in conditions.items()}
+
+
+def _readable(text: str) -> Condition | None:
+    """A saved condition; `None` for one that this version does not take."""
+    try:
+        return known(text)
+    except ConditionError:
+        return None
+
+
 def with_decision(event: Event, decided: Decided) -> Event:
     """The event with what the rules made of it; itself where they made nothing."""
     if decided == NOTHING_DECIDED:
         return event
     verdict = msgspec.structs.replace(event.verdict, decision=decided.decision)
     return msgspec.structs.replace(event, verdict=verdict, shadow=decided.shadow, rule_errors=decided.errors)
+
+
+def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
+    """The event with more ids of what was evaluated in vain."""
+    return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
 
 
 NOTHING_DECIDED: Final = Decided(None)

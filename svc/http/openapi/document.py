@@ -239,7 +239,8 @@ def _responses(route: Route, headers: tuple[str, ...]) -> Json:
     for status, kinds in _response_bodies(route).items():
         responses[status] = _response(status, kinds, refusals.get(status, []), headers)
     if route.media_type:
-        responses[route.status]["content"] = {route.media_type: {"schema": {"type": "string"}}}
+        kinds = route.media_type.split(", ")
+        responses[route.status]["content"] = {kind: {"schema": {"type": "string"}} for kind in kinds}
     return {str(status): responses[status] for status in sorted(responses)}
 
 

@@ -1,7 +1,7 @@
 """Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
-no others. An entry that expires has a row of `list_expiries` as well.
+no others. A list and an entry have a row of `list_marks` as well, and an entry that expires one of `list_expiries`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import msgspec
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.store.schema.key_parts import LIST_ID
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import is_named, keep_rulesets
+from svc.store.transactions.rules.rulesets import is_named, note_deciding
 from svc.store.views.lists import (
     expired_keys,
     find_entry,
     find_list,
     lists_of,
     living_entries,
+    mark_of,
     named_list,
     raw_id,
+    stored_entry,
 )
 
 ENTRIES_A_STEP = 1_000
@@ -58,6 +60,7 @@ def create_list(
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
     _keep(transaction, number, made)
+    transaction.put(LIST_MARKS, (number, mark_of(raw_id(list_id))), b"")
     return made
 
 
@@ -92,6 +95,7 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
     if refusal is not None:
         return refusal
     transaction.delete(LISTS, number, found.name)
+    transaction.delete(LIST_MARKS, number, mark_of(raw_id(list_id)))
     return continue_deletion(transaction, number, list_id)
 
 
@@ -104,7 +108,7 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
 
 def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
     transaction.put(LISTS, (number, found.name), found)
-    keep_rulesets(transaction, number)
+    note_deciding(transaction, number)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
@@ -125,7 +129,7 @@ def add_entries(
         return Refusal("not_found")
     newest = {entry.value: entry for entry in entries}
     raw_list = raw_id(list_id)
-    stored = {value: transaction.get(LIST_ENTRIES, number, raw_list, entry_key(value)) for value in newest}
+    stored = {value: stored_entry(transaction, number, raw_list, value) for value in newest}
     added = [value for value, entry in stored.items() if entry is None or not entry.is_living(now_ms)]
     if not has_room(transaction, number, len(added), now_ms):
         return Refusal("list_limit")
@@ -136,10 +140,13 @@ def add_entries(
         created_at_ms = now_ms if before is None or not before.is_living(now_ms) else before.created_at_ms
         row = ListEntry(value, entry.note, entry.expires_at_ms, created_at_ms)
         transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list, value)), b"")
         if row.expires_at_ms is not None:
             transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
     counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
     _keep(transaction, number, msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    if found.updated_at_ms is None:  # it had no row
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list)), b"")
     delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
     return Added(len(added), len(entries) - len(added))
 
@@ -175,9 +182,9 @@ def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Itera
     included.
     """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
-    for raw_list in _stored_lists(snapshot, number):
+    for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
         if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
-            entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
+            entry = stored_entry(snapshot, number, raw_list, value)
             if entry is not None:
                 yield raw_list, entry
 
@@ -238,6 +245,7 @@ def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) ->
 
 def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
     transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
+    transaction.delete(LIST_MARKS, number, mark_of(raw_list, entry.value))
     _forget_expiry(transaction, number, raw_list, entry)
 
 

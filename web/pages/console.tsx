@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, ApiError } from "./console/api.js";
 import { wanted } from "./console/filters.js";
+import { zone } from "./console/format.js";
 import { type Place, read, tokenIn, write } from "./console/hash.js";
 import { lazy } from "./console/lazy.js";
 import type { Link as LinkScreen } from "./console/link.js";
@@ -186,6 +187,7 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
           <input ref={search} type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-keyshortcuts="/" aria-label="Find an event, visitor, account, address, network or tag" placeholder="Find anything ( / )" />
         </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
+        <span class="zone quiet" title="Times are shown in this time zone">{zone()}</span>
         <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
         <a href="docs/">Documentation</a>
         <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>

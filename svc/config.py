@@ -13,7 +13,7 @@ from svc.domain.errors import OperatorError
 from svc.domain.fields import about
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Allowances, LimitShares
-from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
+from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share
 
 GIB = 1 << 30
 MAX_WORKERS = 60
@@ -175,6 +175,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "/etc/svc/authorities.pem",
         ),
     ] = None
+    public_url: Annotated[
+        PublicUrl | None,
+        about(
+            "Address at which people reach this service and its console, without a query. Messages of chat webhooks "
+            "link to it; they have no link when it is not set.",
+            "https://svc.example.com",
+        ),
+    ] = None
     try_key: Annotated[
         str | None,
         about(
@@ -292,6 +300,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def pepper_path(self) -> Path | None:
         """`pepper_file`; `None` = the pepper is in the data directory."""
         return None if self.pepper_file is None else Path(self.pepper_file)
+
+    def console_at(self) -> str | None:
+        """`public_url` without a slash at its end."""
+        return None if self.public_url is None else self.public_url.rstrip("/")
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies` as networks; each was checked by `load`."""

@@ -146,7 +146,7 @@ class Service:
         self._node, self._kept_store = node, opened.store if node is None else node.kept
         partitions = EVERY_PARTITION if node is None else node.partitions
         transport, key = transport or self._receivers, secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt)
+        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt, config.console_at())
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))

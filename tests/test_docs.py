@@ -179,6 +179,29 @@ def test_every_internals_page_is_in_their_index():
     assert missing == ["README.md"]
 
 
+def test_every_rule_that_is_cited_is_in_the_contract_by_number():
+    page = (DOCS / "internals" / "contract.md").read_text()
+    known: set[tuple[str, str]] = set()
+    for document, rows in zip(("interface", "decisions"), page.split("\n## ")[1:], strict=True):
+        for numbers in re.findall(r"^\| ([\d.]+(?:(?:, | to )[\d.]+)*) \|", rows, re.MULTILINE):
+            for given in numbers.split(", "):
+                first, _, last = given.partition(" to ")
+                section, _, rule = first.partition(".")
+                rules = range(int(rule), int(last.split(".")[1]) + 1) if last else ()
+                known |= {(document, first), *((document, f"{section}.{number}") for number in rules)}
+    sources = [*(ROOT / "svc").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "docs" / "adr").glob("*.md")]
+    cited = {
+        (document, number.rstrip("."))
+        for path in sources
+        for document, numbers in re.findall(
+            r"\b(interface|decisions) ((?:\d+(?:\.\d+)?(?:, |;|\b))+)", path.read_text()
+        )
+        for number in re.split(", |;", numbers)
+        if number
+    }
+    assert cited - known == set()
+
+
 def test_the_pages_for_users_are_short_enough_to_read():
     assert sum(words(generated=False).values()) <= LIMIT, "python -m tools.words shows where they are"
 

@@ -38,6 +38,8 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     account_thresholds: AccountThresholds = AccountThresholds()
     decision_in_response: bool = True
     """Whether responses and verdicts for public keys have the decision of the rules."""
+    has_rules: bool = False
+    """Whether it has saved rules or used a list since it was made."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -83,7 +85,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """`None` in events stored before 0.3.0."""
     shadow: tuple[ShadowMatch, ...] = ()
     rule_errors: tuple[str, ...] = ()
-    """Ids of the rules whose evaluation failed."""
+    """Ids of the rules whose evaluation failed, and of the webhook endpoints whose filter did."""
 
 
 EVENT_FIELDS = (

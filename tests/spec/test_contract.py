@@ -17,6 +17,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zlib import crc32
 
 import pytest
 import trio
@@ -44,7 +45,10 @@ CHECKS = (
 """Whether a request is refused or taken is the business of the tests of its operation."""
 EXAMPLES = effort(3, 10)
 """Random requests per operation, and of chains as many."""
+ONE_IN = effort(3, 1)
+"""Of the operations, this share gets its boundary values at a commit, which are most of the requests."""
 LIMIT_S = 300
+OPERATIONS = {route.operation_id for route in API}
 SHOP = "shop.example"
 """The host that the examples of the document name."""
 PROGRAM = shutil.which("schemathesis", path=str(Path(sys.executable).parent)) or "schemathesis"
@@ -57,25 +61,35 @@ parameters = {{ organization_id = "{organization}" }}
 publicKey = {{ api_key = "{public}" }}
 secretKey = {{ api_key = "{secret}" }}
 managementKey = {{ api_key = "{management}" }}
+[[operations]]
+include-operation-id = {others}
+phases.coverage.enabled = false
 """
 
 
 @pytest.mark.slow(30)
-async def test_no_generated_request_finds_an_error_or_an_undocumented_response(tmp_path: Path):
+async def test_no_generated_request_finds_an_error_or_an_undocumented_response(tmp_path: Path, crash_seed: int):
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)
     async with live_service(tmp_path / "data", transport=Receivers(), resolver=names) as live:
-        await generated_requests_find_nothing(live, tmp_path)
+        others = [name for name in OPERATIONS if (crc32(name.encode()) + crash_seed) % ONE_IN]
+        await generated_requests_find_nothing(live, tmp_path, others)
 
 
-async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
+async def generated_requests_find_nothing(live: Live, tmp_path: Path, others: list[str]) -> None:
+    """`others` are operations that get no boundary values."""
     from tests.support import schemathesis_hooks  # takes long to import, in each process
 
     assert schemathesis_hooks.ORIGIN == ORIGIN
     secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
     settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
     settings.write_text(
-        SETTINGS.format(**secrets, organization=live.organization.id, hooks=schemathesis_hooks.__file__)
+        SETTINGS.format(
+            **secrets,
+            organization=live.organization.id,
+            hooks=schemathesis_hooks.__file__,
+            others=json.dumps([*others, "none"]),
+        )
     )
     document.write_text(json.dumps(await document_of(live, secrets["public"])))
     done = await run(
@@ -89,7 +103,9 @@ async def generated_requests_find_nothing(live: Live, tmp_path: Path) -> None:
     assert done.returncode == 0, told
     taken = Counter(operation_id(entry) for entry in entries(sent) if entry["response"]["status"] < 300)
     left_out = {"signIn", "readSession", "signOut", "streamEvents"}
-    assert {route.operation_id for route in API} - taken.keys() == left_out, told
+    refused = OPERATIONS - taken.keys() - left_out
+    # Among fewer requests some depend on what those before them have left: a revision, a key that is not revoked.
+    assert not refused if ONE_IN == 1 else len(refused) < len(OPERATIONS) // 10, told
 
 
 async def document_of(live: Live, public: str) -> Any:

@@ -158,6 +158,20 @@ async function walk() {
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
 
+  await press('button[aria-label^="Edit"]');
+  await reach("[name=filter]");
+  await page.keyboard.type("score >=");
+  await press("Save");
+  await says("filter: line 1");
+  found.faulty = await page.$eval("dialog .problem", (element) => element.textContent);
+  await reach("[name=filter]", { back: true });
+  await page.keyboard.type(" 60");
+  await press("Save");
+  await says("The endpoint is saved.");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  await page.waitForFunction(() => [...document.querySelectorAll("dd code")].some((code) => code.textContent === "score >= 60"));
+  found.endpoint = await page.$eval("main dl", (element) => element.innerText);
+
   await reach("[name=wanted]", { back: true });
   await page.keyboard.type(made.request_id);
   await page.keyboard.press("Enter");

@@ -17,6 +17,8 @@ async function opened(signedOut = async () => {}) {
   const found = await watch(page, service);
   await page.setViewport({ width: 1200, height: 900 });
   await page.goto(`${service}/docs/api`, { waitUntil: "networkidle0" });
+  await page.waitForSelector(".opblock"); // on a busy machine the network rests before the page is drawn
+  await settled(page);
   await signedOut(page);
   await page.focus("#management");
   await page.keyboard.type(SVC_MANAGEMENT_KEY);

@@ -640,7 +640,8 @@ export abstract class Operations {
    * At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
    * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
    * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints hear of
-   * production traffic, `test` ones of all other; `billing.status_changed` needs `live`.
+   * production traffic, `test` ones of all other; `billing.status_changed` needs `live`. A `filter` that cannot be
+   * used is `invalid_condition`; `message` has line and column.
    */
   createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
     return this.send<IssuedWebhookBody>({
@@ -654,7 +655,8 @@ export abstract class Operations {
    * Change a webhook endpoint.
    *
    * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
-   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
+   * format that the endpoint has then; after a change to `json`, a rotation shows a secret.
    */
   updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
     return this.send<WebhookBody>({
@@ -680,7 +682,7 @@ export abstract class Operations {
    * Rotate the signing secret of a webhook endpoint.
    *
    * The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older
-   * one no more.
+   * one no more. A chat format has no secret.
    */
   rotateWebhookSecret(
     organizationId: string,
@@ -697,8 +699,8 @@ export abstract class Operations {
   /**
    * Send a test event.
    *
-   * One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
-   * not make the endpoint `failing`.
+   * One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
+   * make the endpoint `failing`.
    */
   testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
     return this.send<QueuedDeliveryBody>({

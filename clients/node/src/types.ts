@@ -134,6 +134,13 @@ export interface CreateWebhookBody {
   >;
   /** May be empty. */
   description: string;
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned. Default: `"json"`.
+   */
+  format?: "discord" | "json" | "slack" | "teams";
+  /** Which events are sent; `null` or left out for all. */
+  filter?: string | null;
 }
 
 export interface DecisionBody {
@@ -417,6 +424,7 @@ export interface Fault {
     | "webhook_limit"
     | "webhook_busy"
     | "webhook_paused"
+    | "webhook_unsigned"
     | "revision_conflict"
     | "sdk_key_revoked"
     | "proxy_key_revoked"
@@ -544,9 +552,9 @@ export interface IssuedSdkKeyBody {
 export interface IssuedWebhookBody {
   /** The endpoint. */
   endpoint: WebhookBody;
-  /** The whole signing secret, shown this once. */
+  /** The whole signing secret, shown this once; empty for a chat format. */
   secret: string;
-  /** The same for a library of Standard Webhooks: `whsec_` and base64. */
+  /** The same for a library of Standard Webhooks: `whsec_` and base64. Empty for a chat format. */
   standard_secret: string;
 }
 
@@ -1172,6 +1180,13 @@ export interface UpdateWebhookBody {
   description?: string;
   /** `true` holds deliveries back, `false` lets them go on. */
   paused?: boolean;
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned.
+   */
+  format?: "discord" | "json" | "slack" | "teams";
+  /** `null` removes it. */
+  filter?: string | null;
 }
 
 export interface VelocityBody {
@@ -1234,7 +1249,22 @@ export interface WebhookBody {
   >;
   /** `failing` is never switched off: the first `2xx` makes it `active` again. */
   status: Open<"active" | "failing" | "paused">;
-  /** Last four characters of the signing secret. */
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned.
+   */
+  format: Open<"discord" | "json" | "slack" | "teams">;
+  /**
+   * Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all others
+   * whatever it says.
+   */
+  filter?: string;
+  /**
+   * Identifications of the last 24 hours that were held back because the evaluation of the filter failed; with a
+   * filter alone. Whole hours: those that the window touches.
+   */
+  filter_errors_24h?: number;
+  /** Last four characters of the signing secret; empty for a chat format. */
   secret_last4: string;
   /** During a rotation: when the previous secret stops signing. */
   previous_secret_expires_at?: string;

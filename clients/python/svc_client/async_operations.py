@@ -1127,6 +1127,8 @@ class AsyncOperations:
             ]
         ],
         description: str,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> IssuedWebhookBody:
         """Register a webhook endpoint.
 
@@ -1134,7 +1136,7 @@ class AsyncOperations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`.
+        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1143,12 +1145,24 @@ class AsyncOperations:
             environment: `live`: production traffic; `test`: staging and development.
             events: Types of events to be told of.
             description: May be empty.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned. Default: `"json"`.
+            filter: Which events are sent; `null` or left out for all.
         """
         return await self._send(
             Call(
                 "POST",
                 path("/management/organizations/{}/webhooks", organization_id),
-                body=given({"url": url, "environment": environment, "events": events, "description": description}),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "format": format,
+                    },
+                    {"filter": filter},
+                ),
             )
         )
 
@@ -1172,11 +1186,14 @@ class AsyncOperations:
         | None = None,
         description: str | None = None,
         paused: bool | None = None,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> WebhookBody:
         """Change a webhook endpoint.
 
         Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
-        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
+        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1187,6 +1204,9 @@ class AsyncOperations:
             events: The whole new list.
             description: A note for people.
             paused: `true` holds deliveries back, `false` lets them go on.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned.
+            filter: `null` removes it.
         """
         return await self._send(
             Call(
@@ -1199,7 +1219,9 @@ class AsyncOperations:
                         "events": events,
                         "description": description,
                         "paused": paused,
-                    }
+                        "format": format,
+                    },
+                    {"filter": filter},
                 ),
             )
         )
@@ -1221,7 +1243,7 @@ class AsyncOperations:
         """Rotate the signing secret of a webhook endpoint.
 
         The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more.
+        older one no more. A chat format has no secret.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1239,8 +1261,8 @@ class AsyncOperations:
     async def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
         """Send a test event.
 
-        One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its
-        failure does not make the endpoint `failing`.
+        One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+        not make the endpoint `failing`.
 
         Args:
             organization_id: The organization that the key acts on.

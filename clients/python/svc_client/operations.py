@@ -1117,6 +1117,8 @@ class Operations:
             ]
         ],
         description: str,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> IssuedWebhookBody:
         """Register a webhook endpoint.
 
@@ -1124,7 +1126,7 @@ class Operations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`.
+        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1133,12 +1135,24 @@ class Operations:
             environment: `live`: production traffic; `test`: staging and development.
             events: Types of events to be told of.
             description: May be empty.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned. Default: `"json"`.
+            filter: Which events are sent; `null` or left out for all.
         """
         return self._send(
             Call(
                 "POST",
                 path("/management/organizations/{}/webhooks", organization_id),
-                body=given({"url": url, "environment": environment, "events": events, "description": description}),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "format": format,
+                    },
+                    {"filter": filter},
+                ),
             )
         )
 
@@ -1162,11 +1176,14 @@ class Operations:
         | None = None,
         description: str | None = None,
         paused: bool | None = None,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> WebhookBody:
         """Change a webhook endpoint.
 
         Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
-        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
+        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1177,6 +1194,9 @@ class Operations:
             events: The whole new list.
             description: A note for people.
             paused: `true` holds deliveries back, `false` lets them go on.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned.
+            filter: `null` removes it.
         """
         return self._send(
             Call(
@@ -1189,7 +1209,9 @@ class Operations:
                         "events": events,
                         "description": description,
                         "paused": paused,
-                    }
+                        "format": format,
+                    },
+                    {"filter": filter},
                 ),
             )
         )
@@ -1211,7 +1233,7 @@ class Operations:
         """Rotate the signing secret of a webhook endpoint.
 
         The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more.
+        older one no more. A chat format has no secret.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1229,8 +1251,8 @@ class Operations:
     def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
         """Send a test event.
 
-        One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its
-        failure does not make the endpoint `failing`.
+        One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+        not make the endpoint `failing`.
 
         Args:
             organization_id: The organization that the key acts on.

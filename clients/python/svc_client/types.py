@@ -358,10 +358,11 @@ class Fault(TypedDict):
     """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
-    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`, `list_exists`,
-    `list_limit`, `list_permanent`, `list_in_use`, `supplement_conflict`, `idempotency_key_too_long`,
-    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
-    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
+    `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `supplement_conflict`,
+    `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`,
+    `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`,
+    `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -433,9 +434,9 @@ class IssuedWebhookBody(TypedDict):
     endpoint: WebhookBody
     """The endpoint."""
     secret: str
-    """The whole signing secret, shown this once."""
+    """The whole signing secret, shown this once; empty for a chat format."""
     standard_secret: str
-    """The same for a library of Standard Webhooks: `whsec_` and base64."""
+    """The same for a library of Standard Webhooks: `whsec_` and base64. Empty for a chat format."""
 
 
 class JwkBody(TypedDict):
@@ -940,8 +941,20 @@ class WebhookBody(TypedDict):
     """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
     `paused`.
     """
+    format: str
+    """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+    unsigned.
+    """
+    filter: NotRequired[str]
+    """Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all
+    others whatever it says.
+    """
+    filter_errors_24h: NotRequired[int]
+    """Identifications of the last 24 hours that were held back because the evaluation of the filter failed; with a
+    filter alone. Whole hours: those that the window touches.
+    """
     secret_last4: str
-    """Last four characters of the signing secret."""
+    """Last four characters of the signing secret; empty for a chat format."""
     previous_secret_expires_at: NotRequired[str]
     """During a rotation: when the previous secret stops signing."""
     delivered_24h: int

@@ -27,7 +27,7 @@ RECORDED = frozenset(
         "name", "environment", "kind", "platforms", "allowed_origins", "expires_at", "platform", "suspect_threshold",
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
         "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
-        "account_thresholds", "entries", "values", "rules",
+        "account_thresholds", "entries", "values", "rules", "format",
         # The command line, beside the same words
         "role", "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
         "until",

@@ -48,7 +48,7 @@ FROM_RESPONSES = {
 
 IN_BODIES: dict[str, Json] = {
     "supplementEvent": {"token": "{{deferredToken}}"},
-    "createWebhook": {"url": "{{webhookUrl}}"},
+    "createWebhook": {"url": "{{webhookUrl}}", "filter": None},
     "updateWebhook": {"url": "{{webhookUrl}}"},
     "redeliverWebhook": {"event_id": "{{eventId}}"},
     "saveRules": {"revision": "{{rulesRevision}}"},

@@ -33,6 +33,7 @@ from svc.store.schema.tables import (
     HOURS,
     LIST_ENTRIES,
     LIST_EXPIRIES,
+    LIST_MARKS,
     REPORT_FINGERPRINTS,
     VELOCITY,
     VISITOR_IDS,
@@ -55,6 +56,7 @@ from svc.store.transactions.velocity import own_part
 from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
+from svc.store.views.lists import mark_of
 from svc.store.views.velocity import party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
@@ -159,6 +161,7 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
 def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
     for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
+        yield LIST_MARKS, (number, mark_of(raw_list, entry.value))
         if entry.expires_at_ms is not None:
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
 

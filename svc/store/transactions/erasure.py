@@ -68,6 +68,7 @@ from svc.store.schema.tables import (
     KEYS,
     LIST_ENTRIES,
     LIST_EXPIRIES,
+    LIST_MARKS,
     MANUAL,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
@@ -99,7 +100,7 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "purge_velocity": (VELOCITY,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
-    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES),
+    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS),
     "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }

@@ -4,12 +4,13 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity, one of rules and 10 beside them, with an account 11; 22 rows
-are written, 4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A
-report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads
-and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to
-everything, 12 rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of
-both.
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 11 beside them, with an account 12; where there are rules
+or lists, one for the rules and two for each list that they name and each entry that they ask for; 22 rows are written,
+4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that
+names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
+beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
+rows are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
+`views/lists.py` says. Once a minute the use of a public key that a proxy forwards is one more of both.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
-from svc.domain.rules.ruleset import with_decision
+from svc.domain.rules.ruleset import with_decision, with_errors
 from svc.domain.scoring.score import Weights, score
 from svc.domain.webhooks.records import EndpointKey
 from svc.store.schema.codec import CorruptionError
@@ -80,9 +81,10 @@ from svc.store.transactions.history import address_today, replay_of, update_hist
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
 from svc.store.transactions.organizations import enter
-from svc.store.transactions.rules.rulesets import decide_event
+from svc.store.transactions.rules.rulesets import decide_event, facts_of
 from svc.store.transactions.velocity import count_event
-from svc.store.transactions.webhooks.deliveries import enqueue_identification
+from svc.store.transactions.webhooks.deliveries import enqueue_identification, identification_receivers
+from svc.store.transactions.webhooks.filters import NOBODY, Receivers
 from svc.store.views.events import put_event
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
@@ -102,7 +104,7 @@ class Recorded(NamedTuple):
     new_number: int | None = None
     """The visitor's, who was new; `None` where nobody was."""
     flooding: bool = False
-    """Whether its address floods (`history.is_flooding`)."""
+    """Whether its address floods (`history.evidence.is_flooding`)."""
 
 
 def identify(
@@ -152,9 +154,9 @@ def identify(
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    event = with_decision(event, decide_event(transaction, number, event, first_s, counted.account_first_s))
+    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.account_first_s)
     put_event(transaction, number, submission.request_id, event)
-    queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
+    queues = enqueue_identification(transaction, submission, event, profile.threshold, to.endpoints)
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     taken = partial(
@@ -176,6 +178,22 @@ def identify(
         new_number=visitor.number if is_new else None,
         flooding=is_flooding(address),
     )
+
+
+def _judged(
+    transaction: Transaction,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    visitor_first_s: int | None,
+    account_first_s: int | None,
+) -> tuple[Event, Receivers]:
+    """The event with what the rules decide of it, and the webhook endpoints that it goes to."""
+    number = submission.organization
+    facts = facts_of(transaction, number, event, visitor_first_s, account_first_s)
+    event = with_decision(event, decide_event(transaction, number, facts))
+    to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
+    return with_errors(event, to.failed), to
 
 
 def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:

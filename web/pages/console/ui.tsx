@@ -160,6 +160,7 @@ const ISSUES: Record<string, string> = {
   invalid_origin: "must be an origin such as https://shop.example",
   requires_live: "needs an endpoint for production traffic",
   invalid_value: "is not valid",
+  invalid_condition: "is no condition that can be used",
   // by field
   country: "must be a code of two letters, such as GB",
   ip_address: "must be such as 203.0.113.7 or 2001:db8::1",
@@ -181,7 +182,8 @@ const HEADINGS: Record<string, string> = {
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined) return null;
   const known = error instanceof ApiError ? error : undefined;
-  const heading = known && known.details.length > 0 && HEADINGS[known.code];
+  const told = known?.details.some(({ issue }) => issue === "invalid_condition"); // where in it, the message says
+  const heading = known && known.details.length > 0 && !told && HEADINGS[known.code];
   return (
     <div class="problem" role="alert">
       <p>{heading || (error instanceof Error ? error.message : String(error))}</p>

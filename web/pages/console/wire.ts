@@ -154,6 +154,9 @@ export interface Endpoint {
   environment: string;
   events: string[];
   status: "active" | "paused" | "failing";
+  format: string;
+  filter?: string;
+  filter_errors_24h?: number;
   secret_last4: string;
   previous_secret_expires_at?: string;
   delivered_24h: number;

@@ -16,11 +16,13 @@ import msgspec
 
 from svc.domain.events.event_row import event_row
 from svc.domain.records import Event
+from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, without_account
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
+    FILTERED,
     HISTORY_MS,
     Attempt,
     AttemptCount,
@@ -58,6 +60,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.webhooks.filters import Receivers, receivers
 from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
     MINUTES_PER_DAY,
@@ -116,13 +119,18 @@ def enqueue(
     environment: WebhookEnvironment,
     data: Any,
     at_ms: int,
+    facts: Facts | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event for every endpoint that subscribes to it now; returns the queues to nudge after the commit.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
-    struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
+    struct of `svc.domain.webhooks.payloads`, and `facts` what filters are asked about, of a type in `FILTERED` and of
+    no other. Without a subscriber it costs one read and writes nothing.
     """
-    to = subscribers(transaction, organization, environment, event_type)
+    assert (facts is not None) == (event_type in FILTERED), "filters apply to some types"
+    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
+    if facts is not None:
+        to = receivers(to, facts).endpoints
     if not to:
         return ()
     public_id = find_organization(transaction, organization).id
@@ -135,28 +143,45 @@ def enqueue(
     return _queue(transaction, organization, event_id, event, to)
 
 
-def enqueue_identification(
-    transaction: Transaction, submission: Submission, event: Event, threshold: int
-) -> tuple[EndpointKey, ...]:
-    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9);
-    returns the queues to nudge after the commit.
-
-    One range read of at most ten endpoints, and one more read where there are any; one row for each event and two for
-    each endpoint that it goes to, so 42 rows at most.
+def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
+    """The endpoints that an identification is told to. One range read of at most ten endpoints; with filters, what
+    `filters.py` says.
     """
-    number, request_id = submission.organization, submission.request_id
-    endpoints = endpoints_of(transaction, number)
+    environment, types = webhook_environment(facts.event.environment), _types(facts.event, threshold)
+    return receivers(
+        (
+            found
+            for found in endpoints_of(snapshot, number)
+            if any(subscribes(found.endpoint, environment, event_type) for event_type in types)
+        ),
+        facts,
+    )
+
+
+def _types(event: Event, threshold: int) -> tuple[EventType, ...]:
+    score = event.verdict.suspect_score
+    return IDENTIFICATION_EVENTS if score is not None and score >= threshold else IDENTIFICATION_EVENTS[:1]
+
+
+def enqueue_identification(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
+) -> tuple[EndpointKey, ...]:
+    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9), for
+    those of `identification_receivers` that subscribe to it; returns the queues to nudge after the commit.
+
+    One read where there are any; one row for each event and two for each endpoint that it goes to, so 42 rows at most.
+    """
     if not endpoints:
         return ()
-    facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
-    if event.verdict.suspect_score is not None and event.verdict.suspect_score >= threshold:
-        facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
+    number, request_id = submission.organization, submission.request_id
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
     queues: set[EndpointKey] = set()
-    for event_type, data in facts:
+    for event_type in _types(event, threshold):
         to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
         if to:
+            is_row = event_type == "identification.completed"
+            data = event_row(event, request_id) if is_row else suspect(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)
             sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms)
             queues.update(_queue(transaction, number, event_id, sealed, to))

@@ -1,0 +1,40 @@
+"""Which endpoints an event goes to: the filters of those that have one (decisions 16.2).
+
+A filter is evaluated in the transaction in which the event happens, so that what it holds back has no delivery: it can
+neither be redelivered nor recovered. One whose evaluation fails holds the event back, as a rule does not match then.
+
+Bounds: endpoints without a filter cost nothing here. Ten with one read what their conditions name of the event once,
+and the lists that they name, of which each is looked up once for an event, with the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from svc.domain.rules.ruleset import Facts, matches
+from svc.store.views.webhooks import Registered
+
+
+class Receivers(NamedTuple):
+    """The endpoints that an event goes to."""
+
+    endpoints: tuple[Registered, ...]
+    failed: tuple[str, ...] = ()
+    """Ids of the endpoints that it does not go to, since the evaluation of their filter failed."""
+
+
+NOBODY = Receivers(())
+
+
+def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
+    """Of these endpoints those without a filter, and those whose filter is true of the event."""
+    endpoints = tuple(subscribed)
+    filters = [found.endpoint.filter for found in endpoints if found.endpoint.filter is not None]
+    if not filters:
+        return Receivers(endpoints)
+    outcome: dict[str | None, bool | None] = {None: True, **matches(dict.fromkeys(filters), facts)}
+    return Receivers(
+        tuple(found for found in endpoints if outcome[found.endpoint.filter]),
+        tuple(found.endpoint.id for found in endpoints if outcome[found.endpoint.filter] is None),
+    )

@@ -87,7 +87,7 @@ function Chosen({ rows, onDone }: { rows: EventRow[]; onDone: () => void }) {
     <div class="bottom-bar">
       <p class="buttons">
         <span role="status">{many(rows.length, "event")} chosen</span>
-        <Button kind="primary" onClick={() => setAdding(true)}>Add to a list …</Button>
+        <Button judge kind="primary" onClick={() => setAdding(true)}>Add to a list …</Button>
         <Button onClick={onDone}>Choose none</Button>
       </p>
       {isAdding && <AddToList rows={rows} onClose={() => setAdding(false)} onDone={onDone} />}

@@ -73,8 +73,8 @@ export function Standing({ kind, value }: { kind: Kind; value: string }) {
       {SIDES.map((side) => entries[side] && <span key={side} class={`badge ${side === "blocked" ? "high" : "low"}`} title={entries[side].note}>{side}{entries[side].expires_at && " for now"}</span>)}
       <span class="buttons">
         {SIDES.map((side) => entries[side]
-          ? <Button key={side} kind="small" busy={act.busy} name={`Take this ${kind} off the ${side} list`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
-          : <Button key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => put(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
+          ? <Button judge key={side} kind="small" busy={act.busy} name={`Take this ${kind} off the ${side} list`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
+          : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => put(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
         <a href={link("lists", lists.blocked, { q: value })}>List</a>
       </span>
       <span role="status">{undo && <>{undo.text} <Button kind="small" busy={act.busy} onClick={takeBack}>Undo</Button></>}</span>

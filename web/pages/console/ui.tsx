@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, utc, words } from "./format.js";
-import { type Loaded, useAdmin, useLink } from "./state.js";
+import { type Loaded, roleOf, useAdmin, useConsole, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -230,8 +230,10 @@ export const Facts = ({ rows }: { rows: Fact[] }) => (
 );
 
 /** A button; one that the session's role may not press says why. */
-export function Button({ admin, children, onClick, busy, kind = "", disabled, name }: {
+export function Button({ admin, judge, children, onClick, busy, kind = "", disabled, name }: {
   admin?: boolean;
+  /** Not for a viewer. */
+  judge?: boolean;
   children: Content;
   onClick?: () => void;
   busy?: boolean;
@@ -239,7 +241,8 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
   disabled?: boolean;
   name?: string;
 }) {
-  const refused = useAdmin() || !admin ? undefined : "Needs a key with the role admin.";
+  const isAdmin = useAdmin(), mayJudge = useMayJudge();
+  const refused = admin && !isAdmin ? "Needs the role admin." : judge && !mayJudge ? "A viewer only looks." : undefined;
   return (
     <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
       {children}
@@ -247,9 +250,11 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
   );
 }
 
-/** Says once for a part of a screen what a developer's key may not do. */
-export const AdminNote = ({ what }: { what: string }) =>
-  useAdmin() ? null : <p class="note">Your key has the role developer. {what} needs the role admin.</p>;
+/** Says once for a part of a screen what only an admin may do. */
+export function AdminNote({ what }: { what: string }) {
+  const role = roleOf(useConsole().session);
+  return role === "admin" ? null : <p class="note">Your role is {role}. {what} needs the role admin.</p>;
+}
 
 export function Field({ label, children, hint }: { label: string; children: Content; hint?: string }) {
   return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;

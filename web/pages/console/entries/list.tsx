@@ -70,15 +70,15 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
     <>
       <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}</span> <Id what="the id of the list">{list.id}</Id></p>
       <p class="buttons">
-        <Button kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
-        <Button onClick={() => setOpen("import")}>Import …</Button>
+        <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
+        <Button judge onClick={() => setOpen("import")}>Import …</Button>
         <a class="button large" href={`console/api/lists/${list.id}/export`} download>Export</a>
         <Button onClick={() => setOpen("rename")}>Rename</Button>
         <Button kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
         <a href={link("lists")}>All lists</a>
       </p>
       <FilterBar names={["q"]} labels={{ q: "Value begins with" }} />
-      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} chosen</span><Button kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} chosen</span><Button judge kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
       <Show of={loaded}>{({ rows: entries, cursor }) => (
         <>
           <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins so." : "No entry yet."}</p>} />

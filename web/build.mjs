@@ -54,9 +54,6 @@ const withoutSources = changed("without-sources", /fingerprintjs[\\/]dist[\\/]fp
 ]);
 const withoutReduce = changed("without-reduce", /botd[\\/]dist[\\/]botd\.esm\.js$/, [COUNTED]);
 
-/** uPlot formats numbers in the browser's language as it is loaded, and fails where its name is no language tag. */
-const inEnglish = changed("in-english", /uplot[\\/]dist[\\/]uPlot\.esm\.js$/, [[/domEnv \? nav\.language : 'en-US'/g, "'en-US'"]]);
-
 /** Pages load the SDK as any page does: from where it is served, relative to their own scripts in /pages. */
 const servedSdk = {
   name: "served-sdk",
@@ -175,7 +172,7 @@ async function pages() {
   for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
     const kind = extname(name);
     if (kind === ".md" || name.endsWith(".d.ts")) continue;
-    const options = { jsx: "automatic", plugins: [servedSdk, inEnglish] };
+    const options = { jsx: "automatic", plugins: [servedSdk] };
     if (name in IN_PARTS) {
       const page = basename(name, kind);
       const made = await inParts(name, IN_PARTS[name], options);

@@ -154,6 +154,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/visitors"): DEVELOPER,
     ("GET", "/console/api/visitors/{visitor_id}"): DEVELOPER,
     ("GET", "/console/api/statistics"): DEVELOPER,
+    ("GET", "/console/api/networks"): DEVELOPER,
     ("GET", "/console/api/billing"): DEVELOPER,
     ("GET", "/console/api/audit"): DEVELOPER,
     ("POST", "/console/api/weights/preview"): DEVELOPER._replace(body={"platform": "web"}),

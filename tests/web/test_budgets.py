@@ -46,7 +46,6 @@ def test_the_first_screen_loads_half_of_the_console_at_most(files: dict[str, byt
     (live,) = (name for name in files if name.startswith("console.live-"))
     scripts = loaded_with("console.js", files) | loaded_with(live, files)
     assert sum(packed(files[name]) for name in (*scripts, "console.html", "console.css")) <= MOST_AT_FIRST
-    assert not [name for name in scripts if "uPlot" in name], "only a chart needs it"
 
 
 def test_a_screen_is_a_script_of_its_own_named_by_its_content(files: dict[str, bytes]):

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow(20)
 
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
-    *("live", "events", "event", "visitors", "visitor", "overview", "webhooks", "keys", "weights", "audit", "billing"),
-    *("period", "attempts", "nothing", "unknown", "link"),
+    *("live", "events", "event", "visitors", "visitor", "accounts", "overview", "rules", "lists", "webhooks", "keys"),
+    *("weights", "settings", "audit", "billing", "search", "period", "attempts", "nothing", "unknown", "link"),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 

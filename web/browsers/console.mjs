@@ -272,13 +272,14 @@ async function links(press) {
 async function screens() {
   const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
   const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
-  const simple = ["live", "events", "visitors", "overview", "webhooks", "keys", "weights", "audit", "billing"];
+  const simple = ["live", "events", "visitors", "accounts", "overview", "rules", "lists", "webhooks", "keys", "weights", "settings", "audit", "billing"];
   return {
     ...Object.fromEntries(simple.map((name) => [name, name])),
     event: `events/${event.request_id}`,
     visitor: `visitors/${event.visitor_id}`,
     period: "audit?window=between&from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z",
     attempts: `webhooks?endpoint=${(await api(`management/organizations/${(await api("session")).body.organization.id}/webhooks`)).body.endpoints[0]?.id}`,
+    search: `search?q=${event.visitor_id.slice(0, 3)}`,
     nothing: "events?country=ZZ",
     unknown: "nowhere",
     link: "",
@@ -298,7 +299,7 @@ async function look() {
     await page.goto(`${service}/console#${fragment}`);
     await page.waitForSelector("h1");
     await page.waitForFunction(() => !document.body.textContent.includes("Loading …"));
-    if (name === "overview") await page.waitForSelector(".u-over");
+    if (name === "overview") await page.waitForSelector(".chart svg");
     if (name === "live") await page.waitForSelector(".state.open");
     for (const [how, { width, height, scheme, rules }] of Object.entries(LOOKS)) {
       await page.setViewport({ width, height });

@@ -4,12 +4,13 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Api, ApiError } from "./console/api.js";
 import { wanted } from "./console/filters.js";
+import { zone } from "./console/format.js";
 import { type Place, read, tokenIn, write } from "./console/hash.js";
 import { lazy } from "./console/lazy.js";
 import type { Link as LinkScreen } from "./console/link.js";
 import { GROUPS, SCREENS } from "./console/screens.js";
 import type { SignIn as SignInScreen } from "./console/signin.js";
-import { Shared } from "./console/state.js";
+import { holderOf, nameOf, roleOf, Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
 import type { Key, Session } from "./console/wire.js";
 import { texts as readTexts, type Texts } from "./parts/wire.js";
@@ -95,11 +96,11 @@ function Root() {
       else setPlace(read(location.hash));
     };
     // Else this one would show what belongs to the other session under the name of its own organization.
-    others.onmessage = ({ data: { organization, key } }: MessageEvent<Session>) => {
+    others.onmessage = ({ data }: MessageEvent<Session>) => {
       const before = now.current;
-      if (before.is === "asking" || (before.is === "in" && before.session.organization.id === organization.id && before.session.key.id === key.id)) return;
+      if (before.is === "asking" || (before.is === "in" && before.session.organization.id === data.organization.id && holderOf(before.session) === holderOf(data))) return;
       setState({ is: "starting" });
-      void start(`Another tab has signed in to ${organization.name} as ${key.name}.`);
+      void start(`Another tab has signed in to ${data.organization.name} as ${data.member?.name ?? data.key?.name}.`);
     };
     addEventListener("hashchange", moved);
     return () => {
@@ -186,7 +187,8 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
           <input ref={search} type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-keyshortcuts="/" aria-label="Find an event, visitor, account, address, network or tag" placeholder="Find anything ( / )" />
         </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
-        <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
+        <span class="zone quiet" title="Times are shown in this time zone">{zone()}</span>
+        <span class="who quiet">{nameOf(session)}, {roleOf(session)}</span>
         <a href="docs/">Documentation</a>
         <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>
       </header>

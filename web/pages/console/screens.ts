@@ -27,12 +27,27 @@ export const SCREENS: Record<string, Screen> = {
     show: lazy(async () => (await import("./visitors.js")).Visitors),
     one: ["Visitor", lazy(async () => (await import("./visitor.js")).Visitor)],
   },
+  accounts: {
+    title: "Accounts",
+    group: "Watch",
+    show: lazy(async () => (await import("./visitors.js")).Accounts),
+    one: ["Account", lazy(async () => (await import("./account.js")).Account)],
+  },
   overview: { title: "Overview", group: "Watch", show: lazy(async () => (await import("./overview.js")).Overview) },
+  rules: { title: "Rules", group: "Decide", show: lazy(async () => (await import("./rules/screen.js")).Rules) },
+  lists: {
+    title: "Lists",
+    group: "Decide",
+    show: lazy(async () => (await import("./entries/screen.js")).Lists),
+    one: ["List", lazy(async () => (await import("./entries/list.js")).List)],
+  },
   weights: { title: "Weights", group: "Decide", show: lazy(async () => (await import("./weights.js")).Weights) },
   keys: { title: "Keys", group: "Connect", show: lazy(async () => (await import("./keys.js")).Keys) },
   webhooks: { title: "Webhooks", group: "Connect", show: lazy(async () => (await import("./webhooks.js")).Webhooks) },
+  settings: { title: "Settings", group: "Organization", show: lazy(async () => (await import("./settings.js")).Settings) },
   audit: { title: "Audit", group: "Organization", show: lazy(async () => (await import("./audit.js")).Audit) },
   billing: { title: "Billing", group: "Organization", show: lazy(async () => (await import("./billing.js")).Billing) },
+  search: { title: "Search", group: "Watch", show: lazy(async () => (await import("./search.js")).Search), isHidden: true },
 };
 
 /** The groups in their order, with the screens that stand in the list. */

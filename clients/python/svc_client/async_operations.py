@@ -16,12 +16,15 @@ from svc_client.types import (
     EventsAnswer,
     HealthBody,
     IdentifyAnswer,
+    InvitedMemberBody,
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
     ListBody,
     ListsBody,
     ManagementKeyBody,
+    MemberBody,
+    MembersBody,
     NewAccountThresholds,
     NewEntryBody,
     ProxyKeyBody,
@@ -509,7 +512,7 @@ class AsyncOperations:
         """Rotate the key of signed verdicts.
 
         The next key, which is published already, signs from the next request on. Verdicts by the previous one
-        are accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+        are accepted for so many hours, `0` = no longer. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -631,7 +634,7 @@ class AsyncOperations:
         """Issue an SDK key.
 
         The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be
-        in an organization.
+        in an organization. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -662,7 +665,8 @@ class AsyncOperations:
     async def revoke_sdk_key(self, organization_id: str, key_id: str) -> SdkKeyBody:
         """Revoke an SDK key.
 
-        For good. It is refused from the next request on, and stays listed.
+        For good. It is refused from the next request on, and stays listed. Needs the role `admin` or
+        `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -679,6 +683,7 @@ class AsyncOperations:
 
         An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host
         itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.
+        Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -936,7 +941,7 @@ class AsyncOperations:
     ) -> ListBody:
         """Make a list.
 
-        At most 100 per organization, the six of the start included.
+        At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -968,7 +973,8 @@ class AsyncOperations:
     async def update_list(self, organization_id: str, list_id: str, *, name: str | None = None) -> ListBody:
         """Rename a list.
 
-        One of the six of the start, and one that a rule names, keeps its name.
+        One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or
+        `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -986,7 +992,8 @@ class AsyncOperations:
     async def delete_list(self, organization_id: str, list_id: str) -> None:
         """Delete a list.
 
-        With its entries. One of the six of the start, and one that a rule names, stays.
+        With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin`
+        or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1029,7 +1036,8 @@ class AsyncOperations:
 
         All of them or, where one is refused, none. Values are stored in one spelling: networks without host
         bits, lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have
-        not expired may be in the lists of an organization. What is added counts from the next request on.
+        not expired may be in the lists of an organization. What is added counts from the next request on. Needs
+        the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1047,7 +1055,8 @@ class AsyncOperations:
     async def remove_list_entries(self, organization_id: str, list_id: str, *, values: list[str]) -> None:
         """Remove entries from a list.
 
-        By their values. From the next request on they are in it no more.
+        By their values. From the next request on they are in it no more. Needs the role `admin`, `developer` or
+        `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1098,6 +1107,97 @@ class AsyncOperations:
             )
         )
 
+    async def list_members(self, organization_id: str) -> MembersBody:
+        """List members.
+
+        Oldest first, those that are invited or suspended among them. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/members", organization_id), is_repeatable=True)
+        )
+
+    async def invite_member(
+        self, organization_id: str, *, email: str, name: str, role: Literal["admin", "analyst", "developer", "viewer"]
+    ) -> InvitedMemberBody:
+        """Invite a member.
+
+        The response has a link by which the member chooses a password and comes in. It works once, within seven
+        days. The service sends no mail: hand the link over. At most 500 members per organization. Needs the
+        role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            email: E-mail address, in lower case. Nothing is sent there.
+            name: For people.
+            role: What the member may do.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/members", organization_id),
+                body=given({"email": email, "name": name, "role": role}),
+            )
+        )
+
+    async def invite_member_again(self, organization_id: str, member_id: str) -> InvitedMemberBody:
+        """Invite a member again.
+
+        Another link, which takes the place of the former one: for who has lost a link, a password or the device
+        with the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and
+        its other sessions end. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+        """
+        return await self._send(
+            Call("POST", path("/management/organizations/{}/members/{}/invitation", organization_id, member_id))
+        )
+
+    async def update_member(
+        self,
+        organization_id: str,
+        member_id: str,
+        *,
+        name: str | None = None,
+        role: Literal["admin", "analyst", "developer", "viewer"] | None = None,
+        status: Literal["active", "suspended"] | None = None,
+    ) -> MemberBody:
+        """Change a member.
+
+        Name, role or status; in force from its next request on. No act of a member may leave the organization
+        without an active admin (`409 last_admin`). Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+            name: For people.
+            role: What the member may do.
+            status: `suspended`: may not sign in, and its sessions end.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/members/{}", organization_id, member_id),
+                body=given({"name": name, "role": role, "status": status}),
+            )
+        )
+
+    async def remove_member(self, organization_id: str, member_id: str) -> None:
+        """Remove a member.
+
+        Its sessions end at once. What it did stays attributed to its id. No act of a member may leave the
+        organization without an active admin (`409 last_admin`). Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+        """
+        await self._send(Call("DELETE", path("/management/organizations/{}/members/{}", organization_id, member_id)))
+
     async def list_webhooks(self, organization_id: str) -> WebhooksBody:
         """List webhook endpoints.
 
@@ -1134,7 +1234,7 @@ class AsyncOperations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`.
+        `live`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1176,7 +1276,8 @@ class AsyncOperations:
         """Change a webhook endpoint.
 
         Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
-        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start.
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. Needs the role
+        `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1207,7 +1308,7 @@ class AsyncOperations:
     async def delete_webhook(self, organization_id: str, webhook_id: str) -> None:
         """Delete a webhook endpoint.
 
-        Deliveries to it stop at once.
+        Deliveries to it stop at once. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1221,7 +1322,7 @@ class AsyncOperations:
         """Rotate the signing secret of a webhook endpoint.
 
         The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more.
+        older one no more. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1240,7 +1341,7 @@ class AsyncOperations:
         """Send a test event.
 
         One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its
-        failure does not make the endpoint `failing`.
+        failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1254,7 +1355,7 @@ class AsyncOperations:
         """Deliver an event again.
 
         An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is
-        tried once, and its failure does not make the endpoint `failing`.
+        tried once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -12,6 +12,7 @@ from msgspec import Meta
 from svc.domain.fields import (
     A_KEY_ID,
     A_LIST_ID,
+    A_MEMBER_ID,
     A_REPORT,
     A_REQUEST_ID,
     A_WEBHOOK_ID,
@@ -33,6 +34,7 @@ PATH: dict[str, Any] = {
     "key_id": KeyId,
     "proxy_credential_id": Annotated[str, about("Id of the proxy key.", A_KEY_ID)],
     "list_id": Annotated[str, about("Id of the list.", A_LIST_ID)],
+    "member_id": Annotated[str, about("Id of the member.", A_MEMBER_ID)],
     "webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)],
     "platform": Annotated[str, about("Platform whose weights are meant.", "web", form={"enum": [*PLATFORMS]})],
 }

@@ -51,7 +51,7 @@ from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
-from svc.http.limits import RequestLimits
+from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.pages import try_page
 from svc.http.pages.app import create_app, documentation, respond, site
 from svc.http.route import Services, Webhooks
@@ -180,6 +180,7 @@ class Service:
             webhooks=self._webhooks(opened.pepper, resolver),
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
+            passwords=PasswordHasher(opened.pepper, self._world.run_sync),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,

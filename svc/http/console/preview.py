@@ -165,6 +165,7 @@ ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="previewWeights",
         method="POST",
+        needs="read",
         path="/weights/preview",
         summary="Preview weights before they are saved",
         description=(

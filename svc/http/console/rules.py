@@ -338,6 +338,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Check rules before they are saved",
         description="Refused as saving them would be; nothing is saved, and no event is looked at.",
         handler=check_rules,
+        needs="read",
         query=RulesQuery,
         body=PreviewBody,
         status=204,

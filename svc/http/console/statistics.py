@@ -147,7 +147,7 @@ class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 async def read_networks(services: Services, call: Call) -> Outcome:
     """`GET /console/api/networks`: where the newest identifications of a window came from. `422 invalid_window`."""
     query: NetworksQuery = call.query
-    window = read_window(sent(query.start), sent(query.end), call.at_ms)
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     number = (await touch_caller(services, call)).organization.number

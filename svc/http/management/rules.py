@@ -325,7 +325,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=put_rules,
         kinds=("management",),
-        role="admin",
+        needs="administer",
         query=RulesQuery,
         body=RulesBody,
         response=RulesAnswer,
@@ -334,6 +334,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="previewRules",
         method="POST",
+        needs="read",
         path=ORGANIZATION + "/rules/preview",
         tag="Management: rules",
         summary="Try rules on the newest events",

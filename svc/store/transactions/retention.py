@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.domain.access.sessions import ConsoleLink, Session
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
@@ -55,7 +54,7 @@ from svc.store.transactions.keys import purge_key
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
 from svc.store.transactions.labels.reviews import delete_old_note, delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
-from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
+from svc.store.transactions.sessions import SIGN_IN_TABLES, SignIn, end, holder
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
@@ -337,10 +336,9 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
 
 
 def _delete_sign_in(
-    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: Session | ConsoleLink
+    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: SignIn
 ) -> bool:
-    holds = key_that_holds(transaction, key[0], signed, now_ms) is not None
-    return not holds and end(transaction, table, *key, now_ms)
+    return holder(transaction, key[0], signed, now_ms) is None and end(transaction, table, *key, now_ms)
 
 
 def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

@@ -160,6 +160,7 @@ ROUTES: tuple[Route, ...] = (
             "is open at a time: where there is one, it is the response, with `200`."
         ),
         handler=open_by_hand,
+        needs="judge",
         body=OpenReviewBody,
         response=ReviewAnswer,
         status=201,
@@ -180,6 +181,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Assign a review",
         description="To a member, or to nobody.",
         handler=assign,
+        needs="judge",
         body=AssignReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),
@@ -191,6 +193,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Close a review",
         description="The label goes to the event of the review, and to no other.",
         handler=close,
+        needs="judge",
         body=CloseReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -98,6 +98,10 @@ class NodeParts(NamedTuple):
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
+
+
+_pages = cache(partial(create_app, site, documentation, api=API))
+"""The application of the pages, which knows nothing of a service: its rules are compiled once in a process."""
 
 
 class Service:
@@ -271,7 +275,7 @@ class Service:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
-                    pages = create_app(site, documentation, has_try=self.services.try_key is not None, api=API)
+                    pages = _pages(has_try=self.services.try_key is not None)
                     app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
                     served = self._served(app, listeners, self._edge_limits())
                     edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))

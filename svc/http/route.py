@@ -199,7 +199,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     response: type[msgspec.Struct] | None = None
     """Of the response of `status`; `None` = it has no body."""
     media_type: str = ""
-    """Of a response that is no JSON; empty where `response` says it, or where there is no body."""
+    """Of a response that is no JSON, several with a comma between; empty where `response` says it, or where there is no
+    body.
+    """
     status: int = 200
     other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
     """(status, body) of whatever else it responds with, errors aside."""

@@ -104,6 +104,7 @@ def counts_of(events: list[Event]) -> dict[str, Any]:
             {"signal": name, "count": count} for name, count in sorted(fired.items(), key=lambda one: (-one[1], one[0]))
         ],
         "kinds": dict(Counter(event.visitor_kind for event in events)),
+        "decisions": dict(Counter(verdict.decision.action for verdict in verdicts if verdict.decision)),
     }
 
 

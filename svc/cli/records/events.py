@@ -60,7 +60,7 @@ def events() -> None:
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="24h")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number.")
-@click.option("--ids", is_flag=True, help="With request ids, in a wider table.")
+@click.option("--ids", is_flag=True, help="With request ids, rules, agents and tags, in a wider table.")
 @data_option
 @json_option
 def list_events(organization_id: str, wanted: Wanted, limit: int, ids: bool, directory: Path, as_json: bool) -> None:
@@ -124,7 +124,7 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 )
 @click.argument("organization_id", metavar="ORG")
 @filter_options(since="0s")
-@click.option("--ids", is_flag=True, help="With request ids, in wider lines.")
+@click.option("--ids", is_flag=True, help="With request ids, rules, agents and tags, in wider lines.")
 @data_option
 @json_lines_option
 def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool) -> None:

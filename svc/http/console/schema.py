@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,17 +12,25 @@ from svc.domain.access.credentials import ApiKey
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody
 from svc.domain.events.listing import MAX_TAG_LENGTH
-from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
+from svc.domain.fields import (
+    A_KEY_ID,
+    TIME_FORM,
+    Cursor,
+    PageCursor,
+    RequestId,
+    Tag,
+    Timestamp,
+    VisitorId,
+    about,
+    open_to,
+)
 from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.management.webhook_schema import WebhookDeliveryBody
-from svc.http.schema import (
-    Limit,
-    ListEventsQuery,
-)
+from svc.http.schema import FiltersQuery, Limit, ListEventsQuery, WindowEnd
 from svc.store.views.events import EventMatch
 from svc.store.views.visitors import Activity
 
@@ -58,6 +66,18 @@ class ConsoleEventsQuery(ListEventsQuery, frozen=True, forbid_unknown_fields=Tru
     """Query of the events of an environment."""
 
     environment: InEnvironment = "production"
+
+
+class ExportEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of a file of events. Window and filters are checked by `svc.domain.events.listing`."""
+
+    environment: InEnvironment = "production"
+    start: Annotated[
+        str | UnsetType,
+        about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
+    format: Annotated[Literal["csv", "jsonl"], about("CSV with a fixed list of columns, or JSON lines.", "csv")] = "csv"
 
 
 class VisitorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -85,6 +85,10 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     signals: Annotated[tuple[SignalCount, ...], about("The 20 that fired most often.")]
     countries: Annotated[tuple[CountryCount, ...], about("The 50 with most identifications.")]
     kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
+    decisions: Annotated[
+        dict[str, int],
+        about("Decision of the rules to identifications; those without one are left out.", {"review": 4}),
+    ]
 
 
 C = TypeVar("C", bound=CountsBody)

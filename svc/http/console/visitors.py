@@ -217,7 +217,7 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     found = await in_parts(positions, partial(read_at, services, listing.filters))
     if record is None and not found:
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
-    visits = await in_parts(found[:EVENTS_SHOWN], partial(_visits, services, number))
+    visits = await visits_of(services, number, found[:EVENTS_SHOWN])
     counted = await activity_of(services, call, number, visitor_id, record)
     total = sum_of(counted.values())
     times = seen(record, total)
@@ -236,6 +236,11 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
             next_cursor=_behind(services, number, environment, listing, found),
         )
     )
+
+
+async def visits_of(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:
+    """Events of a timeline, each with what had changed."""
+    return await in_parts(matches, partial(_visits, services, number))
 
 
 async def _visits(services: Services, number: int, matches: Sequence[EventMatch]) -> list[VisitBody]:

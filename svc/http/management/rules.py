@@ -180,7 +180,7 @@ async def preview_rules(services: Services, call: Call) -> Outcome:
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = (await touch_caller(services, call)).organization.number, query.environment
-    given = [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(body.rules)]
+    given = given_rules(body.rules)
     refusal = await services.store.query(
         partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
     )
@@ -190,6 +190,11 @@ async def preview_rules(services: Services, call: Call) -> Outcome:
     tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
     async with services.limits.long_reads.turn(number):
         return Outcome(await _previewed(services, number, kind, tried, body.rules, call.at_ms))
+
+
+def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
+    """(id that was sent, rule) of rules that are only tried."""
+    return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
 
 
 class _Tally:

@@ -33,7 +33,7 @@ export function Chart({ name, times, step, series }: { name: string; times: numb
     let chart: uPlot | undefined;
     let isGone = false;
     const draw = async () => {
-      const { UPlot } = await import("../console.plot.js");
+      const { default: UPlot } = await import("uplot");
       if (isGone) return;
       chart?.destroy();
       chart = plot(UPlot, element, times, step, series, setAt);

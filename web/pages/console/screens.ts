@@ -1,0 +1,42 @@
+/** Every screen of the console by its name in the address, each in a script of its own. */
+import type { ComponentType } from "preact";
+import { lazy } from "./lazy.js";
+
+export interface Screen {
+  title: string;
+  /** What it is for; screens of one group stand together. */
+  group: "Watch" | "Decide" | "Connect" | "Organization";
+  show: ComponentType;
+  /** Title and screen of a single one. */
+  one?: [title: string, show: ComponentType];
+  /** It is reached from other screens, and does not stand in the list of screens. */
+  isHidden?: boolean;
+}
+
+export const SCREENS: Record<string, Screen> = {
+  live: { title: "Live", group: "Watch", show: lazy(async () => (await import("./live.js")).Live) },
+  events: {
+    title: "Events",
+    group: "Watch",
+    show: lazy(async () => (await import("./events.js")).Events),
+    one: ["Event", lazy(async () => (await import("./event.js")).Event)],
+  },
+  visitors: {
+    title: "Visitors",
+    group: "Watch",
+    show: lazy(async () => (await import("./visitors.js")).Visitors),
+    one: ["Visitor", lazy(async () => (await import("./visitor.js")).Visitor)],
+  },
+  overview: { title: "Overview", group: "Watch", show: lazy(async () => (await import("./overview.js")).Overview) },
+  weights: { title: "Weights", group: "Decide", show: lazy(async () => (await import("./weights.js")).Weights) },
+  keys: { title: "Keys", group: "Connect", show: lazy(async () => (await import("./keys.js")).Keys) },
+  webhooks: { title: "Webhooks", group: "Connect", show: lazy(async () => (await import("./webhooks.js")).Webhooks) },
+  audit: { title: "Audit", group: "Organization", show: lazy(async () => (await import("./audit.js")).Audit) },
+  billing: { title: "Billing", group: "Organization", show: lazy(async () => (await import("./billing.js")).Billing) },
+};
+
+/** The groups in their order, with the screens that stand in the list. */
+export const GROUPS: [name: string, screens: [name: string, screen: Screen][]][] = (["Watch", "Decide", "Connect", "Organization"] as const).map((group) => [
+  group,
+  Object.entries(SCREENS).filter(([, screen]) => screen.group === group && !screen.isHidden),
+]);

@@ -185,6 +185,7 @@ class Service:
             live=self.live,
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
+            event_retention_ms=config.event_retention_ms(),
             is_store_answering=_yes if self._node is None else self._node.is_answered,
         )
 
@@ -317,7 +318,13 @@ class Service:
         return {
             "maintenance": partial(maintain, store),
             "retention": partial(
-                retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
+                retention.run,
+                store,
+                world,
+                config.visitor_retention_days,
+                self._clock_watch,
+                self._progress,
+                event_ms=config.event_retention_ms(),
             ),
             "settler": partial(settler.run, store, world, self.relay.due, self._clock_watch, self._corrupt),
             "credit watch": self._credit.run,

@@ -60,7 +60,9 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
         "list": CommandLocation("records.rules.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
-        "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
+        "webhook": CommandLocation(
+            "develop.webhooks", "List endpoints; receive, verify and recover webhook deliveries."
+        ),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
     "Maintain the store": {

@@ -21,6 +21,7 @@ from svc.actors.watch.store import StoreWatch
 from svc.domain.access.credentials import KeyKind
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
@@ -81,6 +82,8 @@ class Services(NamedTuple):
     """As `LiveHub.end`, in all workers."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
+    event_retention_ms: int = RETENTION_MS
+    """For how long events are readable."""
     is_store_answering: Callable[[], bool] = lambda: True
     """Whether the store can be reached, as far as is known."""
 

@@ -22,6 +22,7 @@ from svc.domain.webhooks.records import EVENT_TYPES, Attempted, Endpoint
 from svc.domain.webhooks.requests import attempt_request
 from svc.store.schema.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhooks.endpoints import queue_sample
+from tests.spec.commands import Run
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
 from tests.support.chats import CHATS, FakeChat, ShownMessage
@@ -201,6 +202,26 @@ async def test_without_a_public_url_a_message_has_no_link(tmp_path: Path):
             endpoint = (await hooks.post(format=name, events=["webhook.test"])).json()["endpoint"]["id"]
             await hooks.do(endpoint, "test")
             assert (chat.faults, [message.links for message in chat.shown]) == ([], [[]])
+
+
+@pytest.fixture
+async def made(tmp_path: Path) -> tuple[Path, str]:
+    """A directory with two endpoints, and its organization."""
+    async with subscribing(tmp_path / "data") as hooks:
+        await hooks.create()
+        await hooks.post(format="slack", filter="score >= 60", url=f"{URL}/T0/secret")
+        return tmp_path / "data", hooks.organization.id
+
+
+async def test_a_command_lists_endpoints_without_the_path_of_their_address(run: Run, made: tuple[Path, str]):
+    directory, organization = made
+    plain, chat = run("webhook", "list", organization, "--data", directory, "--json").json["endpoints"]
+    assert (plain["format"], plain["filter"], plain["status"], plain["environment"]) == ("json", None, "active", "live")
+    assert (chat["format"], chat["filter"], chat["events"]) == ("slack", "score >= 60", [COMPLETED])
+    shown = run("webhook", "list", organization, "--data", directory).out
+    assert "score >= 60" in shown
+    assert "secret" not in shown + chat["url"]
+    run("webhook", "list", "org_nobody", "--data", directory).assert_refused("org_nobody")
 
 
 async def test_doctor_says_that_messages_have_no_link(tmp_path: Path):

@@ -84,7 +84,7 @@ async def _list(
 ) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody | UnsetType] | Refusal:
     """A page, its cursor, and of a sorted one what it is of."""
     number = caller_of(call).organization.number
-    sought = _sought(query, least, listed, number, call.at_ms)
+    sought = _sought(services, query, least, listed, number, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == "last_seen":
@@ -99,9 +99,11 @@ async def _list(
     return shown, UNSET, looked_at
 
 
-def _sought(query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int) -> Sought | Refusal:
+def _sought(
+    services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
+) -> Sought | Refusal:
     """What a query asks for. `422` (`invalid_value`, `invalid_cursor`)."""
-    sought = read_sought(query, least, listed, number, kind_of(query.environment), now_ms)
+    sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == _NOT_OF[listed]:
@@ -173,7 +175,7 @@ async def read_account(services: Services, call: Call) -> Outcome:
         seen = await seen_subject(services, number, kind_of(query.environment), "account", account_id, call.at_ms)
     if seen is None:
         return Outcome(Refusal("not_found", explanation=_NO_ACCOUNT))
-    body = account_body(account_id, seen.row, seen.events, call.at_ms // 1000)
+    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
     return Outcome(
         ConsoleAccountBody(
             **msgspec.structs.asdict(body),

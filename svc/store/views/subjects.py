@@ -15,7 +15,7 @@ from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -44,6 +44,8 @@ class Sought(NamedTuple):
     """Of the organization."""
     kind: EnvironmentKind
     now_ms: int
+    oldest_ms: int
+    """When the oldest event arrived that is readable."""
     prefix: str = ""
     """Of the id."""
     least: int = 0
@@ -114,6 +116,17 @@ def filters_of(listed: Listed, subject_id: str) -> Filters:
     return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
 
 
+def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
+    """Whether an account or a visitor of the organization has any event, in whatever environment."""
+    filters = filters_of(listed, subject_id)
+    found = (
+        place
+        for environment in range(len(ENVIRONMENTS))
+        for place in Search(snapshot, Scope(number, environment), wanted(filters))
+    )
+    return any(_found(snapshot, number, place, filters) is not None for place in found)
+
+
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
     """The id by which rows of velocity know an account or a visitor of the organization; `None` for a visitor that is
     not identifiable, and for one that is being erased.
@@ -149,7 +162,7 @@ def step(
 def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
     """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest = (max(sought.now_ms - RETENTION_MS, 0), bytes(16))
+    oldest = (max(sought.oldest_ms, 0), bytes(16))
     searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
     of_each = (
         [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]

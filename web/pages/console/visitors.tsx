@@ -27,7 +27,7 @@ export function Visitors() {
       {tag && <p>Visitors that were seen with the tag <strong class="tag">{tag}</strong>.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Visitors" columns={tag || ip_address ? [...COLUMNS, matching(tag ? "With this tag" : "At this address")] : COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment} in the last 30 days. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
+          <Table name="Visitors" columns={tag || ip_address ? [...COLUMNS, matching(tag ? "With this tag" : "At this address")] : COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment}. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>

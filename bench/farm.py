@@ -111,9 +111,9 @@ class Result(NamedTuple):
     accounts_found: int
     honest: int
     """Honest visits with the action of the case; of account sharing with any."""
-    alarms: int
+    false_positives: int
     households: int
-    """With at least one false alarm."""
+    """With at least one false positive."""
 
 
 class Addresses:
@@ -379,7 +379,7 @@ class Judged:
             accounts=len({visit.account for visit in attacks}),
             accounts_found=len({visit.account for visit in found}),
             honest=sum(visit.who == HONEST and (any_action or visit.action == case.action) for visit in judged),
-            alarms=len(alarms),
+            false_positives=len(alarms),
             households=len({visit.household for visit in alarms}),
         )
 
@@ -437,10 +437,10 @@ def _pairs(folder: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def table(results: Iterable[Result], households: int) -> str:
-    head = "| recipe | attack | visits | found | accounts found | honest visits | false alarms | households |"
+    head = "| recipe | attack | visits | found | accounts found | honest visits | false positives | households |"
     rows = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for one in results:
-        honest = f"{one.alarms:,} ({one.alarms / max(one.honest, 1):.2%})"
+        honest = f"{one.false_positives:,} ({one.false_positives / max(one.honest, 1):.2%})"
         rows.append(
             f"| {one.case.recipe} | {one.case.attack}: `{one.case.action}` | {one.visits:,} | "
             f"{one.found / max(one.visits, 1):.1%} | {one.accounts_found} of {one.accounts} | {one.honest:,} | "

@@ -18,7 +18,7 @@ from svc.http.console import accounts, preview, sign_in, statistics, stream
 from svc.http.console import events as console_events
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
-from svc.http.members import codes, invitations, members
+from svc.http.members import by_openid, codes, invitations, members
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -30,7 +30,18 @@ def _for_the_console(route: Route) -> Route:
     return route
 
 
-_CONSOLE = (sign_in, invitations, codes, stream, console_events, console_visitors, statistics, preview, accounts)
+_CONSOLE = (
+    sign_in,
+    invitations,
+    by_openid,
+    codes,
+    stream,
+    console_events,
+    console_visitors,
+    statistics,
+    preview,
+    accounts,
+)
 
 API: tuple[Route, ...] = tuple(
     _for_the_console(route)

@@ -17,7 +17,7 @@ const BUDGETS = {
   "sdk/svc.esm.js": 24_000,
   "sdk/svc.worker.js": 1_000,
   "pages/try": 14_000,
-  "pages/console": 34_000,
+  "pages/console": 37_000,
   "pages/console.plot.js": 24_000,
 };
 

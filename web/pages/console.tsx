@@ -2,25 +2,28 @@
 /** @jsxImportSource preact */
 import { type ComponentType, render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Account } from "./console/account.js";
 import { Api, ApiError } from "./console/api.js";
 import { Audit } from "./console/audit.js";
 import { Billing } from "./console/billing.js";
 import { Event } from "./console/event.js";
 import { Events } from "./console/events.js";
 import { wanted } from "./console/filters.js";
-import { type Place, read, tokenIn, write } from "./console/hash.js";
+import { INVITATION, type Place, read, refusalIn, tokenIn, write } from "./console/hash.js";
+import { Invitation } from "./console/invitation.js";
 import { Keys } from "./console/keys.js";
 import { Link } from "./console/link.js";
 import { Live } from "./console/live.js";
 import { Overview } from "./console/overview.js";
-import { SignIn } from "./console/signin.js";
+import { type Credentials, SignIn } from "./console/signin.js";
 import { Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
 import { Visitor } from "./console/visitor.js";
 import { Visitors } from "./console/visitors.js";
 import { Webhooks } from "./console/webhooks.js";
 import { Weights } from "./console/weights.js";
-import type { Key, Session } from "./console/wire.js";
+import { nameOf, ownerOf } from "./console/who.js";
+import type { Key, Session, SignInOptions } from "./console/wire.js";
 import { texts as readTexts, type Texts } from "./parts/wire.js";
 
 interface Screen {
@@ -62,6 +65,8 @@ type State =
   | { is: "out"; reason?: string; again?: boolean }
   /** A link was opened in a browser that has a session. */
   | { is: "asking"; session: Session; token: string }
+  /** An invitation was opened; `session` is the one that the browser has. */
+  | { is: "invited"; session: Session | undefined; token: string }
   | ({ is: "in" } & Signed);
 
 /** The environment to begin with: where the organization has keys, production first. */
@@ -91,22 +96,24 @@ function Root() {
       if (error instanceof ApiError && error.status === 401) return undefined;
       throw error;
     });
-  const exchange = async (body: { token: string } | { key: string }) => {
-    const session = await api.call<Session>("POST", "session", { body });
+  const exchange = async (body: { token: string; password?: string } | Credentials, path = "session") => {
+    const session = await api.call<Session>("POST", path, { body });
     others.postMessage(session);
     await enter(session);
   };
   /** Any site can lead here with a token of its own, so a token never replaces a session by itself. */
   const start = async (said?: string) => {
     const token = tokenIn(location.hash);
-    if (token !== undefined) history.replaceState(null, "", location.pathname + location.search);
+    const refusal = refusalIn(location.hash);
+    if (token !== undefined || refusal !== undefined) history.replaceState(null, "", location.pathname + location.search);
     setPlace(read(location.hash));
     try {
       const session = await current();
+      if (token?.startsWith(INVITATION)) return setState({ is: "invited", session, token });
       if (session !== undefined && token !== undefined) return setState({ is: "asking", session, token });
       if (session !== undefined) return await enter(session, said);
       // Without a session there is nothing to explain: that is how everyone arrives.
-      if (token === undefined) return setState({ is: "out" });
+      if (token === undefined) return setState({ is: "out", ...(refusal && { reason: refusal }) });
       await exchange({ token });
     } catch (error) {
       const again = token === undefined && !(error instanceof ApiError && error.status === 401);
@@ -116,15 +123,15 @@ function Root() {
   useEffect(() => {
     void start();
     const moved = () => {
-      if (tokenIn(location.hash) !== undefined) void start();
+      if (tokenIn(location.hash) !== undefined || refusalIn(location.hash) !== undefined) void start();
       else setPlace(read(location.hash));
     };
     // Else this one would show what belongs to the other session under the name of its own organization.
-    others.onmessage = ({ data: { organization, key } }: MessageEvent<Session>) => {
+    others.onmessage = ({ data: session }: MessageEvent<Session>) => {
       const before = now.current;
-      if (before.is === "asking" || (before.is === "in" && before.session.organization.id === organization.id && before.session.key.id === key.id)) return;
+      if (before.is === "asking" || before.is === "invited" || (before.is === "in" && before.session.organization.id === session.organization.id && ownerOf(before.session) === ownerOf(session))) return;
       setState({ is: "starting" });
-      void start(`Another tab has signed in to ${organization.name} as ${key.name}.`);
+      void start(`Another tab has signed in to ${session.organization.name} as ${nameOf(session)}.`);
     };
     addEventListener("hashchange", moved);
     return () => {
@@ -134,7 +141,11 @@ function Root() {
   }, []);
 
   if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
-  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onKey={(key) => exchange({ key })} />;
+  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onSignIn={exchange} options={() => api.get<SignInOptions>("sign-in")} />;
+  if (state.is === "invited") {
+    const { session, token } = state;
+    return <Invitation key={token} session={session} onAccept={(password) => exchange({ token, password }, "invitations")} onLeave={() => start()} />;
+  }
   if (state.is === "asking") {
     const { session, token } = state;
     return <Link key={token} session={session} onStay={() => start()} onUse={() => exchange({ token })} />;
@@ -196,9 +207,8 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
           <input type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-label="Find a request id, visitor id, address or tag" placeholder="Find id, address or tag" />
         </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
-        <span class="who quiet">{session.key.name} …{session.key.last4}, {session.key.role}</span>
         <a href="docs/">Documentation</a>
-        <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>
+        <Account onLeave={onLeave} />
       </header>
       <div class="body">
         <nav aria-label="Screens">

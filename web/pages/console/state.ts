@@ -20,7 +20,7 @@ export const Shared = createContext<Console>(null as unknown as Console);
 
 export const useConsole = (): Console => useContext(Shared);
 
-export const useAdmin = (): boolean => useConsole().session.key.role === "admin";
+export const useAdmin = (): boolean => useConsole().session.role === "admin";
 
 /** Makes links that keep the environment. */
 export function useLink(): (screen: string, id?: string, query?: Record<string, string | undefined>) => string {

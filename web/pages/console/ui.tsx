@@ -187,7 +187,7 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
   disabled?: boolean;
   name?: string;
 }) {
-  const refused = useAdmin() || !admin ? undefined : "Needs a key with the role admin.";
+  const refused = useAdmin() || !admin ? undefined : "Needs the role admin.";
   return (
     <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
       {children}
@@ -197,7 +197,7 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
 
 /** Says once for a part of a screen what a developer's key may not do. */
 export const AdminNote = ({ what }: { what: string }) =>
-  useAdmin() ? null : <p class="note">Your key has the role developer. {what} needs the role admin.</p>;
+  useAdmin() ? null : <p class="note">{what} needs the role admin.</p>;
 
 export function Field({ label, children, hint }: { label: string; children: Content; hint?: string }) {
   return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;

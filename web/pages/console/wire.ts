@@ -1,14 +1,22 @@
 /** What the console's API answers, as far as the console reads it. The names are those of the API reference. */
 import type { Explained, Fired, Level, VisitRow } from "../parts/wire.js";
 
-export type Role = "admin" | "developer";
+export type Role = "admin" | "developer" | "analyst" | "viewer";
 
 export interface Session {
   organization: { id: string; name: string };
-  key: { id: string; name: string; role: Role; last4: string };
+  role: Role;
+  /** Whose it is: of one of the two. */
+  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean };
+  key?: { id: string; name: string; role: Role; last4: string };
   region: string;
   expires_at: string;
   idle_minutes: number;
+}
+
+/** By what members may sign in beside a password. */
+export interface SignInOptions {
+  openid?: { issuer: string };
 }
 
 export interface Client {

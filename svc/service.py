@@ -6,6 +6,7 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 
 from __future__ import annotations
 
+import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import date
@@ -30,6 +31,7 @@ from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.config import Config, ConfigError
 from svc.domain.access import deferred
+from svc.domain.access.openid import Provider
 from svc.domain.access.signed_verdict import verdict_key
 from svc.domain.attestation.trust import (
     AppleTrust,
@@ -69,6 +71,7 @@ from svc.metrics.scrape import Scrape, expected_hosts
 from svc.network_data.lookup import BuiltInRanges
 from svc.store.directory import Opened
 from svc.store.store import Store
+from svc.store.views import lookups
 from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.resolver import Resolver, SystemResolver
 from svc.webhook_transport.transport import WebhookTransport, check_target
@@ -181,6 +184,7 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             passwords=PasswordHasher(opened.pepper, self._world.run_sync),
+            openid=openid_provider(config, opened),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,
@@ -400,12 +404,27 @@ def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
     return watch
 
 
+def openid_provider(config: Config, opened: Opened) -> Provider | None:
+    """By what members sign in as well, where the settings name a provider. Raises `ConfigError`."""
+    if config.console_oidc_issuer is None:
+        return None
+    from svc.openid.settings import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
+
+    with opened.store.read() as snapshot:
+        known = lookups.find_account(snapshot, config.console_oidc_organization or "")
+    return provider_of(config, trusted_authorities(config), None if known is None else known.organization)
+
+
+def trusted_authorities(config: Config) -> ssl.SSLContext:
+    """The public authorities, and those of `webhook_ca_file`. Raises `OSError` where that cannot be read."""
+    return usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
+
+
 def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
     """The transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError` for a CA
     file that cannot be read.
     """
-    trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-    return WebhookTransport(resolver, webhook_targets(config, world), trusted, world.now_ms)
+    return WebhookTransport(resolver, webhook_targets(config, world), trusted_authorities(config), world.now_ms)
 
 
 def webhook_targets(config: Config, world: World) -> TargetPolicy:
@@ -414,9 +433,7 @@ def webhook_targets(config: Config, world: World) -> TargetPolicy:
 
 
 def read_trust(config: Config) -> Trust:
-    """The roots, revocations and apps by which attestations are judged, from the files that the settings name; the
-    published roots where they name none. Raises `ConfigError`.
-    """
+    """By what attestations are judged: files that the settings name, else the published roots. Raises `ConfigError`."""
     published = published_trust()
     return Trust(
         roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),

@@ -20,6 +20,7 @@ LAYERS = {
     "svc.config_loading": {"svc.config", "svc.domain"},
     "svc.network_data": {"svc.domain"},
     "svc.webhook_transport": {"svc.domain"},
+    "svc.openid": {"svc.config", "svc.domain"},
     "svc.store": {"svc.domain", "svc.world"},
     "svc.actors": {"svc.store", "svc.domain", "svc.world", "svc.network_data"},
     "svc.workers": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
@@ -27,7 +28,7 @@ LAYERS = {
     "svc.metrics": {"svc.http", "svc.workers", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.service": {
         "svc.metrics", "svc.http", "svc.workers", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
-        "svc.network_data", "svc.webhook_transport",
+        "svc.network_data", "svc.webhook_transport", "svc.openid",
     },
     "svc.serving": {"svc.service", "svc.http", "svc.workers", "svc.domain", "svc.config"},
     "svc.cli": {
@@ -42,7 +43,9 @@ ONLY_IN = {
     "quart": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
     "quart_trio": ("svc/http/pages/app.py", "svc/cli/develop/docs.py"),
     "hypercorn": ("svc/cli/develop/docs.py",),
-    "httpcore": ("svc/webhook_transport/", "svc/network_data/fetch.py"),
+    "authlib": ("svc/openid/",),
+    "joserfc": ("svc/openid/",),
+    "httpcore": ("svc/webhook_transport/", "svc/openid/", "svc/network_data/fetch.py"),
     "certifi": ("svc/webhook_transport/",),
     "time": ("svc/world.py",),
     "secrets": ("svc/world.py",),

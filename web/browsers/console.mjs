@@ -225,7 +225,8 @@ async function walk() {
   await press("Try again");
   await screen("Events");
   await links(press);
-  await press("Sign out", { back: true });
+  await press(".account summary", { back: true });
+  await press("Sign out");
   await screen("Sign in to the console");
 }
 

@@ -320,6 +320,16 @@ class Decision(msgspec.Struct, frozen=True, array_like=True):
     """Its name then."""
 
 
+Label = Literal["fraud", "legitimate"]
+"""What an event turned out to be (decisions 14.1)."""
+LABELS: tuple[Label, ...] = get_args(Label)
+LabelReason = Literal[
+    "chargeback", "account_takeover", "multi_account", "promo_abuse", "bot", "scraping", "spam", "other"
+]
+"""Why it has that label. Open: stored as text."""
+LABEL_REASONS: tuple[LabelReason, ...] = get_args(LabelReason)
+
+
 class ShadowMatch(msgspec.Struct, frozen=True, array_like=True):
     """A rule in shadow mode whose condition was true. Stored within an event: append fields."""
 

@@ -13,7 +13,7 @@ from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.model import Environment, Platform, ShadowMatch, Verdict
+from svc.domain.model import Environment, Label, Platform, ShadowMatch, Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +86,10 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     shadow: tuple[ShadowMatch, ...] = ()
     rule_errors: tuple[str, ...] = ()
     """Ids of the rules whose evaluation failed, and of the webhook endpoints whose filter did."""
+    label: Label | None = None
+    """What it turned out to be."""
+    label_reason: str | None = None
+    """A `LabelReason`; `None` without a label."""
 
 
 EVENT_FIELDS = (
@@ -94,7 +98,7 @@ EVENT_FIELDS = (
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
     "proven", "account_id", "account_verified", "action", "velocity", "decision",
-    "shadow", "rule_errors",
+    "shadow", "rule_errors", "label", "label_reason",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

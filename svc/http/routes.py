@@ -19,6 +19,7 @@ from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
+from svc.http.management.labels import labels, notes, reviews
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -55,6 +56,9 @@ API: tuple[Route, ...] = tuple(
         weights,
         rules,
         lists,
+        labels,
+        reviews,
+        notes,
         settings,
         webhooks,
         visitors,

@@ -123,6 +123,19 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER,
     ("POST", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(body={"entries": [{"value": "a"}]}),
     ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(status=204, body={"values": ["a"]}),
+    ("PUT", ORGANIZATION + "/events/{request_id}/label"): DEVELOPER._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/performance"): DEVELOPER,
+    ("GET", ORGANIZATION + "/reviews"): DEVELOPER,
+    ("POST", ORGANIZATION + "/reviews"): DEVELOPER._replace(status=404, body={"request_id": AN_EVENT["event_id"]}),
+    ("GET", ORGANIZATION + "/reviews/{review_id}"): DEVELOPER._replace(status=404),
+    ("PATCH", ORGANIZATION + "/reviews/{review_id}"): DEVELOPER._replace(status=404, body={"assignee": None}),
+    ("POST", ORGANIZATION + "/reviews/{review_id}/close"): DEVELOPER._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/visitors/{visitor_id}/notes"): DEVELOPER,
+    ("POST", ORGANIZATION + "/visitors/{visitor_id}/notes"): DEVELOPER._replace(status=201, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/visitors/{visitor_id}/notes/{note_id}"): DEVELOPER._replace(status=404),
+    ("GET", ORGANIZATION + "/accounts/{account_id}/notes"): DEVELOPER._replace(status=404),
+    ("POST", ORGANIZATION + "/accounts/{account_id}/notes"): DEVELOPER._replace(status=404, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/accounts/{account_id}/notes/{note_id}"): DEVELOPER._replace(status=404),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
     ("DELETE", ORGANIZATION + "/accounts/{account_id}"): ADMIN._replace(status=404),
     ("GET", "/console/api/events/{request_id}"): DEVELOPER._replace(status=404),
@@ -312,6 +325,8 @@ class Resources:
             "account_id": lambda: "nobody",
             "webhook_id": lambda: webhook(live),
             "list_id": lambda: tag_list(live),
+            "review_id": lambda: "rev_" + "0" * 20,
+            "note_id": lambda: "note_" + "0" * 20,
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
         self._organizations = {"own": live.organization.id, "other": live.new_organization().id}
@@ -445,7 +460,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
         whole, wire = list(cells(everybody)), Wire(live.port)
         shares = (1, 1 if live_services.ENGINE == "lmdb" else ONE_IN_ON_ANOTHER_ENGINE, ONE_IN)
         matrix = [cell for at, cell in enumerate(whole) if (at + crash_seed) % shares[min(2, cell.faults())] == 0]
-        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 15)]))
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 41)]))
         let_in = [cell for cell in matrix if cell.lets_in()]
         refused = [cell for cell in matrix if not cell.lets_in()]
         wrong: list[tuple[Any, ...]] = []

@@ -125,10 +125,22 @@ async def document_of(live: Live, public: str) -> Any:
         "list_id": await a_list(live, "kept"),
     }
     deleted = {"list_id": await a_list(live, "deleted")}
+    kept, closed = await a_review(live, public, "kept"), await a_review(live, public, "closed")
+    there["review_id"] = kept
+    noted = {
+        path: {whom: subject_id, "note_id": await a_note(live, path, subject_id)}
+        for path, whom, subject_id in (
+            ("/visitors/", "visitor_id", identified["visitor_id"]),
+            ("/accounts/", "account_id", "kept"),
+        )
+    }
     revoked = {"key_id": live.issue()[0].id, "proxy_credential_id": live.issue("proxy")[0].id}
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             named = there | (revoked if path.endswith("/revoke") else {})
+            named |= {"review_id": closed} if path.endswith("/close") else {}
+            for beginning, note in noted.items():
+                named |= note if beginning in path and path.endswith("/notes/{note_id}") else {}
             named |= deleted if (method, path.endswith("/{list_id}")) == ("delete", True) else {}
             for parameter in operation.get("parameters", ()):
                 if parameter["name"] in named:
@@ -142,6 +154,18 @@ async def document_of(live: Live, public: str) -> Any:
         for path, operations in document["paths"].items()
     }
     return document
+
+
+async def a_review(live: Live, public: str, account: str) -> str:
+    """The id of an open review of an account."""
+    answer = (await live.identify(public, report(3), account_id=account)).json()
+    opened = await Automation(live)("POST", "/reviews", {"request_id": answer["request_id"]})
+    return opened.json()["review"]["id"]
+
+
+async def a_note(live: Live, path: str, subject_id: str) -> str:
+    """The id of a note about a visitor or an account."""
+    return (await Automation(live)("POST", f"{path}{subject_id}/notes", {"text": "x"})).json()["id"]
 
 
 async def a_list(live: Live, name: str) -> str:

@@ -17,7 +17,7 @@ from svc.domain.scoring.weights import WeightsChange
 from svc.domain.webhooks.records import EVENT_TYPES, FILTERED, EventType
 from svc.store.schema.tables import DELIVERIES, EVENTS, WEBHOOK_EVENTS
 from svc.store.transactions.rules.rulesets import facts_now
-from svc.store.transactions.webhooks.deliveries import enqueue
+from svc.store.transactions.webhooks.deliveries import enqueue, enqueue_about
 from svc.store.transactions.weights import save_weights
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
@@ -235,7 +235,8 @@ async def test_events_about_a_stored_event_are_filtered_by_it(hooks: Subscriber)
     def job(transaction: Any) -> int:
         event = transaction.get(EVENTS, number, request_id.bytes)
         facts = facts_now(transaction, number, event)
-        return len(enqueue(transaction, number, COMPLETED, "live", {}, hooks.live.clock.now_ms, facts))
+        event_id, now_ms = hooks.live.world.request_id(0), hooks.live.clock.now_ms
+        return len(enqueue_about(transaction, number, event_id, COMPLETED, "live", {}, now_ms, lambda: facts))
 
     assert hooks.live.found.store.write_now([job]) == [0]
     lists = (await hooks("GET", "/lists")).json()["lists"]

@@ -6,13 +6,16 @@ import type {
   AccountsAnswer,
   AddEntriesBody,
   AddedBody,
+  AssignReviewBody,
   ChallengeAnswer,
+  CloseReviewBody,
   CreateListBody,
   CreateWebhookBody,
   DuplicateAnswer,
   EntriesBody,
   EventDetailBody,
   EventsAnswer,
+  GetPerformanceQuery,
   GetRulesQuery,
   HealthBody,
   IdentifyAnswer,
@@ -24,16 +27,24 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  LabelAnswer,
+  LabelBody,
   ListAccountsQuery,
   ListBody,
   ListEventsQuery,
   ListListEntriesQuery,
   ListProxyKeysQuery,
+  ListReviewsQuery,
   ListSdkKeysQuery,
   ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
   ListsBody,
   ManagementKeyBody,
+  NewNoteBody,
+  NoteBody,
+  NotesBody,
+  OpenReviewBody,
+  PerformanceBody,
   PreviewBody,
   PreviewRulesQuery,
   ProxyKeyBody,
@@ -43,6 +54,8 @@ import type {
   RedeliverWebhookBody,
   RemoveEntriesBody,
   ReplaceOriginsBody,
+  ReviewAnswer,
+  ReviewsBody,
   RiskWeightsBody,
   RotateVerdictKeyBody,
   RotateWebhookSecretBody,
@@ -172,14 +185,15 @@ export abstract class Operations {
   }
 
   /**
-   * Set the account, the action or the tag of an event.
+   * Set the account, the action, the tag or the label of an event.
    *
-   * For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out stay,
-   * `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and price, and
-   * no webhook is sent; the counts of the account and the visitor follow.
+   * For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that are
+   * left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
+   * and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for 400
+   * days: of an event that is not readable any more the label alone, which is then the response.
    */
-  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
-    return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody | LabelAnswer> {
+    return this.send<EventDetailBody | LabelAnswer>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
   }
 
   /**
@@ -596,6 +610,160 @@ export abstract class Operations {
       method: "DELETE",
       path: `/management/organizations/${segment(organizationId)}/lists/${segment(listId)}/entries`,
       body,
+    });
+  }
+
+  /**
+   * Label an event.
+   *
+   * What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a secret
+   * key use `updateEvent`.
+   */
+  labelEvent(organizationId: string, requestId: string, body: LabelBody): Promise<LabelAnswer> {
+    return this.send<LabelAnswer>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/events/${segment(requestId)}/label`,
+      body,
+    });
+  }
+
+  /**
+   * Read how signals, rules and levels did.
+   *
+   * By the labels of events: of those in which a signal fired, how many are fraud (precision), and how much of all
+   * fraud that is (recall). Of the whole UTC days that the window touches, at most 400. An event without a label is
+   * never counted as legitimate.
+   */
+  getPerformance(organizationId: string, query: GetPerformanceQuery = {}): Promise<PerformanceBody> {
+    return this.send<PerformanceBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/performance`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * List reviews.
+   *
+   * The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or empty,
+   * and have a `next_cursor`.
+   */
+  listReviews(organizationId: string, query: ListReviewsQuery = {}): Promise<ReviewsBody> {
+    return this.send<ReviewsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/reviews`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Open a review.
+   *
+   * Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one is open
+   * at a time: where there is one, it is the response, with `200`.
+   */
+  openReview(organizationId: string, body: OpenReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews`,
+      body,
+    });
+  }
+
+  /** Read a review. */
+  getReview(organizationId: string, reviewId: string): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Assign a review.
+   *
+   * To a member, or to nobody.
+   */
+  assignReview(organizationId: string, reviewId: string, body: AssignReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Close a review.
+   *
+   * The label goes to the event of the review, and to no other.
+   */
+  closeReview(organizationId: string, reviewId: string, body: CloseReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}/close`,
+      body,
+    });
+  }
+
+  /** List notes about a visitor. */
+  listVisitorNotes(organizationId: string, visitorId: string): Promise<NotesBody> {
+    return this.send<NotesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Write a note about a visitor.
+   *
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+   */
+  createVisitorNote(organizationId: string, visitorId: string, body: NewNoteBody): Promise<NoteBody> {
+    return this.send<NoteBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes`,
+      body,
+    });
+  }
+
+  /** Delete a note about a visitor. */
+  deleteVisitorNote(organizationId: string, visitorId: string, noteId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes/${segment(noteId)}`,
+    });
+  }
+
+  /** List notes about an account. */
+  listAccountNotes(organizationId: string, accountId: string): Promise<NotesBody> {
+    return this.send<NotesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Write a note about an account.
+   *
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+   */
+  createAccountNote(organizationId: string, accountId: string, body: NewNoteBody): Promise<NoteBody> {
+    return this.send<NoteBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes`,
+      body,
+    });
+  }
+
+  /** Delete a note about an account. */
+  deleteAccountNote(organizationId: string, accountId: string, noteId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes/${segment(noteId)}`,
     });
   }
 

@@ -19,15 +19,21 @@ from svc_client.types import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
+    LabelAnswer,
     ListBody,
     ListsBody,
     ManagementKeyBody,
     NewAccountThresholds,
     NewEntryBody,
+    NoteBody,
+    NotesBody,
+    PerformanceBody,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
     ReadinessBody,
+    ReviewAnswer,
+    ReviewsBody,
     RiskWeightsBody,
     RuleFields,
     RulesAnswer,
@@ -280,6 +286,7 @@ class AsyncOperations:
         action: str | None = None,
         asn: str | None = None,
         decision: Literal["allow", "review", "challenge", "block"] | None = None,
+        label: Literal["fraud", "legitimate"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -308,6 +315,7 @@ class AsyncOperations:
             action: Only events with this action.
             asn: Only events from this autonomous system.
             decision: Only events with this decision.
+            label: Only events with this label.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -331,6 +339,7 @@ class AsyncOperations:
                         "action": action,
                         "asn": asn,
                         "decision": decision,
+                        "label": label,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -362,24 +371,43 @@ class AsyncOperations:
         account_id: str | Unset | None = UNSET,
         action: str | Unset | None = UNSET,
         tag: str | Unset | None = UNSET,
-    ) -> EventDetailBody:
-        """Set the account, the action or the tag of an event.
+        label: Literal["fraud", "legitimate"] | Unset | None = UNSET,
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | Unset
+        | None = UNSET,
+    ) -> EventDetailBody | LabelAnswer:
+        """Set the account, the action, the tag or the label of an event.
 
-        For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out
-        stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
-        and price, and no webhook is sent; the counts of the account and the visitor follow.
+        For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields
+        that are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity,
+        signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A
+        label may be set for 400 days: of an event that is not readable any more the label alone, which is then
+        the response.
 
         Args:
             request_id: UUIDv7 of the request; it sorts by time.
             account_id: The account; `null` removes it.
             action: The action; `null` removes it.
             tag: The tag; `null` removes it.
+            label: What the event turned out to be, for 400 days; `null` removes it, and the reason with it.
+            label_reason: Why it has that label. It needs one.
         """
         return await self._send(
             Call(
                 "PATCH",
                 path("/events/{}", request_id),
-                body=given({}, {"account_id": account_id, "action": action, "tag": tag}),
+                body=given(
+                    {},
+                    {
+                        "account_id": account_id,
+                        "action": action,
+                        "tag": tag,
+                        "label": label,
+                        "label_reason": label_reason,
+                    },
+                ),
             )
         )
 
@@ -1062,6 +1090,272 @@ class AsyncOperations:
             )
         )
 
+    async def label_event(
+        self,
+        organization_id: str,
+        request_id: str,
+        *,
+        label: Literal["fraud", "legitimate"] | None,
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | Unset
+        | None = UNSET,
+    ) -> LabelAnswer:
+        """Label an event.
+
+        What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a
+        secret key use `updateEvent`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            request_id: UUIDv7 of the request; it sorts by time.
+            label: What the event turned out to be; `null` removes the label.
+            label_reason: Why; none when left out.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/events/{}/label", organization_id, request_id),
+                body=given({"label": label}, {"label_reason": label_reason}),
+            )
+        )
+
+    async def get_performance(
+        self,
+        organization_id: str,
+        *,
+        environment: Literal["live", "test"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> PerformanceBody:
+        """Read how signals, rules and levels did.
+
+        By the labels of events: of those in which a signal fired, how many are fraud (precision), and how much
+        of all fraud that is (recall). Of the whole UTC days that the window touches, at most 400. An event
+        without a label is never counted as legitimate.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+            from_: Start of the window; 30 days before its end when left out.
+            to: End of the window, exclusive; now when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/performance", organization_id),
+                query=given({"environment": environment, "from": from_, "to": to}),
+                is_repeatable=True,
+            )
+        )
+
+    async def list_reviews(
+        self,
+        organization_id: str,
+        *,
+        state: Literal["closed", "open"] | None = None,
+        assignee: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ReviewsBody:
+        """List reviews.
+
+        The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or
+        empty, and have a `next_cursor`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            state: Only reviews of this state.
+            assignee: Only those that the member with this id takes care of, or with `none` nobody does.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/reviews", organization_id),
+                query=given({"state": state, "assignee": assignee, "limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def open_review(self, organization_id: str, *, request_id: str) -> ReviewAnswer:
+        """Open a review.
+
+        Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one
+        is open at a time: where there is one, it is the response, with `200`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            request_id: UUIDv7 of the request; it sorts by time.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/reviews", organization_id),
+                body=given({"request_id": request_id}),
+            )
+        )
+
+    async def get_review(self, organization_id: str, review_id: str) -> ReviewAnswer:
+        """Read a review.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/reviews/{}", organization_id, review_id), is_repeatable=True)
+        )
+
+    async def assign_review(
+        self, organization_id: str, review_id: str, *, assignee: str | Unset | None = UNSET
+    ) -> ReviewAnswer:
+        """Assign a review.
+
+        To a member, or to nobody.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+            assignee: The member who takes care of it; `null` = nobody.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/reviews/{}", organization_id, review_id),
+                body=given({}, {"assignee": assignee}),
+            )
+        )
+
+    async def close_review(
+        self,
+        organization_id: str,
+        review_id: str,
+        *,
+        label: Literal["fraud", "legitimate"],
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | None = None,
+        note: str | None = None,
+    ) -> ReviewAnswer:
+        """Close a review.
+
+        The label goes to the event of the review, and to no other.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+            label: What the event turned out to be.
+            label_reason: Why.
+            note: What was found.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/reviews/{}/close", organization_id, review_id),
+                body=given({"label": label, "label_reason": label_reason, "note": note}),
+            )
+        )
+
+    async def list_visitor_notes(self, organization_id: str, visitor_id: str) -> NotesBody:
+        """List notes about a visitor.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/visitors/{}/notes", organization_id, visitor_id),
+                is_repeatable=True,
+            )
+        )
+
+    async def create_visitor_note(self, organization_id: str, visitor_id: str, *, text: str) -> NoteBody:
+        """Write a note about a visitor.
+
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+            text: What was written.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/visitors/{}/notes", organization_id, visitor_id),
+                body=given({"text": text}),
+            )
+        )
+
+    async def delete_visitor_note(self, organization_id: str, visitor_id: str, note_id: str) -> None:
+        """Delete a note about a visitor.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+            note_id: Id of the note.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/visitors/{}/notes/{}", organization_id, visitor_id, note_id),
+            )
+        )
+
+    async def list_account_notes(self, organization_id: str, account_id: str) -> NotesBody:
+        """List notes about an account.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/accounts/{}/notes", organization_id, account_id),
+                is_repeatable=True,
+            )
+        )
+
+    async def create_account_note(self, organization_id: str, account_id: str, *, text: str) -> NoteBody:
+        """Write a note about an account.
+
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+            text: What was written.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/accounts/{}/notes", organization_id, account_id),
+                body=given({"text": text}),
+            )
+        )
+
+    async def delete_account_note(self, organization_id: str, account_id: str, note_id: str) -> None:
+        """Delete a note about an account.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+            note_id: Id of the note.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/accounts/{}/notes/{}", organization_id, account_id, note_id),
+            )
+        )
+
     async def get_settings(self, organization_id: str) -> SettingsBody:
         """Read the settings of the organization.
 
@@ -1124,6 +1418,8 @@ class AsyncOperations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ],
         description: str,
@@ -1181,6 +1477,8 @@ class AsyncOperations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ]
         | None = None,

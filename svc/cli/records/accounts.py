@@ -25,6 +25,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.account_erasure import continue_account_erasure, erase_account
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch
+from svc.store.views.reviews import judged
 from svc.store.views.subjects import NEWEST, Sighted, Sought
 from svc.store.views.velocity import row_of
 from svc.world import World
@@ -47,7 +48,7 @@ def account() -> None:
 @data_option
 @json_option
 def show(organization_id: str, account_id: str, environment: Environment, directory: Path, as_json: bool) -> None:
-    """Show an account: velocity, visitors, addresses and countries.
+    """Show an account: velocity, visitors, addresses, countries and labels.
 
     Staging and development are counted together. What it was seen with comes from its newest 2,000 events.
     """
@@ -61,19 +62,25 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
             row = row_of(snapshot, number, kind, "account", digest, now_ms // 1000)
+            said = judged(snapshot, number, kind, "account", account_id, ())
     if not found:
         raise CommandError(
             f"{organization_id} has no account {account_id!r} with events in {environment}; "
             "`svc account list` shows them"
         )
     found.sort(key=lambda match: (match.event.occurred_at_ms, match.request_id), reverse=True)
-    shown = msgspec.to_builtins(account_body(account_id, row, found[:EVENTS_LOOKED_AT], now_ms // 1000))
+    shown = msgspec.to_builtins(account_body(account_id, row, said, found[:EVENTS_LOOKED_AT], now_ms // 1000))
     if as_json:
         output.show_json(shown)
         return
     velocity = [{"of": name, **counts} for name, counts in shown["velocity"].items()]
     output.show(
-        {"account_id": account_id, **{name: shown[name] for name in _SPAN}},
+        {
+            "account_id": account_id,
+            **{name: shown[name] for name in _SPAN},
+            "labels": ", ".join(f"{count} {name}" for name, count in shown["labels"].items()),
+            "notes": shown["notes_count"],
+        },
         ShownTable("velocity", velocity, ("of", *WINDOWS)),
         ShownTable("visitors", shown["visitors"], ("visitor_id", "confidence", *_SPAN)),
         ShownTable("addresses", shown["addresses"], ("ip_address", "country_code", *_SPAN)),

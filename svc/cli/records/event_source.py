@@ -19,7 +19,7 @@ from svc.cli.output import TimestampType, settings
 from svc.domain.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
-from svc.domain.model import ENVIRONMENTS, RULE_ACTIONS, Environment
+from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS
 from svc.domain.scoring.signals import CATALOGUE
@@ -165,6 +165,7 @@ _FILTERS = (
     click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
     click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
     click.option("--decision", type=click.Choice(RULE_ACTIONS), help="What a rule decided."),
+    click.option("--label", type=click.Choice(LABELS), help="What it turned out to be."),
     click.option("--asn", metavar="N", callback=_asn, help="Number of the autonomous system."),
 )
 """An option for each field of `Filters`."""

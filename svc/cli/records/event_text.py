@@ -85,6 +85,7 @@ def explained(
         ("action", event.action),
         ("decision", decision and f"{decision.action}, by the rule {decision.rule} ({decision.rule_id})"),
         ("shadow", ", ".join(f"{one.action} by {one.rule}" for one in event.shadow) or None),
+        ("label", event.label and f"{event.label}{f' ({event.label_reason})' if event.label_reason else ''}"),
         ("report", _report(event, document, deferred=deferred)),
     ]
     for name, value in facts:

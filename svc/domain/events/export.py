@@ -21,7 +21,7 @@ COLUMNS = (
     "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
     "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
     "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
-    "proven", "account_id", "account_verified", "action", "decision", "rule",
+    "proven", "account_id", "account_verified", "action", "decision", "rule", "label", "label_reason",
 )  # fmt: skip
 """Of CSV, in this order. Later versions append."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")

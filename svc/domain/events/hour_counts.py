@@ -50,6 +50,8 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Rule -> events for which its evaluation failed."""
     decisions: dict[str, int] = {}
     """Action -> events that a rule decided so; those that none decided are in none."""
+    groups: dict[str, int] = {}
+    """Group of signals -> events in which one of it fired."""
 
     def plus(self, event: Event) -> HourCounts:
         """The counts with one more event."""
@@ -101,6 +103,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             rules=_all_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
             rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
             decisions=_all_changed(self.decisions, decided, change),
+            groups=_all_changed(self.groups, [trigger.signal for trigger in verdict.triggers], change),
         )
 
 

@@ -16,7 +16,7 @@ import msgspec
 from svc.domain.accounts.names import ACCOUNT_ID, ACTION
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.ids import is_visitor_id
-from svc.domain.model import ENVIRONMENTS, RULE_ACTIONS, Environment, Level, VisitorKind
+from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
 from svc.domain.records import RETENTION_MS, Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
@@ -31,7 +31,7 @@ MAX_TAG_LENGTH = 1024
 """Characters (decisions 3.1)."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 KINDS: tuple[VisitorKind, ...] = get_args(VisitorKind)
-Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn", "decision"]
+Facet = Literal["tag", "ip_address", "country", "signal", "kind", "account_id", "action", "asn", "decision", "label"]
 """What events are found by beside visitor and level."""
 FACETS: tuple[Facet, ...] = get_args(Facet)
 """Their indexes are stored in keys: append, never move."""
@@ -63,6 +63,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Digits."""
     decision: str | None = None
     """The action that a rule decided."""
+    label: str | None = None
+    """What the event turned out to be."""
 
     def matches(self, event: Event) -> bool:
         """Whether the event has every value that is asked for."""
@@ -94,7 +96,7 @@ def values_of(event: Event, facet: Facet) -> tuple[str, ...]:
             value = event.visitor_kind
         case "decision":
             value = None if event.verdict.decision is None else event.verdict.decision.action
-        case "account_id" | "action" | "asn":
+        case "account_id" | "action" | "asn" | "label":
             value = getattr(event, facet)
         case "signal":
             return tuple(fired.signal for fired in event.verdict.signals or ())
@@ -142,6 +144,7 @@ class Asked(NamedTuple):
     action: str | None = None
     asn: str | None = None
     decision: str | None = None
+    label: str | None = None
     cursor: str | None = None
 
 
@@ -241,6 +244,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "action": lambda text: text if ACTION.fullmatch(text) else None,
     "asn": lambda text: text if _ASN.fullmatch(text) else None,
     "decision": lambda text: text if text in RULE_ACTIONS else None,
+    "label": lambda text: text if text in LABELS else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

@@ -23,11 +23,15 @@ EventType = Literal[
     "billing.status_changed",
     "usage.daily_settled",
     "webhook.test",
+    "review.opened",
+    "review.closed",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
 
+IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
+"""What an identification gives rise to: always the first."""
 FILTERED: frozenset[str] = frozenset({"identification.completed", "visitor.suspect", "review.opened", "review.closed"})
 """Types to which the filter of an endpoint applies; others go out whatever it says (decisions 16.2)."""
 WebhookFormat = Literal["json", "slack", "discord", "teams"]

@@ -45,6 +45,7 @@ from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch, EventPosition
+from svc.store.views.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
 from svc.store.views.velocity import party_of, row_of
 
@@ -63,6 +64,7 @@ class Seen(NamedTuple):
 
     row: VelocityRow
     """What it counts."""
+    judged: Judged
     events: list[EventMatch]
     """The newest, newest first: at least one."""
 
@@ -75,7 +77,7 @@ async def get_account(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    return Outcome(account_body(account_id, seen.row, seen.events, call.at_ms // 1000))
+    return Outcome(account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
 
 
 async def get_visitor(services: Services, call: Call) -> Outcome:
@@ -86,7 +88,7 @@ async def get_visitor(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    return Outcome(visitor_body(visitor_id, seen.row, seen.events, call.at_ms // 1000))
+    return Outcome(visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
 
 
 async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
@@ -111,13 +113,14 @@ async def seen_subject(
     if not found:
         return None
 
-    def read(snapshot: Snapshot) -> VelocityRow:
+    def read(snapshot: Snapshot) -> Seen:
         known_as = subjects.number_of(snapshot, number, listed, subject_id)
-        if known_as is None:
-            return _row_of_events(number, found)
-        return row_of(snapshot, number, kind, listed, known_as, now_ms // 1000)
+        row = _row_of_events(number, found)
+        if known_as is not None:
+            row = row_of(snapshot, number, kind, listed, known_as, now_ms // 1000)
+        return Seen(row, judged(snapshot, number, kind, listed, subject_id, [match.event for match in found]), found)
 
-    return Seen(await services.store.query(read), found)
+    return await services.store.query(read)
 
 
 def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:

@@ -33,6 +33,7 @@ from svc.http.route import Call, Outcome, Route, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
+    LabelAnswer,
     ListEventsQuery,
     SupplementAnswer,
     SupplementBody,
@@ -41,6 +42,7 @@ from svc.http.schema import (
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.event_changes import change_event, supplement
+from svc.store.transactions.labels.labels import LabelChange, Labeled
 from svc.store.views import events, lookups
 from svc.store.views.visitors import visitor_id_of
 
@@ -160,14 +162,15 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
 
 
 async def update_event(services: Services, call: Call) -> Outcome:
-    """`PATCH /events/{request_id}`: set or remove account, action and tag of an event (decisions 11.2). `404
-    event_not_found`, `422 invalid_request_id`.
+    """`PATCH /events/{request_id}`: set or remove account, action, tag and label of an event (decisions 11.2); beyond
+    its retention the label alone, which is the response then (14.1). `404 event_not_found`, `422 invalid_request_id`.
     """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     caller, body = caller_of(call), call.body
     fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
     job = partial(
         change_event,
         number=caller.organization.number,
@@ -175,10 +178,13 @@ async def update_event(services: Services, call: Call) -> Outcome:
         request_id=request_id,
         fields=fields,
         now_ms=call.at_ms,
+        label=label,
     )
-    changed = await change(services, call, job) if fields else None
+    changed = await change(services, call, job) if fields or label != LabelChange() else None
     if isinstance(changed, Refusal):
         return Outcome(changed)
+    if isinstance(changed, Labeled):
+        return Outcome(LabelAnswer(request_id=str(request_id), label=changed.label, label_reason=changed.reason))
     return Outcome(await read_event(services, caller, request_id, call.at_ms))
 
 
@@ -335,15 +341,18 @@ ROUTES: tuple[Route, ...] = (
         operation_id="updateEvent",
         method="PATCH",
         path="/events/{request_id}",
-        summary="Set the account, the action or the tag of an event",
+        summary="Set the account, the action, the tag or the label of an event",
         description=(
-            "For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out "
-            "stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and "
-            "price, and no webhook is sent; the counts of the account and the visitor follow."
+            "For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that "
+            "are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, "
+            "signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A "
+            "label may be set for 400 days: of an event that is not readable any more the label alone, which is then "
+            "the response."
         ),
         handler=update_event,
         body=UpdateEventBody,
         response=EventDetailBody,
+        other_responses=((200, LabelAnswer),),
         errors=("event_not_found", "invalid_request_id"),
     ),
 )

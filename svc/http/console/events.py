@@ -14,6 +14,7 @@ from svc.domain.access.credentials import KeyKind
 from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
 from svc.http.api.events import asked_for, detailed, page_of_events, read_request_id
 from svc.http.change import touch_caller
 from svc.http.console.schema import ConsoleEventBody, ConsoleEventsQuery, event_key
@@ -21,7 +22,6 @@ from svc.http.management.webhook_schema import delivery_row
 from svc.http.route import Call, Outcome, Route, Services, console_route
 from svc.http.schema import EventsAnswer
 from svc.store.snapshot import Snapshot
-from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
 from svc.store.views import lookups
 from svc.store.views.events import refuse_hidden
 from svc.store.views.visitors import neighbors

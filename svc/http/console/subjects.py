@@ -173,7 +173,7 @@ async def read_account(services: Services, call: Call) -> Outcome:
         seen = await seen_subject(services, number, kind_of(query.environment), "account", account_id, call.at_ms)
     if seen is None:
         return Outcome(Refusal("not_found", explanation=_NO_ACCOUNT))
-    body = account_body(account_id, seen.row, seen.events, call.at_ms // 1000)
+    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
     return Outcome(
         ConsoleAccountBody(
             **msgspec.structs.asdict(body),

@@ -42,6 +42,9 @@ FROM_RESPONSES = {
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
     "createList": {"listId": "id"},
+    "openReview": {"reviewId": "review.id"},
+    "createVisitorNote": {"noteId": "id"},
+    "createAccountNote": {"noteId": "id"},
     "testWebhook": {"eventId": "event_id"},
 }
 """Operation -> variable -> where in its response the value is."""
@@ -51,6 +54,7 @@ IN_BODIES: dict[str, Json] = {
     "createWebhook": {"url": "{{webhookUrl}}", "filter": None},
     "updateWebhook": {"url": "{{webhookUrl}}"},
     "redeliverWebhook": {"event_id": "{{eventId}}"},
+    "openReview": {"request_id": "{{requestId}}"},
     "saveRules": {"revision": "{{rulesRevision}}"},
     "saveOrganizationRiskWeights": {"revision": None},
     "saveSdkKeyRiskWeights": {"revision": None},
@@ -60,7 +64,7 @@ IN_BODIES: dict[str, Json] = {
 _NUMBERS = re.compile(r'"({{rulesRevision}})"')
 """Variables that stand for a number."""
 
-WAITS_MS = {"redeliverWebhook": 3000, "deleteList": 2000}
+WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000}
 """How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
 management keys, which a run that does not pause would use up.
 """

@@ -66,6 +66,9 @@ TAGS = {
     "Management: rules": "What is decided of a visit. Needs a management key; saving needs the role `admin`.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: lists": "Lists of visitors, accounts, addresses and more. Needs a management key.",
+    "Management: labels": "What events turned out to be, and how signals and rules did. Needs a management key.",
+    "Management: reviews": "Cases that a person decides. Needs a management key.",
+    "Management: notes": "What people write about visitors and accounts. Needs a management key.",
     "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
     "Management: visitors": "The rights of visitors and account holders. Needs a management key with the role `admin`.",
     "Console": (

@@ -1,8 +1,8 @@
 """What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
 
 Each rule reads its tables in key order and yields a sentence for each violation. Memory is bounded whatever the size of
-the store: by the days and credits of one organization's ledger, the hours of its events and the minutes of its webhook
-attempts.
+the store: by the days and credits of one organization's ledger, the hours of its events, the days of its outcomes and
+its labeled visitors and accounts, and the minutes of its webhook attempts.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
+from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.lists import list_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
@@ -305,6 +306,18 @@ def _lists(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from list_faults(snapshot, number)
 
 
+def _outcomes(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from outcome_faults(snapshot, number)
+
+
+def _labels(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from label_faults(snapshot, number)
+
+
+def _reviews(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from review_faults(snapshot, number)
+
+
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
@@ -376,6 +389,9 @@ RULES: tuple[Rule, ...] = (
     _history,
     _velocity,
     _lists,
+    _outcomes,
+    _labels,
+    _reviews,
     _attested_keys,
     _holding,
     _active_keys,

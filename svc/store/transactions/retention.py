@@ -36,8 +36,12 @@ from svc.store.schema.tables import (
     LAST_LOOKS,
     LIST_ENTRIES,
     META,
+    NOTES,
+    NUMBERED_ACCOUNTS,
     ORGANIZATION_KEYS,
+    OUTCOMES,
     RETENTION_PASSES,
+    REVIEWS,
     TABLES,
     VISITOR_COUNTS,
     VISITORS,
@@ -48,6 +52,8 @@ from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import purge_attested_key
 from svc.store.transactions.erasure import has_events, purge_event, purge_visitor, remove_from_block
 from svc.store.transactions.keys import purge_key
+from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
+from svc.store.transactions.labels.reviews import delete_old_note, delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
 from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
@@ -56,6 +62,8 @@ from svc.store.views.webhooks import attempt_index_keys
 
 EVENTS_A_STEP = 32
 ROWS_A_STEP = 256
+SEGMENTS_A_STEP = 2
+"""Of outcomes: some milliseconds, of which most go into those that are labeled."""
 LOOKS_A_STEP = 512
 """Rows that one step of a pass looks at, and numbers of the visitors that have one row in `LAST_LOOKS`."""
 PASS_INTERVAL_MS = 6 * 3600 * 1000
@@ -176,8 +184,9 @@ def _note(transaction: Transaction, number: int, **fields: int) -> None:
 
 def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> tuple[CleanupTask, ...]:
     """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
-    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, and entries of lists
-    that have expired or whose list was deleted. `made`: the last passes.
+    attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists that have
+    expired or whose list was deleted, numbers of accounts that no outcome names, reviews and notes. `made`: the last
+    passes.
     """
 
     def each_row(table: Table[Any], act: _Act, name: str = "") -> CleanupTask:
@@ -190,6 +199,9 @@ def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> 
         *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
         each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
         CleanupTask(LIST_ENTRIES.name, partial(_pass_list_entries, now_ms), (number,)),
+        each_row(NUMBERED_ACCOUNTS, partial(delete_unnamed_account, now_ms)),
+        CleanupTask(REVIEWS.name, partial(_pass_reviews, now_ms), (number,)),
+        each_row(NOTES, partial(delete_old_note, now_ms)),
     )
 
 
@@ -211,6 +223,8 @@ def _delete_below(table: Table[Any], bound: Any, start: tuple[Any, ...], transac
     (number,) = start
     purge, most = _PURGED_BY.get(table.name, (None, ROWS_A_STEP))
     keys = list(islice(_below(transaction, table, number, bound), most))
+    if table is EVENTS:
+        archive(transaction, number, [request_id for _, request_id in keys])
     for key in keys:
         if purge is None:
             transaction.delete(table, *key)
@@ -233,6 +247,7 @@ _PURGED_BY: dict[str, tuple[Callable[[Transaction, int, bytes], None], int]] = {
     EVENTS.name: (purge_event, EVENTS_A_STEP),
     WEBHOOK_EVENTS.name: (purge_webhook_event, EVENTS_A_STEP),
     ATTEMPTS.name: (_purge_attempt, ROWS_A_STEP),
+    OUTCOMES.name: (purge_outcomes, SEGMENTS_A_STEP),
 }
 """How rows to which others belong are deleted, and how many in one step."""
 
@@ -329,6 +344,12 @@ def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transac
     (number,) = start
     deleted = delete_expired(transaction, number, now_ms, ROWS_A_STEP) or delete_stray(transaction, number, ROWS_A_STEP)
     return CleanupStep(deleted, start if deleted else None)
+
+
+def _pass_reviews(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    (number,) = start
+    deleted = delete_old_reviews(transaction, number, now_ms, EVENTS_A_STEP)
+    return CleanupStep(deleted, start if deleted == EVENTS_A_STEP else None)
 
 
 def _pass_blocks(deleted: frozenset[int], now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

@@ -117,6 +117,17 @@ def filters_of(listed: Listed, subject_id: str) -> Filters:
     return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
 
 
+def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
+    """Whether an account or a visitor of the organization has any event, in whatever environment."""
+    filters = filters_of(listed, subject_id)
+    found = (
+        place
+        for environment in range(len(ENVIRONMENTS))
+        for place in Search(snapshot, Scope(number, environment), wanted(filters))
+    )
+    return any(_has(snapshot, number, place, filters) for place in found)
+
+
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
     """The id by which rows of velocity know an account or a visitor of the organization; `None` for a visitor that is
     not identifiable, and for one that is being erased.

@@ -1,7 +1,8 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
 Bounds: one row is read for the ruleset, and for each list that a rule names what `views/lists.py` says. An organization
-that has saved no rules and has used no list says so in its own row, and no other is read.
+that has saved no rules and has used no list says so in its own row, and no other is read. Where a condition names
+labels, two rows are read for the visitor or the account.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -35,6 +36,7 @@ from svc.domain.rules.ruleset import (
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.labels import labels_of
 from svc.store.views.lists import contains, list_names, named_list
 from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row
@@ -76,7 +78,13 @@ def facts_of(
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return Facts(event, ages, cache(partial(_is_listed, snapshot, number, event, in_force=in_force)))
+    in_list = cache(partial(_is_listed, snapshot, number, event, in_force=in_force))
+    return Facts(event, ages, in_list, cache(partial(_labels, snapshot, number, event)))
+
+
+def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:
+    subject_id = event.verdict.visitor_id if subject == "visitor" else event.account_id
+    return labels_of(snapshot, number, kind_of(event.environment), subject, subject_id).names
 
 
 def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
@@ -122,7 +130,7 @@ def explained(
     conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
     names = frozenset[str]().union(*(condition.names for _, condition in conditions))
     facts = facts_now(snapshot, number, event)
-    values = variables(event, facts.ages, names)
+    values = variables(facts, names)
     holds = question(values, facts.in_list)
     decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
     found: list[ExplainedRule] = []
@@ -267,6 +275,23 @@ def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: in
     place = KINDS.index(kind)
     end = (number, place + 1) if revision is None else (number, place, revision)
     return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
+
+
+class RuleNames(NamedTuple):
+    """Names of the rules of an organization, by id."""
+
+    in_force: list[str]
+    """Ids, in their order."""
+    known: dict[str, str]
+    """Also of former rules, by their last name."""
+
+
+def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
+    """Of the ruleset in force and of the revisions that are kept."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
+    known = {rule.id: rule.name for each in rulesets for rule in each.rules}
+    return RuleNames([rule.id for rule in ruleset.rules], known)
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:

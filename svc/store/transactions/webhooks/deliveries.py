@@ -6,7 +6,7 @@ could lose it. Nothing is written when an attempt begins; one that a crash inter
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +22,8 @@ from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
-    FILTERED,
     HISTORY_MS,
+    IDENTIFICATION_EVENTS,
     Attempt,
     AttemptCount,
     AttemptStatus,
@@ -60,13 +60,12 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.webhooks.filters import Receivers, receivers
+from svc.store.transactions.webhooks.filters import identification_types, receivers
 from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
     MINUTES_PER_DAY,
     Registered,
     attempt_index_keys,
-    endpoints_of,
     health,
     subscribers,
     subscribes,
@@ -76,7 +75,6 @@ if TYPE_CHECKING:
     from svc.domain.identification import Submission
 
 
-IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
 _OLD_COUNTS_PER_ATTEMPT = 2
 """Rows of minutes over a day ago that a new minute's first attempt deletes: twice as many as it writes."""
 
@@ -119,18 +117,14 @@ def enqueue(
     environment: WebhookEnvironment,
     data: Any,
     at_ms: int,
-    facts: Facts | None = None,
 ) -> tuple[EndpointKey, ...]:
-    """Queue an event for every endpoint that subscribes to it now; returns the queues to nudge after the commit.
+    """Queue an event, of a type without filters, for every endpoint that subscribes to it now; returns the queues to
+    nudge after the commit.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
-    struct of `svc.domain.webhooks.payloads`, and `facts` what filters are asked about, of a type in `FILTERED` and of
-    no other. Without a subscriber it costs one read and writes nothing.
+    struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
     """
-    assert (facts is not None) == (event_type in FILTERED), "filters apply to some types"
-    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
-    if facts is not None:
-        to = receivers(to, facts).endpoints
+    to = subscribers(transaction, organization, environment, event_type)
     if not to:
         return ()
     public_id = find_organization(transaction, organization).id
@@ -143,24 +137,32 @@ def enqueue(
     return _queue(transaction, organization, event_id, event, to)
 
 
-def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
-    """The endpoints that an identification is told to. One range read of at most ten endpoints; with filters, what
-    `filters.py` says.
+def enqueue_about(
+    transaction: Transaction,
+    organization: int,
+    event_id: UUID,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+    facts: Callable[[], Facts | None],
+) -> tuple[EndpointKey, ...]:
+    """As `enqueue`, of what happened to an identification: its `facts` are what filters are asked about. Where they are
+    gone, no filter is true. The webhook event has an id of its own, by which it can be found again.
     """
-    environment, types = webhook_environment(facts.event.environment), _types(facts.event, threshold)
-    return receivers(
-        (
-            found
-            for found in endpoints_of(snapshot, number)
-            if any(subscribes(found.endpoint, environment, event_type) for event_type in types)
-        ),
-        facts,
-    )
-
-
-def _types(event: Event, threshold: int) -> tuple[EventType, ...]:
-    score = event.verdict.suspect_score
-    return IDENTIFICATION_EVENTS if score is not None and score >= threshold else IDENTIFICATION_EVENTS[:1]
+    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
+    if any(found.endpoint.filter is not None for found in to):
+        known = facts()
+        to = (
+            [found for found in to if found.endpoint.filter is None]
+            if known is None
+            else receivers(to, known).endpoints
+        )
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    return _queue(transaction, organization, event_id, event, to)
 
 
 def enqueue_identification(
@@ -177,7 +179,7 @@ def enqueue_identification(
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
     queues: set[EndpointKey] = set()
-    for event_type in _types(event, threshold):
+    for event_type in identification_types(event, threshold):
         to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
         if to:
             is_row = event_type == "identification.completed"
@@ -276,11 +278,15 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
     """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
     for event_type in IDENTIFICATION_EVENTS:
-        key = (organization, identification_event_id(event_type, request_id).bytes)
-        event = transaction.get(WEBHOOK_EVENTS, *key)
-        if event is not None:
-            body = without_account(event.body)
-            transaction.put(WEBHOOK_EVENTS, key, msgspec.structs.replace(event, body=body))
+        remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> None:
+    """The same of one webhook event, by its id of 16 bytes; nothing where there is none."""
+    event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
+    if event is not None:
+        body = without_account(event.body)
+        transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:

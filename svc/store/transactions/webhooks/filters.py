@@ -12,8 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from svc.domain.records import Event
 from svc.domain.rules.ruleset import Facts, matches
-from svc.store.views.webhooks import Registered
+from svc.domain.webhooks.records import IDENTIFICATION_EVENTS, EventType, webhook_environment
+from svc.store.snapshot import Snapshot
+from svc.store.views.webhooks import Registered, endpoints_of, subscribes
 
 
 class Receivers(NamedTuple):
@@ -38,3 +41,24 @@ def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
         tuple(found for found in endpoints if outcome[found.endpoint.filter]),
         tuple(found.endpoint.id for found in endpoints if outcome[found.endpoint.filter] is None),
     )
+
+
+def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
+    """The endpoints that an identification is told to. One range read of at most ten endpoints; with filters, what
+    the module says.
+    """
+    environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
+    return receivers(
+        (
+            found
+            for found in endpoints_of(snapshot, number)
+            if any(subscribes(found.endpoint, environment, event_type) for event_type in types)
+        ),
+        facts,
+    )
+
+
+def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
+    """What an identification gives rise to (decisions 8.9)."""
+    score = event.verdict.suspect_score
+    return IDENTIFICATION_EVENTS if score is not None and score >= threshold else IDENTIFICATION_EVENTS[:1]

@@ -125,7 +125,7 @@ def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str)
         for environment in range(len(ENVIRONMENTS))
         for place in Search(snapshot, Scope(number, environment), wanted(filters))
     )
-    return any(_has(snapshot, number, place, filters) for place in found)
+    return any(_found(snapshot, number, place, filters) is not None for place in found)
 
 
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:

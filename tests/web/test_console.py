@@ -24,8 +24,22 @@ pytestmark = pytest.mark.slow(20)
 
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
-    *("live", "events", "event", "visitors", "visitor", "accounts", "overview", "rules", "lists", "webhooks", "keys"),
-    *("weights", "settings", "audit", "billing", "search", "period", "attempts", "nothing", "unknown", "link"),
+    *("live", "events", "event", "visitors", "visitor", "accounts", "reviews", "overview", "rules", "lists"),
+    *(
+        "performance",
+        "webhooks",
+        "keys",
+        "weights",
+        "settings",
+        "audit",
+        "billing",
+        "search",
+        "period",
+        "attempts",
+        "nothing",
+        "unknown",
+        "link",
+    ),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 

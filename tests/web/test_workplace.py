@@ -87,6 +87,19 @@ def test_chosen_events_go_into_a_list_which_decides_from_then_on(walk: dict[str,
     assert walk["exported"] == 1 + 3 + 1, "a header, the two events and the one since, and the end"
 
 
+def test_reviews_are_worked_off_by_keyboard_and_the_next_one_opens_by_itself(walk: dict[str, Any]):
+    assert "Second account" in walk["queue"]
+    assert "1 of " in walk["queue"]
+    assert "No open review in development" in walk["left"]
+    assert "2 labeled" in " ".join(walk["performance"].split())
+    assert "1 fraud" in " ".join(walk["performance"].split())
+
+
+def test_an_event_is_labeled_and_a_visitor_noted(walk: dict[str, Any]):
+    assert walk["decided"]["request_id"] in walk["labeled"]
+    assert "Called: it is a farm." in walk["note"]
+
+
 def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any]):
     assert (walk["violations"], walk["outside"]) == ([], [])
     assert {entry.split()[0] for entry in walk["failed"]} <= {"401", "422"}, "signed out, and a wrong condition"
@@ -94,7 +107,9 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
     assert set(walk["outlines"]) == {"solid"}
 
 
-@pytest.mark.parametrize("name", ["first", "rules", "rule", "event", "visitor", "account", "lists", "list"])
+@pytest.mark.parametrize(
+    "name", ["first", "rules", "rule", "event", "visitor", "account", "lists", "list", "reviews", "performance"]
+)
 def test_a_screen_has_no_finding_above_minor(walk: dict[str, Any], name: str):
     found = walk["looks"][name]
     assert {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] != "minor"} == {}

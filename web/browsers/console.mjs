@@ -273,7 +273,7 @@ async function links(press) {
 async function screens() {
   const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
   const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
-  const simple = ["live", "events", "visitors", "accounts", "overview", "rules", "lists", "webhooks", "keys", "weights", "settings", "audit", "billing"];
+  const simple = ["live", "events", "visitors", "accounts", "reviews", "overview", "rules", "lists", "performance", "webhooks", "keys", "weights", "settings", "audit", "billing"];
   return {
     ...Object.fromEntries(simple.map((name) => [name, name])),
     event: `events/${event.request_id}`,

@@ -5,7 +5,8 @@
  *
  * `fresh` leads to an organization without events: the first one appears by itself.
  * A developer adds a rule in shadow mode, tries it, activates it and sees it decide. An analyst finds the visitor by a part of its id,
- * blocks it, undoes that, looks at an account and what it is linked to, adds accounts of events to a list and keeps filters by a name.
+ * blocks it, undoes that, looks at an account and what it is linked to, adds accounts of events to a list and keeps filters by a name,
+ * works off reviews, labels an event and writes a note.
  */
 import { readFile } from "node:fs/promises";
 import { keyboard } from "./keyboard.mjs";
@@ -189,6 +190,45 @@ async function analyst() {
   await look("list");
 }
 
+/** Works off the reviews that the rule has opened, by their keys, and sees what came of it. */
+async function reviewer() {
+  await press("Reviews", { back: true });
+  await screen("Reviews");
+  await page.waitForSelector(".bottom-bar");
+  found.queue = await text();
+  await look("reviews");
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("n");
+  await type("the same card");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  await says("2 of");
+  await page.keyboard.press("k");
+  await says("1 of");
+  await page.keyboard.press("f");
+  await says("Closed as fraud.");
+  await says("1 of 1");
+  await page.waitForFunction(() => [...document.querySelectorAll("button")].every((one) => !one.textContent.startsWith("Legitimate") || !one.disabled));
+  await page.keyboard.press("l");
+  await says("Closed as legitimate.");
+  found.left = await text();
+  await press("Performance", { back: true });
+  await screen("Performance");
+  found.performance = await text();
+  await look("performance");
+  await event(found.decided.request_id);
+  await press("Fraud");
+  await says("Label: fraud");
+  found.labeled = (await api(`events?${ENVIRONMENT}&label=fraud`)).rows.map((row) => row.request_id);
+  await press("a.visitor");
+  await screen("Visitor");
+  await reach("[maxlength='2000']");
+  await type("Called: it is a farm.");
+  await press("Write");
+  await page.waitForSelector(".notes li");
+  found.note = await page.$eval(".notes", (list) => list.innerText);
+}
+
 found.looks = {};
 try {
   await page.goto(fresh.link);
@@ -207,6 +247,7 @@ try {
   await page.waitForSelector(".state.open");
   await developer();
   await analyst();
+  await reviewer();
 } catch (error) {
   const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`).catch((why) => `the page cannot be read: ${why.message}`);
   console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);

@@ -6,6 +6,7 @@ between two pages, and each step looks at a bounded number of events, of however
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -29,10 +30,12 @@ NEWEST = Position(*LAST)
 """Where the first page begins."""
 EVENTS_AT_ONCE = 64
 """Events that one step of a list looks at: about 2 milliseconds."""
+MOST_OF_A_DAY = 100
+"""Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
 MOST_NEWER = 200
 """Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
 """
-SUBJECTS_AT_ONCE = 2
+SUBJECTS_AT_ONCE = 4
 """That one step finds: each is some searches."""
 
 
@@ -233,6 +236,13 @@ def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level
     if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
         return None
     oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
+    of_all = sought.filters(subject_id)
+    found_all = [
+        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MOST_OF_A_DAY + 1)))
+        for scope in sought.scopes
+    ]
+    if all(len(places) <= MOST_OF_A_DAY for _, places in found_all):
+        return _highest_of(snapshot, sought.number, of_all, [place for _, places in found_all for place in places])
     for level in reversed(LEVELS):
         filters = sought.filters(subject_id)
         filters = Filters(account_id=filters.account_id, visitor_id=filters.visitor_id, level=level)
@@ -241,6 +251,18 @@ def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level
             if any(_found(snapshot, sought.number, place, filters) is not None for place in found):
                 return level
     return None
+
+
+def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Sequence[Position]) -> Level | None:
+    """The highest level of the events at these positions, of those that are meant."""
+    highest = -1
+    for place in places:
+        event = _found(snapshot, number, place, filters)
+        if event is not None and event.verdict.suspect_level is not None:
+            highest = max(highest, LEVELS.index(event.verdict.suspect_level))
+        if highest == len(LEVELS) - 1:
+            break
+    return None if highest < 0 else LEVELS[highest]
 
 
 def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:

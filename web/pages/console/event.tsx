@@ -8,6 +8,7 @@ import { Attempts } from "./attempts.js";
 import { Decision } from "./decision.js";
 import { client } from "./eventlist.js";
 import { capital, country, words } from "./format.js";
+import { EventLabel } from "./judging/label.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Standing } from "./standing.js";
 import { AccountLink, Card, Decided, type Fact, Facts, Id, Show, Time, Verdict, VisitorLink } from "./ui.js";
@@ -16,7 +17,7 @@ import type { EventDetail } from "./wire.js";
 export function Event() {
   const { api, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<EventDetail>(`events/${encodeURIComponent(id)}`, {}, signal), [id]);
-  return <><Show of={loaded}>{(found) => <Shown found={found} />}</Show><NoSuch error={loaded.error} /></>;
+  return <><Show of={loaded}>{(found) => <Shown found={found} onChanged={loaded.reload} />}</Show><NoSuch error={loaded.error} /></>;
 }
 
 /** What was looked for as an id may be a tag of this form. */
@@ -26,7 +27,7 @@ export function NoSuch({ error }: { error: unknown }) {
   return error instanceof ApiError && error.status === 404 ? <p><a href={link("visitors", "", { tag: id })}>Look for it as a tag</a></p> : null;
 }
 
-function Shown({ found }: { found: EventDetail }) {
+function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void }) {
   const { event } = found;
   const { texts } = useConsole();
   const link = useLink();
@@ -39,6 +40,7 @@ function Shown({ found }: { found: EventDetail }) {
         {found.previous && <a href={link("events", found.previous)}>Previous visit</a>}
         {found.next && <a href={link("events", found.next)}>Next visit</a>}
       </nav>
+      <EventLabel event={event} onChanged={onChanged} />
       <Decision event={event} />
       <Score event={event} texts={texts} />
       <Recognition found={found} />

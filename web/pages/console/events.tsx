@@ -6,6 +6,7 @@ import { useEventColumns } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { FILTERS, filters, period } from "./filters.js";
 import { many } from "./format.js";
+import { LabelMany } from "./judging/label.js";
 import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
 import { useAction, useConsole } from "./state.js";
@@ -34,7 +35,7 @@ export function Events() {
     <>
       <FilterBar names={FILTERS} windowed><SavedViews /></FilterBar>
       <Export />
-      {selection.chosen.size > 0 && <Chosen rows={rows.filter((row) => selection.chosen.has(row.request_id))} onDone={() => selection.choose(new Set())} />}
+      {selection.chosen.size > 0 && <Chosen rows={rows.filter((row) => selection.chosen.has(row.request_id))} onDone={() => selection.choose(new Set())} onLabeled={() => { selection.choose(new Set()); loaded.reload(); }} />}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
           <Table
@@ -81,16 +82,18 @@ function Export() {
   );
 }
 
-function Chosen({ rows, onDone }: { rows: EventRow[]; onDone: () => void }) {
-  const [isAdding, setAdding] = useState(false);
+function Chosen({ rows, onDone, onLabeled }: { rows: EventRow[]; onDone: () => void; onLabeled: () => void }) {
+  const [opened, open] = useState<"list" | "label">();
   return (
     <div class="bottom-bar">
       <p class="buttons">
         <span role="status">{many(rows.length, "event")} chosen</span>
-        <Button judge kind="primary" onClick={() => setAdding(true)}>Add to a list …</Button>
+        <Button judge kind="primary" onClick={() => open("label")}>Label …</Button>
+        <Button judge kind="primary" onClick={() => open("list")}>Add to a list …</Button>
         <Button onClick={onDone}>Choose none</Button>
       </p>
-      {isAdding && <AddToList rows={rows} onClose={() => setAdding(false)} onDone={onDone} />}
+      {opened === "list" && <AddToList rows={rows} onClose={() => open(undefined)} onDone={onDone} />}
+      {opened === "label" && <LabelMany rows={rows} onClose={() => open(undefined)} onDone={onLabeled} />}
     </div>
   );
 }

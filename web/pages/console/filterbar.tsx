@@ -1,12 +1,12 @@
 /** Filters of a list, kept in the address so that a view can be shared. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useState } from "preact/hooks";
-import { DECISIONS, FILTERS, instantOf, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
+import { DECISIONS, FILTERS, instantOf, KINDS, LABELS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
 import { useConsole, useLink, useQuery } from "./state.js";
 import { Choice, type Content, Field } from "./ui.js";
 
-const LABELS: Record<string, string> = { ip_address: "Address", account_id: "Account", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
+const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Account", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits", asn: "20712", action: "log_in", network: "95.194.0.0/16" };
 
 /** The form around filters: what it changes stands in the address at once. */
@@ -68,9 +68,9 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
     changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
   const first = names.length > MOST_AT_ONCE ? names.slice(0, MOST_AT_ONCE - 2) : names;
   const rest = names.slice(first.length);
-  const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
   const one = (name: string) => (
-    <Field key={name} label={labels[name] ?? LABELS[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
+    <Field key={name} label={labels[name] ?? TITLES[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
       {options[name]
         ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((value): [string, string] => [value, name === "signal" ? value : words(value)])]} onPick={(value) => change({ [name]: value })} />
         : <Entry value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} class={name} onEnter={(text) => change({ [name]: tidy(name, text) })} />}

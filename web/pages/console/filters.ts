@@ -1,7 +1,7 @@
 /** Filters of events, as they stand in the address and as the service reads them. */
 import type { Query } from "./hash.js";
 
-export const FILTERS = ["level", "decision", "signal", "account_id", "action", "visitor", "ip_address", "country", "asn", "kind", "tag"] as const;
+export const FILTERS = ["level", "decision", "signal", "account_id", "action", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
 export type Filter = (typeof FILTERS)[number];
 
 const HOUR = 3_600_000;
@@ -17,6 +17,7 @@ export const WINDOW_NAMES: Record<string, string> = {
 };
 export const LEVELS = ["low", "medium", "high"];
 export const DECISIONS = ["allow", "review", "challenge", "block"];
+export const LABELS = ["fraud", "legitimate"];
 export const KINDS = ["human", "ai_bot", "automation", "search_crawler"];
 
 /** A value as the service takes it: without spaces around it, and a country in capitals. */

@@ -45,6 +45,7 @@ function Graph({ found: { nodes, links } }: { found: Found }) {
   const half = Math.max(...nodes.map(({ steps }) => RADII[steps] ?? 0)) + 55;
   const at = (kind: string, id: string) => places.get(keyOf({ kind, id }));
   return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Graph of links">
     <svg class="graph" viewBox={`${SIZE / 2 - half} ${SIZE / 2 - half} ${2 * half} ${2 * half}`} style={{ "--half": String(half) }} role="group" aria-label="Links. The table below says the same.">
       {links.map((edge) => {
         const from = at("visitor", edge.visitor_id), to = at("account", edge.account_id);
@@ -64,5 +65,6 @@ function Graph({ found: { nodes, links } }: { found: Found }) {
         );
       })}
     </svg>
+    </div>
   );
 }

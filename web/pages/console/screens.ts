@@ -31,8 +31,9 @@ export const SCREENS: Record<string, Screen> = {
     title: "Accounts",
     group: "Watch",
     show: lazy(async () => (await import("./visitors.js")).Accounts),
-    one: ["Account", lazy(async () => (await import("./account.js")).Account)],
+    one: ["Account", lazy(async () => (await import("./useraccount.js")).Account)],
   },
+  reviews: { title: "Reviews", group: "Watch", show: lazy(async () => (await import("./judging/reviews.js")).Reviews) },
   overview: { title: "Overview", group: "Watch", show: lazy(async () => (await import("./overview.js")).Overview) },
   rules: { title: "Rules", group: "Decide", show: lazy(async () => (await import("./rules/screen.js")).Rules) },
   lists: {
@@ -41,6 +42,7 @@ export const SCREENS: Record<string, Screen> = {
     show: lazy(async () => (await import("./entries/screen.js")).Lists),
     one: ["List", lazy(async () => (await import("./entries/list.js")).List)],
   },
+  performance: { title: "Performance", group: "Decide", show: lazy(async () => (await import("./judging/performance.js")).Performance) },
   weights: { title: "Weights", group: "Decide", show: lazy(async () => (await import("./weights.js")).Weights) },
   keys: { title: "Keys", group: "Connect", show: lazy(async () => (await import("./keys.js")).Keys) },
   webhooks: { title: "Webhooks", group: "Connect", show: lazy(async () => (await import("./webhooks.js")).Webhooks) },

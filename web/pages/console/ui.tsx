@@ -61,6 +61,12 @@ const TONES: Record<string, string> = { allow: "low", review: "medium", challeng
 export const Decided = ({ decision }: { decision: { action: string; rule?: string } | undefined }) =>
   decision === undefined ? null : <span class={`badge ${TONES[decision.action] ?? ""}`} title={decision.rule && `Rule ${decision.rule}`}>{decision.action}</span>;
 
+const LABEL_TONES: Record<string, string> = { fraud: "high", legitimate: "low" };
+
+/** What an event turned out to be; the reason on hovering. */
+export const LabelBadge = ({ label, reason }: { label: string | null | undefined; reason?: string | null | undefined }) =>
+  label ? <span class={`badge ${LABEL_TONES[label] ?? ""}`} title={reason ? words(reason) : undefined}>{label}</span> : null;
+
 export function AccountLink({ id }: { id: string }) {
   const link = useLink();
   return <a class="tag account" href={link("accounts", id)} title={id}>{id}</a>;

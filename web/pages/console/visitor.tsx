@@ -5,9 +5,10 @@ import { client, place } from "./eventlist.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
 import { country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
+import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
 import { Standing } from "./standing.js";
-import { AccountLink, AdminNote, Button, Card, type Column, Confirm, Decided, Id, Known, Name, Show, Signals, Table, Time, Verdict, VisitorLink } from "./ui.js";
+import { AccountLink, AdminNote, Button, Card, type Column, Confirm, Decided, Id, Known, LabelBadge, Name, Show, Signals, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { EventRow, VisitorDetail } from "./wire.js";
 
 type Tag = VisitorDetail["tags"][number];
@@ -54,6 +55,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
       <Card title="Addresses">
         <Table name="Addresses" columns={ADDRESSES} rows={visitor.addresses} keyOf={(row) => row.ip_address} />
       </Card>
+      <Notes of="visitors" id={visitor.visitor_id} />
       <Erase visitor={visitor} />
     </>
   );
@@ -70,7 +72,7 @@ function Visit({ event, of }: { event: EventRow; of: "visitor" | "account" }) {
   const changes = event.changes ?? [];
   return (
     <li>
-      <p><a href={link("events", event.request_id)}><Time at={event.occurred_at} /></a> <Verdict row={event} /> <Decided decision={event.decision} /> {event.action && <strong><Name of={event.action} /></strong>} {of === "visitor" ? event.account_id && <>as <AccountLink id={event.account_id} /></> : <VisitorLink id={event.visitor_id} short />} <span class="quiet"><Known row={event} /></span></p>
+      <p><a href={link("events", event.request_id)}><Time at={event.occurred_at} /></a> <Verdict row={event} /> <Decided decision={event.decision} /> <LabelBadge label={event.label} reason={event.label_reason} /> {event.action && <strong><Name of={event.action} /></strong>} {of === "visitor" ? event.account_id && <>as <AccountLink id={event.account_id} /></> : <VisitorLink id={event.visitor_id} short />} <span class="quiet"><Known row={event} /></span></p>
       <p class="quiet">{client(event)} · {place(event)}{event.tag && <> · <span class="tag">{event.tag}</span></>}</p>
       {(event.signals?.length ?? 0) > 0 && <p>Signals: <Signals fired={event.signals} /></p>}
       {changes.length > 0 && <p>Changed: {changes.map((name) => texts.changes[name] ?? words(name)).join(", ")}</p>}

@@ -53,6 +53,8 @@ export type EventRow = VisitRow & Client & {
   account_verified?: boolean;
   action?: string;
   decision?: Decision;
+  label?: Label;
+  label_reason?: string;
 };
 
 export interface Page {
@@ -74,7 +76,7 @@ export interface Attempt {
 }
 
 export interface EventDetail {
-  event: Explained & Client & { deferred_signals?: unknown; account_verified?: boolean };
+  event: Explained & Client & { deferred_signals?: unknown; account_verified?: boolean; label?: Label; label_reason?: string };
   deliveries: Attempt[];
   previous?: string;
   next?: string;
@@ -289,6 +291,7 @@ export interface AccountDetail extends SeenAt {
   visitors: (SeenAt & { visitor_id: string; confidence: number })[];
   addresses: (SeenAt & { ip_address: string; country_code?: string })[];
   countries: (SeenAt & { country_code: string })[];
+  labels: { fraud: number; legitimate: number };
   event_count: number;
   events: EventRow[];
 }
@@ -378,4 +381,63 @@ export interface Networks {
   networks: { asn: string; asn_name?: string; events: number; suspicious: number }[];
   events: number;
   is_complete: boolean;
+}
+
+export type Label = "fraud" | "legitimate";
+
+export interface Review {
+  id: string;
+  state: "open" | "closed";
+  environment: string;
+  request_id: string;
+  visitor_id: string;
+  account_id?: string;
+  suspect_score: number | null;
+  suspect_level?: Level;
+  rule_id?: string;
+  rule?: string;
+  opened_at: string;
+  opened_by?: string;
+  assignee: string | null;
+  closed_at?: string;
+  closed_by?: string;
+  label?: Label;
+  label_reason?: string;
+  note?: string;
+}
+
+export interface PerformanceLine {
+  name: string;
+  rule_id?: string;
+  events: number;
+  labelled: number;
+  fraud: number;
+  legitimate: number;
+  precision: number | null;
+  precision_low: number | null;
+  precision_high: number | null;
+  recall: number | null;
+}
+
+export interface Performance {
+  from: string;
+  to: string;
+  total: Pick<PerformanceLine, "events" | "labelled" | "fraud" | "legitimate">;
+  signals: PerformanceLine[];
+  groups: PerformanceLine[];
+  rules: PerformanceLine[];
+  levels: PerformanceLine[];
+}
+
+export interface Member {
+  id: string;
+  email: string;
+  name: string;
+  role: Role;
+  status: "invited" | "active" | "suspended";
+  has_totp: boolean;
+  has_password: boolean;
+  has_provider: boolean;
+  created_at: string;
+  last_signed_in_at: string | null;
 }

@@ -7,12 +7,14 @@ import { zone } from "../console/format.js";
 import { keyOf, layout, type Node, SIZE } from "../console/graph.js";
 import { shade } from "../console/map.js";
 import { growth } from "../console/overview.js";
+import { precisionOf } from "../console/judging/performance.js";
+import { actOf, after, byRule } from "../console/judging/queue.js";
 import { completions } from "../console/rules/complete.js";
 import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
 import { savedViews, viewOf, withView } from "../console/saved.js";
 import { hits } from "../console/search.js";
 import { COLUMNS, LINES, TILES } from "../console/tiles.js";
-import type { EventRow, Key, Language, Rule } from "../console/wire.js";
+import type { EventRow, Key, Language, Review, Rule } from "../console/wire.js";
 
 const rule = (id: string, more: Partial<Rule> = {}): Rule => ({ id, name: id, condition: "score > 1", action: "block", mode: "active", note: "", ...more });
 
@@ -159,4 +161,27 @@ it("shows a snippet with a key that works", () => {
 
 it("names the time zone", () => {
   expect(zone(new Date())).toMatch(/^(UTC|[\w/+-]+ \(UTC([+−]\d+(:\d\d)?)?\))$/);
+});
+
+describe("reviews", () => {
+  const review = (id: string, rule?: string) => ({ id, ...(rule && { rule }) }) as Review;
+
+  it("are counted by what opened them, most first", () => {
+    expect(byRule([review("1", "b"), review("2", "a"), review("3"), review("4", "a")])).toEqual([["a", 2], ["b", 1], ["by hand", 1]]);
+  });
+
+  it("go on with the one that takes the place of the closed one, or the last", () => {
+    expect([after(0, 3), after(2, 2), after(5, 0), after(1, 5)]).toEqual([0, 1, 0, 1]);
+  });
+
+  it("take the keys j k f l n b, but from nobody who writes, and with no modifier", () => {
+    const key = (name: string, more = {}) => ({ key: name, ctrlKey: false, metaKey: false, altKey: false, ...more });
+    expect(["j", "k", "f", "l", "n", "b", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", undefined]);
+    expect([actOf(key("f"), true), actOf(key("l", { ctrlKey: true }), false)]).toEqual([undefined, undefined]);
+  });
+});
+
+it("shows a precision with its interval", () => {
+  expect(precisionOf({ precision: 0.9, precision_low: 0.769, precision_high: 0.96 })).toBe("90 % (77 to 96)");
+  expect(precisionOf({ precision: null, precision_low: null, precision_high: null })).toBe("");
 });

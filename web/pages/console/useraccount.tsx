@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { AddressLink } from "./event.js";
 import { country, many, upTo64 } from "./format.js";
+import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
 import { Standing } from "./standing.js";
 import { useConsole, useLink, useLoad } from "./state.js";
@@ -44,6 +45,7 @@ function Shown({ account }: { account: AccountDetail }) {
       <p class="summary">
         <Id what="the account id">{account.account_id}</Id>
         <span>{account.event_count >= 2000 ? "2,000 events or more" : many(account.event_count, "event")} in 30 days, {upTo64(visitors?.["30d"] ?? 0)} {visitors?.["30d"] === 1 ? "visitor" : "visitors"}</span>
+        {(account.labels.fraud > 0 || account.labels.legitimate > 0) && <span>labeled: {account.labels.fraud} fraud, {account.labels.legitimate} legitimate</span>}
         <span>first <Time at={account.first_seen_at} />, last <Time at={account.last_seen_at} /></span>
       </p>
       <Standing kind="account" value={account.account_id} />
@@ -54,6 +56,7 @@ function Shown({ account }: { account: AccountDetail }) {
       </Card>
       <Card title="Visitors"><Table name="Visitors" columns={VISITORS} rows={account.visitors} keyOf={(row) => row.visitor_id} empty={<p>None that can be recognized.</p>} /></Card>
       <Card title="Addresses"><Table name="Addresses" columns={ADDRESSES} rows={account.addresses} keyOf={(row) => row.ip_address} /></Card>
+      <Notes of="accounts" id={account.account_id} />
       <Erase id={account.account_id} />
     </>
   );

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.web import Node, find_node
+from tools.web import WEB, Node, find_node
 
 PACKAGE = Path(__file__).parents[2] / "clients" / "react-native"
 ANDROID = Path(__file__).parents[2] / "clients" / "android"
@@ -73,6 +73,63 @@ def test_every_option_of_the_bridge_is_known_to_the_module():
     known = re.findall(r'"(\w+)"', module.partition("KNOWN = setOf(")[2].partition(")")[0])
     assert sorted(options) == sorted(known)
     assert len(options) > 10
+
+
+NATIVE = """
+export const calls = [];
+const failed = { code: "timeout", message: "late", status: 0, retryable: true, retry_after_ms: 5, request_id: null };
+const module = {
+  configure(text) { calls.push(text); return text.includes("svc_pk_") ? "" : JSON.stringify({ svc_error: failed }); },
+  async identify(text) {
+    calls.push(text);
+    return text.includes("late") ? JSON.stringify({ svc_error: failed }) : '{"request_id":"r","future":[1.50]}';
+  },
+  async forget() { calls.push("forget"); },
+};
+export const TurboModuleRegistry = { getEnforcing: (name) => (name === "SvcVisitor" ? module : null) };
+"""
+"""What stands in for React Native and the native module."""
+CALLS = """
+import { calls } from "react-native";
+import { configure, forget, identify, SvcError } from "./index";
+const shown = (error) => [error instanceof SvcError, error.code, error.retryAfterMs, error.requestId ?? null];
+const caught = async (work) => { try { return await work(); } catch (error) { return shown(error); } };
+const told = [
+  await caught(() => configure({ apiKey: "wrong", endpoint: "https://a.example" })),
+  configure({ apiKey: "svc_pk_us_x", endpoint: ["https://a.example"], attestation: "when_possible" }) ?? null,
+  await identify({ tag: "t", accountId: "a", action: "log_in", timeoutMs: 3000 }),
+  await caught(() => identify({ tag: "late" })),
+  (await forget()) ?? null,
+];
+console.log(JSON.stringify({ calls: calls.slice(1), told }));
+"""
+
+
+@pytest.mark.slow(2)
+def test_options_and_calls_pass_as_json_and_errors_are_those_of_the_web_sdk(tmp_path: Path):
+    node = find_node()
+    bundler = WEB / "node_modules" / "esbuild" / "bin" / "esbuild"
+    if node is None or not bundler.exists():
+        pytest.skip("web is not installed")
+    native, calls, made = tmp_path / "native.js", tmp_path / "calls.ts", tmp_path / "made.mjs"
+    native.write_text(NATIVE)
+    calls.write_text(CALLS.replace("./index", (PACKAGE / "src" / "index").as_posix()))
+    bundle = ["--bundle", "--format=esm", f"--alias:react-native={native}", f"--outfile={made}", "--log-level=error"]
+    subprocess.run([str(bundler), str(calls), *bundle], check=True, env=node.environment)
+    said = json.loads(run(node, str(made)))
+    assert said["told"] == [
+        [True, "timeout", 5, None],
+        None,
+        {"request_id": "r", "future": [1.5]},
+        [True, "timeout", 5, None],
+        None,
+    ]
+    assert [json.loads(text) if text != "forget" else text for text in said["calls"]] == [
+        {"apiKey": "svc_pk_us_x", "endpoint": ["https://a.example"], "attestation": "when_possible"},
+        {"tag": "t", "accountId": "a", "action": "log_in", "timeoutMs": 3000},
+        {"tag": "late"},
+        "forget",
+    ]
 
 
 def test_its_ios_side_claims_no_more_than_sources():

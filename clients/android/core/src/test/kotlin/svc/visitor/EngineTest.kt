@@ -279,6 +279,22 @@ class EngineTest {
         }
     }
 
+    @Test fun `what is not to be sent is not read`() {
+        Scripted(answer(200, DONE)).use { server ->
+            val read = java.util.concurrent.CopyOnWriteArrayList<String>()
+            val sources = listOf("build", "app", "screen", "timezone", "android_id").map { name -> Source(name) { read.add(name); GOOD[name] } }
+            fun read(change: SvcOptions.Builder.() -> Unit): Set<String> {
+                read.clear()
+                Engine(options(server.url, change = change), Phone(sources)).told().result()
+                return read.toSet()
+            }
+            assertEquals(setOf("build", "app", "screen", "timezone", "android_id"), read { })
+            assertEquals(setOf("build", "app", "android_id"), read { minimal(true) })
+            assertEquals(setOf("build", "app", "screen", "timezone"), read { deviceId(false) })
+            assertEquals(setOf("build", "app"), read { minimal(true).storage(false) })
+        }
+    }
+
     @Test fun `forget deletes what is stored, and later reports have no id`() {
         Scripted(answer(200, DONE)).use { server ->
             val phone = Phone(listOf(Source("build") { Phone.PIXEL }, Source("android_id") { "a1b2c3d4e5f60718" }))

@@ -117,7 +117,7 @@ class Engine(private val options: SvcOptions, private val host: Host, idleMs: Lo
     /** One source after the other; what is not there in time is left out. */
     private fun collect(flight: Flight, endsAtMs: Long): HashMap<String, Any?> {
         val checks = host.checks()
-        val wanted = host.sources() + checks.map { Source("flags.${it.name}", minOf(it.limitMs, 100), it.isConstant, it.read) }
+        val wanted = host.sources().filter { isWanted(it.name) } + checks.map { Source("flags.${it.name}", minOf(it.limitMs, 100), it.isConstant, it.read) }
         val read = read(flight, wanted, endsAtMs)
         val flags = checks.filter { read["flags.${it.name}"] == true }.map { it.name }.toMutableList()
         if (pinFailed) flags.add("mitm")
@@ -129,6 +129,13 @@ class Engine(private val options: SvcOptions, private val host: Host, idleMs: Lo
             options.bridge?.let { "${it.name}/${it.version}" },
         )
         return HashMap(Report.signals(given))
+    }
+
+    /** What is not to be sent is not read either. */
+    private fun isWanted(source: String): Boolean = when (source) {
+        "android_id" -> options.storage && options.deviceId && !isForgotten
+        "build", "app" -> true
+        else -> !options.minimal
     }
 
     private fun isFault(value: Any?): Boolean = value is Map<*, *> && "fault" in value

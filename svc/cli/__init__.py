@@ -60,6 +60,8 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "console": CommandLocation("records.console", "Sign in to the console."),
         "list": CommandLocation("records.rules.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
+        "label": CommandLocation("records.labels", "Import what identifications turned out to be."),
+        "weights": CommandLocation("records.labels", "Suggest weights from labels."),
         "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },

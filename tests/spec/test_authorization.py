@@ -99,6 +99,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/risk-weights"): DEVELOPER,
     ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
+    ("GET", ORGANIZATION + "/risk-weights/{platform}/suggestion"): DEVELOPER,
     ("GET", ORGANIZATION + "/settings"): DEVELOPER,
     ("PATCH", ORGANIZATION + "/settings"): ADMIN._replace(body={"decision_in_response": True}),
     ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): DEVELOPER,

@@ -371,10 +371,10 @@ class Fault(TypedDict):
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
     `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`, `list_exists`,
-    `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`, `too_few_labels`,
-    `analysis_missing`, `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`,
-    `invalid_supplement`, `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`,
-    `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`, `analysis_missing`,
+    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
+    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
+    `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -685,6 +685,13 @@ class ProxyKeysBody(TypedDict):
     """Oldest first, revoked included."""
     next_cursor: NotRequired[str]
     """Of the next page; left out on the last one, and where no page was asked for."""
+
+
+class QualityBody(TypedDict):
+    precision: float | None
+    """Of the labeled events that reach it, fraud; `null` = none does."""
+    recall: float | None
+    """Of the fraud, that which reaches it."""
 
 
 class QueuedDeliveryBody(TypedDict):
@@ -999,6 +1006,38 @@ class SignalsBody(TypedDict):
     """Every signal."""
     max_weight: int
     """The largest weight that may be given."""
+
+
+class SuggestedWeightBody(TypedDict):
+    signal: str
+    """Name of the signal."""
+    before: int
+    """Its weight in force."""
+    after: int
+    """The suggested one."""
+    events: int
+    """Labeled events in which it fired: at least 10."""
+    fraud: int
+    """Of these, fraud."""
+
+
+class SuggestionBody(TypedDict):
+    platform: str
+    """Platform whose weights they are."""
+    fraud: int
+    """Events labeled as fraud."""
+    legitimate: int
+    """Events labeled as legitimate."""
+    suspect_threshold: int
+    """The threshold in force, which keeps its meaning."""
+    needed: NotRequired[int]
+    """Events of each label without which nothing is suggested."""
+    before: NotRequired[QualityBody]
+    """By the weights in force; left out while there are too few labels."""
+    after: NotRequired[QualityBody]
+    """By the suggested weights; left out then, too."""
+    weights: list[SuggestedWeightBody]
+    """Signals that fired in at least 10 labeled events. All others keep theirs."""
 
 
 class SupplementAnswer(TypedDict):

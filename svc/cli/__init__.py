@@ -64,6 +64,8 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "webhook": CommandLocation(
             "develop.webhooks", "List endpoints; receive, verify and recover webhook deliveries."
         ),
+        "label": CommandLocation("records.labels", "Import what identifications turned out to be."),
+        "weights": CommandLocation("records.labels", "Suggest weights from labels."),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
     "Maintain the store": {

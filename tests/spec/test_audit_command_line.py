@@ -43,6 +43,7 @@ READING = {
     "export events", "export visitor", "visitor show", "visitor list", "visitor export",
     "account show", "account list", "completion", "config check",
     "doctor", "retention confirm", "list list", "list export", "rule list", "rule export", "rule history",
+    "weights suggest",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
 nothing; what it is asked to change is tested apart."""
@@ -95,6 +96,11 @@ class Scene(NamedTuple):
         file.write_text("user-8271\n")
         return file
 
+    def labels(self, header: str = "request_id,label,label_reason") -> Path:
+        file = self.directory / "labels.csv"
+        file.write_text(f"{header}\n")
+        return file
+
     def rules(self, *, later: int = 0) -> Path:
         """A file of no rules, for the revision that is in force or one that is not."""
         revision = self.run("rule", "export", self.org).json["revision"]
@@ -140,6 +146,7 @@ CASES: dict[str, Case] = {
     "list import": Case(
         lambda s: (s.org, "blocked_accounts", s.entries()), lambda s: (s.org, "blocked_visitors", s.entries())
     ),
+    "label import": Case(lambda s: (s.org, s.labels()), lambda s: (NOBODY, s.labels())),
     "webhook recover": Case(lambda _: (ENDPOINT, "--since", LONG_AGO), lambda _: ("whk_none", "--since", LONG_AGO)),
     "replay": Case(
         lambda s: (s.file(), "--data", s.directory / "data"),

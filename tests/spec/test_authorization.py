@@ -116,6 +116,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/risk-weights"): READER,
     ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
+    ("GET", ORGANIZATION + "/risk-weights/{platform}/suggestion"): READER,
     ("GET", ORGANIZATION + "/settings"): READER,
     ("PATCH", ORGANIZATION + "/settings"): ADMIN._replace(body={"decision_in_response": True}),
     ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): READER,

@@ -17,6 +17,7 @@ import type {
   EventsAnswer,
   GetPerformanceQuery,
   GetRulesQuery,
+  GetWeightsSuggestionQuery,
   HealthBody,
   IdentifyAnswer,
   IdentifyBody,
@@ -74,6 +75,7 @@ import type {
   SeenVisitorsAnswer,
   SettingsBody,
   SignalsBody,
+  SuggestionBody,
   SupplementAnswer,
   SupplementBody,
   SupplementEventHeaders,
@@ -470,6 +472,26 @@ export abstract class Operations {
     return this.send<SignalsBody>({
       method: "GET",
       path: `/management/organizations/${segment(organizationId)}/risk-signals`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Read which weights labels suggest.
+   *
+   * From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, and
+   * those among about the newest million that are deleted. Nothing is changed. With fewer there are no weights in
+   * the response. `analysis_missing` where the service runs without `svc-visitor-id[analysis]`.
+   */
+  getWeightsSuggestion(
+    organizationId: string,
+    platform: "web" | "android" | "ios",
+    query: GetWeightsSuggestionQuery = {},
+  ): Promise<SuggestionBody> {
+    return this.send<SuggestionBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/risk-weights/${segment(platform)}/suggestion`,
+      query: { ...query },
       isRepeatable: true,
     });
   }

@@ -485,7 +485,6 @@ export interface Fault {
     | "list_in_use"
     | "review_closed"
     | "note_limit"
-    | "too_few_labels"
     | "analysis_missing"
     | "member_exists"
     | "member_limit"
@@ -919,6 +918,13 @@ export interface ProxyKeysBody {
   next_cursor?: string;
 }
 
+export interface QualityBody {
+  /** Of the labeled events that reach it, fraud; `null` = none does. */
+  precision: number | null;
+  /** Of the fraud, that which reaches it. */
+  recall: number | null;
+}
+
 export interface QueuedDeliveryBody {
   /** Of the delivery that is on its way. */
   event_id: string;
@@ -1296,6 +1302,38 @@ export interface SignalsBody {
   signals: Array<SignalBody>;
   /** The largest weight that may be given. */
   max_weight: number;
+}
+
+export interface SuggestedWeightBody {
+  /** Name of the signal. */
+  signal: string;
+  /** Its weight in force. */
+  before: number;
+  /** The suggested one. */
+  after: number;
+  /** Labeled events in which it fired: at least 10. */
+  events: number;
+  /** Of these, fraud. */
+  fraud: number;
+}
+
+export interface SuggestionBody {
+  /** Platform whose weights they are. */
+  platform: string;
+  /** Events labeled as fraud. */
+  fraud: number;
+  /** Events labeled as legitimate. */
+  legitimate: number;
+  /** The threshold in force, which keeps its meaning. */
+  suspect_threshold: number;
+  /** Events of each label without which nothing is suggested. */
+  needed?: number;
+  /** By the weights in force; left out while there are too few labels. */
+  before?: QualityBody;
+  /** By the suggested weights; left out then, too. */
+  after?: QualityBody;
+  /** Signals that fired in at least 10 labeled events. All others keep theirs. */
+  weights: Array<SuggestedWeightBody>;
 }
 
 export interface SupplementAnswer {
@@ -1839,6 +1877,12 @@ export interface ListSdkKeysQuery {
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */
   cursor?: string;
+}
+
+/** Of `getWeightsSuggestion`. */
+export interface GetWeightsSuggestionQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
 }
 
 /** Of `getRules`. */

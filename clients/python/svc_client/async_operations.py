@@ -48,6 +48,7 @@ from svc_client.types import (
     SeenVisitorsAnswer,
     SettingsBody,
     SignalsBody,
+    SuggestionBody,
     SupplementAnswer,
     VerdictKeysBody,
     WebhookBody,
@@ -877,6 +878,33 @@ class AsyncOperations:
         """
         return await self._send(
             Call("GET", path("/management/organizations/{}/risk-signals", organization_id), is_repeatable=True)
+        )
+
+    async def get_weights_suggestion(
+        self,
+        organization_id: str,
+        platform: Literal["web", "android", "ios"],
+        *,
+        environment: Literal["live", "test"] | None = None,
+    ) -> SuggestionBody:
+        """Read which weights labels suggest.
+
+        From the organization's own labeled events of the platform, at least 50 of each label: the stored ones,
+        and those among about the newest million that are deleted. Nothing is changed. With fewer there are no
+        weights in the response. `analysis_missing` where the service runs without `svc-visitor-id[analysis]`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            platform: Platform whose weights are meant.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/risk-weights/{}/suggestion", organization_id, platform),
+                query=given({"environment": environment}),
+                is_repeatable=True,
+            )
         )
 
     async def get_rules(

@@ -372,10 +372,10 @@ class Fault(TypedDict):
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
     `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
     `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`,
-    `too_few_labels`, `analysis_missing`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`,
-    `last_admin`, `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`,
-    `invalid_supplement`, `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`,
-    `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `analysis_missing`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`,
+    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
+    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
+    `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -727,6 +727,13 @@ class ProxyKeysBody(TypedDict):
     """Of the next page; left out on the last one, and where no page was asked for."""
 
 
+class QualityBody(TypedDict):
+    precision: float | None
+    """Of the labeled events that reach it, fraud; `null` = none does."""
+    recall: float | None
+    """Of the fraud, that which reaches it."""
+
+
 class QueuedDeliveryBody(TypedDict):
     event_id: str
     """Of the delivery that is on its way."""
@@ -1043,6 +1050,38 @@ class SignalsBody(TypedDict):
     """Every signal."""
     max_weight: int
     """The largest weight that may be given."""
+
+
+class SuggestedWeightBody(TypedDict):
+    signal: str
+    """Name of the signal."""
+    before: int
+    """Its weight in force."""
+    after: int
+    """The suggested one."""
+    events: int
+    """Labeled events in which it fired: at least 10."""
+    fraud: int
+    """Of these, fraud."""
+
+
+class SuggestionBody(TypedDict):
+    platform: str
+    """Platform whose weights they are."""
+    fraud: int
+    """Events labeled as fraud."""
+    legitimate: int
+    """Events labeled as legitimate."""
+    suspect_threshold: int
+    """The threshold in force, which keeps its meaning."""
+    needed: NotRequired[int]
+    """Events of each label without which nothing is suggested."""
+    before: NotRequired[QualityBody]
+    """By the weights in force; left out while there are too few labels."""
+    after: NotRequired[QualityBody]
+    """By the suggested weights; left out then, too."""
+    weights: list[SuggestedWeightBody]
+    """Signals that fired in at least 10 labeled events. All others keep theirs."""
 
 
 class SupplementAnswer(TypedDict):

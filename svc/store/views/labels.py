@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, account_digest
-from svc.domain.ids import DAY_MS
+from svc.domain.ids import DAY_MS, made_at_ms
 from svc.domain.labels.outcomes import OUTCOME_MS, Outcome, OutcomeSegment, outcome_of
 from svc.domain.labels.performance import DayOutcomes, LabelCounts
 from svc.domain.labels.reviews import SUBJECTS, Subject
@@ -76,20 +76,32 @@ def days(
         yield day, counts
 
 
+def labeled_days(snapshot: Snapshot, number: int) -> frozenset[int]:
+    """UTC days since 1970 of which there are labels, with the days beside them, at which a request id may have been
+    made.
+    """
+    found = {
+        day
+        for (_, _, day), counts in snapshot.scan(OUTCOME_DAYS, number)
+        if counts.fraud.events or counts.legitimate.events
+    }
+    return frozenset(day + beside for day in found for beside in (-1, 0, 1))
+
+
 def labeled_outcomes(
-    snapshot: Snapshot, number: int, after: bytes, most: int, now_ms: int
+    snapshot: Snapshot, number: int, of_days: frozenset[int], below: bytes, most: int, now_ms: int
 ) -> tuple[list[Outcome], bytes | None]:
-    """The labeled outcomes of the next `most` segments of the archive behind a key, and the last of these keys; `None`
-    = there are no more.
+    """The labeled outcomes of the next `most` segments of the archive that are of these days and below a key, newest
+    segment first; and the last of these keys, `None` = there are no more.
     """
     found: list[Outcome] = []
     looked_at = 0
-    for (_, newest), segment in snapshot.scan(OUTCOMES, number, start=(number, after)):
-        if newest == after:
+    for _, newest in snapshot.scan_keys_reverse(OUTCOMES, (number,), (number, below)):
+        if made_at_ms(newest) // DAY_MS not in of_days:
             continue
-        found += [
-            each for each in segment.outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS
-        ]
+        segment = snapshot.get(OUTCOMES, number, newest)
+        outcomes = () if segment is None else segment.outcomes
+        found += [each for each in outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS]
         looked_at += 1
         if looked_at == most:
             return found, newest

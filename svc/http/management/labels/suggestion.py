@@ -1,0 +1,213 @@
+"""Weights that the labels of an organization suggest (decisions 14.3). Nothing is changed.
+
+Labeled events are looked for some at a time, with others' turns in between, and weights are fitted on a thread; of all
+organizations one long read runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.accounts.velocity import EnvironmentKind
+from svc.domain.events.listing import Filters, Listing
+from svc.domain.fields import about
+from svc.domain.labels.outcomes import Outcome as LabeledOutcome
+from svc.domain.labels.suggestion import (
+    EXTRA,
+    LEAST_LABELS,
+    Quality,
+    SuggestedWeight,
+    Suggestion,
+    is_installed,
+    labeled_of,
+    suggest,
+)
+from svc.domain.model import LABELS, PLATFORMS, Platform
+from svc.domain.refusals import Refusal
+from svc.http.api.events import find_positions
+from svc.http.change import touch_caller
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.rows import in_parts
+from svc.store.snapshot import Snapshot
+from svc.store.views import events
+from svc.store.views.events import EventPosition
+from svc.store.views.labels import labeled_days, labeled_outcomes, stored_outcome
+from svc.store.views.lookups import weights_in_force
+from svc.store.views.subjects import environments_of
+
+MOST_EVENTS = 20_000
+"""Labeled events of each label and environment that are stored."""
+SEGMENTS_AT_ONCE = 4
+"""Of outcomes: a millisecond or two."""
+MOST_SEGMENTS = 2_000
+"""About a million identifications, the newest of the archive."""
+_LAST = b"\xff" * 16
+
+
+class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose labels are meant."""
+
+    environment: Annotated[
+        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
+    ] = "live"
+
+
+class QualityBody(msgspec.Struct, frozen=True):
+    """How well scores from the threshold on tell fraud, by cross-validation."""
+
+    precision: Annotated[float | None, about("Of the labeled events that reach it, fraud; `null` = none does.", 0.9)]
+    recall: Annotated[float | None, about("Of the fraud, that which reaches it.", 0.7)]
+
+
+class SuggestedWeightBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One signal."""
+
+    signal: Annotated[str, about("Name of the signal.", "headless")]
+    before: Annotated[int, about("Its weight in force.", 30)]
+    after: Annotated[int, about("The suggested one.", 42)]
+    events: Annotated[int, about("Labeled events in which it fired: at least 10.", 120)]
+    fraud: Annotated[int, about("Of these, fraud.", 110)]
+
+
+class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Weights that the labels suggest for a platform (decisions 14.3)."""
+
+    platform: Annotated[str, about("Platform whose weights they are.", "web")]
+    fraud: Annotated[int, about("Events labeled as fraud.", 130)]
+    legitimate: Annotated[int, about("Events labeled as legitimate.", 410)]
+    suspect_threshold: Annotated[int, about("The threshold in force, which keeps its meaning.", 30)]
+    needed: Annotated[int, about("Events of each label without which nothing is suggested.", 50)] = LEAST_LABELS
+    before: (
+        Annotated[QualityBody, about("By the weights in force; left out while there are too few labels.")] | UnsetType
+    ) = UNSET
+    after: Annotated[QualityBody, about("By the suggested weights; left out then, too.")] | UnsetType = UNSET
+    weights: Annotated[
+        tuple[SuggestedWeightBody, ...],
+        about("Signals that fired in at least 10 labeled events. All others keep theirs."),
+    ]
+
+
+async def read_suggestion(services: Services, call: Call) -> Outcome:
+    """`GET .../risk-weights/{platform}/suggestion`: weights that labels suggest, beside those in force. `404` for an
+    unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
+    """
+    query: SuggestionQuery = call.query
+    number = (await touch_caller(services, call)).organization.number
+    named = call.path["platform"]
+    platform = PLATFORMS[PLATFORMS.index(named)] if named in PLATFORMS else None
+    refusal = Refusal("not_found") if platform is None else services.limits.long_reads.refusal(number)
+    if platform is None or refusal is not None:
+        return Outcome(refusal)
+    async with services.limits.long_reads.turn(number):
+        return Outcome(await _suggested(services, number, query.environment, platform, call.at_ms))
+
+
+async def _suggested(
+    services: Services, number: int, kind: EnvironmentKind, platform: Platform, now_ms: int
+) -> SuggestionBody | Refusal:
+    outcomes = [*await _stored(services, number, kind, now_ms), *await _archived(services, number, kind, now_ms)]
+    labeled = labeled_of(outcomes, platform)
+    in_force = await services.store.query(partial(weights_in_force, number=number, key_id=None, platform=platform))
+    if not labeled.is_enough:
+        return SuggestionBody(
+            platform=platform,
+            fraud=labeled.fraud,
+            legitimate=labeled.legitimate,
+            suspect_threshold=in_force.threshold,
+            weights=(),
+        )
+    if not is_installed():
+        return Refusal("analysis_missing")
+    return _body(await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform)
+
+
+async def _stored(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[LabeledOutcome]:
+    """The labeled events that are stored."""
+    found: list[LabeledOutcome] = []
+    for environment in environments_of(kind):
+        for label in LABELS:
+            filters = Filters(label=label)
+            listing = Listing(0, now_ms + 1, filters, limit=MOST_EVENTS)
+            places: list[EventPosition] = (await find_positions(services, number, environment, listing)).rows
+            found += await in_parts(places, partial(_outcomes_at, services, number, filters))
+    return found
+
+
+async def _outcomes_at(
+    services: Services, number: int, filters: Filters, places: Sequence[EventPosition]
+) -> list[LabeledOutcome]:
+    def read(snapshot: Snapshot) -> list[LabeledOutcome]:
+        matches = events.read(snapshot, places, filters)
+        return [stored_outcome(snapshot, number, match.request_id.bytes, match.event) for match in matches]
+
+    return await services.store.query(read)
+
+
+async def _archived(services: Services, number: int, kind: EnvironmentKind, now_ms: int) -> list[LabeledOutcome]:
+    """The labeled ones among the newest outcomes of the archive."""
+    of_days = await services.store.query(partial(labeled_days, number=number))
+    environments, found = environments_of(kind), list[LabeledOutcome]()
+    below: bytes | None = _LAST
+    for _ in range(0, MOST_SEGMENTS, SEGMENTS_AT_ONCE):
+        if below is None:
+            break
+        await trio.lowlevel.checkpoint()
+        some, below = await services.store.query(
+            partial(
+                labeled_outcomes,
+                number=number,
+                of_days=of_days,
+                below=below,
+                most=SEGMENTS_AT_ONCE,
+                now_ms=now_ms,
+            )
+        )
+        found += [outcome for outcome in some if outcome.facts.environment in environments]
+    return found
+
+
+def _body(suggestion: Suggestion, platform: Platform) -> SuggestionBody:
+    return SuggestionBody(
+        platform=platform,
+        fraud=suggestion.fraud,
+        legitimate=suggestion.legitimate,
+        suspect_threshold=suggestion.threshold,
+        before=_quality(suggestion.today),
+        after=_quality(suggestion.suggested),
+        weights=tuple(map(_weight, suggestion.weights)),
+    )
+
+
+def _quality(quality: Quality) -> QualityBody:
+    return QualityBody(quality.precision, quality.recall)
+
+
+def _weight(weight: SuggestedWeight) -> SuggestedWeightBody:
+    return SuggestedWeightBody(**msgspec.structs.asdict(weight))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        operation_id="getWeightsSuggestion",
+        path=ORGANIZATION + "/risk-weights/{platform}/suggestion",
+        tag="Management: weights",
+        summary="Read which weights labels suggest",
+        description=(
+            "From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, "
+            "and those among about the newest million that are deleted. Nothing is changed. With fewer there "
+            "are no weights in the response. "
+            f"`analysis_missing` where the service runs without `{EXTRA}`."
+        ),
+        handler=read_suggestion,
+        kinds=("management",),
+        query=SuggestionQuery,
+        response=SuggestionBody,
+        errors=("analysis_missing",),
+    ),
+)

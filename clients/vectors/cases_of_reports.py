@@ -69,6 +69,28 @@ def _other(device: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return changed
 
 
+ALL_FLAGS = (
+    "rooted", "emulator", "frida", "hooked", "debugger", "app_tampering", "cloned_app", "vpn_active",
+    "location_spoofing", "developer_options", "unofficial_store", "mitm",
+)  # fmt: skip
+
+
+def _longest(device: dict[str, Any]) -> dict[str, Any]:
+    build = {
+        "manufacturer": "m" * 64,
+        "model": "M" * 128,
+        "os_version": "1" * 32,
+        "os_build": "b" * 96,
+        "abis": ["a" * 32],
+    }
+    app = {"package": "p" * 128, "version": "v" * 64, "installer": "i" * 128, "signer": SIGNER}
+    return {
+        **device, "build": {**build, "api_level": 35}, "app": app,
+        "languages": ["l" * 35] * 5, "timezone": "t" * 64,
+        "input_method": "k" * 96, "memory": 2**50, "disk": 10**15, "android_id": "a1b2c3d4e5f60718" * 4,
+    }  # fmt: skip
+
+
 def report_cases() -> list[dict[str, Any]]:
     cases: list[dict[str, Any]] = []
 
@@ -113,6 +135,7 @@ def report_cases() -> list[dict[str, Any]]:
     case("android: a model without end", _other(PIXEL, "build.model", "x" * 10_000))
     case("android: sources that are missing", _without(PIXEL, "disk", "input_method", "screen_off"))
     case("android: sources that fail", {**PIXEL, "memory": {"fault": "error"}, "screen": {"fault": "timeout"}})
+    case("android: everything at its longest", _longest(PIXEL), {"bridge": "react-native/0.1.0"}, flags=list(ALL_FLAGS))
     case("android: every source fails", _all_faults(PIXEL))
     case("android: nonsense everywhere", dict.fromkeys(PIXEL, -1))
     case("android: texts where numbers belong", {**PIXEL, "memory": "8 GB", "disk": True, "screen_off": 30_000.5})

@@ -32,7 +32,6 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from bench.delay import Delay, Late
-from bench.groups import server_cpu_of
 from bench.load import Measured, run
 from bench.measures import cpu_s
 from bench.sdk_visits import SdkVisits
@@ -228,6 +227,12 @@ class Bench:
             own.ru_utime + own.ru_stime,
             0.0 if delay is None else cpu_s(delay.pid),
         ]
+
+
+def server_cpu_of(cluster: Cluster) -> float:
+    """Seconds that the server and its sessions have used, those that have ended included."""
+    children = Path(f"/proc/{cluster.pid}/task/{cluster.pid}/children").read_text().split()
+    return cpu_s(cluster.pid, with_ended=True) + sum(cpu_s(int(child)) for child in children)
 
 
 def _row(

@@ -11,9 +11,10 @@ from msgspec import Meta
 
 from svc.domain.errors import OperatorError
 from svc.domain.fields import about
+from svc.domain.ids import DAY_MS
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Allowances, LimitShares
-from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, Seconds, Share
+from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share
 
 GIB = 1 << 30
 MAX_WORKERS = 60
@@ -175,6 +176,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "/etc/svc/authorities.pem",
         ),
     ] = None
+    public_url: Annotated[
+        PublicUrl | None,
+        about(
+            "Address at which people reach this service and its console, without a query. Messages of chat webhooks "
+            "link to it; they have no link when it is not set.",
+            "https://svc.example.com",
+        ),
+    ] = None
     try_key: Annotated[
         str | None,
         about(
@@ -183,6 +192,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "svc_pk_us_development_...",
         ),
     ] = None
+    event_retention_days: Annotated[
+        int,
+        Meta(ge=30, le=400),
+        about(
+            "Time for which events are readable, with their reports; not longer than `visitor_retention_days`. "
+            "Windows, webhook deliveries and redelivery stay at 30 days."
+        ),
+    ] = 30
     console_oidc_issuer: Annotated[
         str | None,
         about(
@@ -318,6 +335,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def pepper_path(self) -> Path | None:
         """`pepper_file`; `None` = the pepper is in the data directory."""
         return None if self.pepper_file is None else Path(self.pepper_file)
+
+    def console_at(self) -> str | None:
+        """`public_url` without a slash at its end."""
+        return None if self.public_url is None else self.public_url.rstrip("/")
+
+    def event_retention_ms(self) -> int:
+        """`event_retention_days` in milliseconds."""
+        return self.event_retention_days * DAY_MS
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies` as networks; each was checked by `load`."""

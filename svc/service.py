@@ -6,11 +6,10 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 
 from __future__ import annotations
 
-import ssl
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -29,25 +28,13 @@ from svc.actors.watch.network import NetworkWatch
 from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
-from svc.config import Config, ConfigError
+from svc.config import Config
 from svc.domain.access import deferred
-from svc.domain.access.openid import Provider
 from svc.domain.access.signed_verdict import verdict_key
-from svc.domain.attestation.trust import (
-    AppleTrust,
-    Trust,
-    apps_by_digest,
-    published_trust,
-    read_apple_roots,
-    read_revoked,
-    read_roots,
-)
 from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
-from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
-from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.envelope import secrets_key
 from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
@@ -68,13 +55,17 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics.nodes import NodeSources
 from svc.metrics.registry import Metrics, Sources
 from svc.metrics.scrape import Scrape, expected_hosts
-from svc.network_data.lookup import BuiltInRanges
+from svc.service_parts import (
+    network_watch,
+    openid_provider,
+    read_trust,
+    webhook_targets,
+    webhook_transport,
+)
 from svc.store.directory import Opened
 from svc.store.store import Store
-from svc.store.views import lookups
-from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.resolver import Resolver, SystemResolver
-from svc.webhook_transport.transport import WebhookTransport, check_target
+from svc.webhook_transport.transport import check_target
 from svc.workers.bus import Alone, Bus
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
@@ -101,6 +92,10 @@ class NodeParts(NamedTuple):
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
+
+
+_pages = cache(partial(create_app, site, documentation, api=API))
+"""The application of the pages, which knows nothing of a service: its rules are compiled once in a process."""
 
 
 class Service:
@@ -149,7 +144,7 @@ class Service:
         self._node, self._kept_store = node, opened.store if node is None else node.kept
         partitions = EVERY_PARTITION if node is None else node.partitions
         transport, key = transport or self._receivers, secrets_key(opened.pepper)
-        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt)
+        self.outbox = Outbox(opened.store, world, transport, key, partitions, self._corrupt, config.console_at())
         self._credit = CreditWatch(self._kept_store, world, self._corrupt)
         self.refusals = RefusalLog(self._kept_store, world, self._due, self._corrupt)
         self.live = LiveHub(max(1, config.max_connections // STREAMS_PART))
@@ -186,6 +181,7 @@ class Service:
             live=self.live,
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
+            event_retention_ms=config.event_retention_ms(),
             is_store_answering=_yes if self._node is None else self._node.is_answered,
         )
 
@@ -275,7 +271,7 @@ class Service:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
-                    pages = create_app(site, documentation, has_try=self.services.try_key is not None, api=API)
+                    pages = _pages(has_try=self.services.try_key is not None)
                     app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
                     served = self._served(app, listeners, self._edge_limits())
                     edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))
@@ -318,7 +314,13 @@ class Service:
         return {
             "maintenance": partial(maintain, store),
             "retention": partial(
-                retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
+                retention.run,
+                store,
+                world,
+                config.visitor_retention_days,
+                self._clock_watch,
+                self._progress,
+                event_ms=config.event_retention_ms(),
             ),
             "settler": partial(settler.run, store, world, self.relay.due, self._clock_watch, self._corrupt),
             "credit watch": self._credit.run,
@@ -383,67 +385,3 @@ def divide_limits(config: Config, workers: int) -> Config:
         max_connections=max(1, config.max_connections // workers),
         admission_capacity=max(1, config.admission_capacity // workers),
     )
-
-
-def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
-    """A watch over the network data that the settings name, read once on the calling thread."""
-    built_in = BuiltInRanges() if config.network_builtin else None
-    watch = NetworkWatch(config.network_files(directory), built_in, config.network_vpn_neighbors)
-    watch.read_now()
-    return watch
-
-
-def openid_provider(config: Config, opened: Opened) -> Provider | None:
-    """By what members sign in as well, where the settings name a provider. Raises `ConfigError`."""
-    if config.console_oidc_issuer is None:
-        return None
-    from svc.openid.settings import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
-
-    with opened.store.read() as snapshot:
-        known = lookups.find_account(snapshot, config.console_oidc_organization or "")
-    return provider_of(config, trusted_authorities(config), None if known is None else known.organization)
-
-
-def trusted_authorities(config: Config) -> ssl.SSLContext:
-    """The public authorities, and those of `webhook_ca_file`. Raises `OSError` where that cannot be read."""
-    return usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-
-
-def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
-    """The transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError` for a CA
-    file that cannot be read.
-    """
-    return WebhookTransport(resolver, webhook_targets(config, world), trusted_authorities(config), world.now_ms)
-
-
-def webhook_targets(config: Config, world: World) -> TargetPolicy:
-    """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
-    return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
-
-
-def read_trust(config: Config) -> Trust:
-    """By what attestations are judged: files that the settings name, else the published roots. Raises `ConfigError`."""
-    published = published_trust()
-    return Trust(
-        roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),
-        revoked=_read_file(config, "attestation_status_file", read_revoked, frozenset()),
-        packages=frozenset(config.attestation_packages),
-        signing_digests=frozenset(map(bytes.fromhex, config.attestation_digests)),
-        apple=AppleTrust(
-            roots=_read_file(config, "attestation_apple_roots_file", read_apple_roots, published.apple.roots),
-            apps=apps_by_digest(config.attestation_apple_apps),
-        ),
-    )
-
-
-def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default: T) -> T:
-    """What is in the file that a setting names; `default` where it names none. Raises `ConfigError`."""
-    file: str | None = getattr(config, setting)
-    if file is None:
-        return default
-    try:
-        return read(Path(file).read_bytes().removeprefix(MARK))
-    except OSError as error:
-        raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{setting}: {file}: {error}") from error

@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.effort import effort
+from svc.store.postgresql.connection.url import StoreUrl
+from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder
 
@@ -84,11 +85,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Each worker begins with its share of the slow tests, the longest first, and none waits for another's at the end.
+    """What is long is for `make test-long`. Each worker begins with its share of the slow tests, the longest
+    first, and none waits for another's at the end.
 
     xdist gives each worker a run of the list, as long as any other's, and lets it take from others when it is through.
     The slow tests of a module stay together, since they share fixtures. What needs PostgreSQL's server is slow.
     """
+    left_out = {item for item in items if item.get_closest_marker("long") and not LONG}
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         if _on_postgresql(item) and not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.slow(SECONDS_ON_POSTGRESQL))
@@ -177,6 +183,12 @@ def database(cluster: Cluster) -> Iterator[str]:
     """The name of a fresh, empty database of `cluster`."""
     with cluster.database() as name:
         yield name
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    """Of `database`."""
+    return cluster.url(database)
 
 
 @pytest.fixture

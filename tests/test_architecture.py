@@ -26,13 +26,19 @@ LAYERS = {
     "svc.workers": {"svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.http": {"svc.workers", "svc.actors", "svc.store", "svc.domain", "svc.world"},
     "svc.metrics": {"svc.http", "svc.workers", "svc.actors", "svc.store", "svc.domain", "svc.world"},
+    "svc.service_parts": {
+        "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config", "svc.network_data", "svc.webhook_transport",
+        "svc.openid",
+    },
     "svc.service": {
+        "svc.service_parts",
         "svc.metrics", "svc.http", "svc.workers", "svc.actors", "svc.store", "svc.domain", "svc.world", "svc.config",
         "svc.network_data", "svc.webhook_transport", "svc.openid",
     },
     "svc.serving": {"svc.service", "svc.http", "svc.workers", "svc.domain", "svc.config"},
     "svc.cli": {
-        "svc.serving", "svc.service", "svc.metrics", "svc.http", "svc.workers", "svc.actors", "svc.store", "svc.domain",
+        "svc.serving", "svc.service", "svc.service_parts", "svc.metrics", "svc.http", "svc.workers", "svc.actors",
+        "svc.store", "svc.domain",
         "svc.world", "svc.config", "svc.config_loading", "svc.network_data", "svc.webhook_transport",
     },
 }  # fmt: skip

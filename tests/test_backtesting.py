@@ -7,16 +7,19 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from svc.cli.records.export import COLUMNS
+from svc.domain.events.export import COLUMNS
+from svc.domain.rules.ruleset import Rule
+from svc.store.transactions.rules.rulesets import save_rules
 from svc.world import World
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
-from tests.support.live import live_service, report
+from tests.support.live import Live, live_service, report
 from tests.support.process import run
 from tests.test_replay import Program, program
 
@@ -29,13 +32,25 @@ async def populate(directory: Path) -> str:
     """Real reports with headers that matter: without them a replay would score less."""
     async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
         _, public = live.issue(environment="production")
-        for device in (1, 2, 1, 3, 1):
+        accounts = {0: "a", 2: "a", 4: "b"}
+        for number, device in enumerate((1, 2, 1, 3, 1)):
             live.clock.now_ms += 60_000
-            assert (await visit(live, public, report(device))).status_code == 200
+            if number == 3:
+                save_rule(live)
+            named = {"account_id": accounts[number]} if number in accounts else {}
+            assert (await visit(live, public, report(device), **named)).status_code == 200
+            if number == 3:
+                save_rule(live, revision=1, mode="off")
         for signals, headers in ((report(4, **DRIVEN), BROWSER), (report(5), HEADLESS)):
             live.clock.now_ms += 60_000
             assert (await visit(live, public, signals, headers=headers, tag="bot")).status_code == 200
         return live.organization.id
+
+
+def save_rule(live: Live, revision: int = 0, **fields: Any) -> None:
+    rule = Rule(id="rul_" + "9" * 20, name="Of then", condition="visitor.is_new", action="review", **fields)
+    job = partial(save_rules, number=live.organization.number, kind="live", revision=revision, rules=[rule], now_ms=0)
+    assert not [one for one in live.found.store.write_now([partial(job, saved_by="")]) if isinstance(one, Exception)]
 
 
 class Exported:
@@ -121,6 +136,94 @@ def whole_weights(**weights: int) -> dict[str, Any]:
         "vpn_weights_mode": "method",
         "residential_proxy_weights_mode": "method",
     }
+
+
+RULES = [
+    {"id": "rul_" + "1" * 20, "name": "Driven", "condition": 'in_list("machines")', "action": "block"},
+    {"name": "Suspicious", "condition": "score >= 20", "action": "review"},
+    {"name": "Second account", "condition": 'velocity.visitor.accounts["30d"] > 1', "action": "challenge"},
+    {"name": "Seen", "condition": "!visitor.is_new", "action": "allow", "mode": "shadow"},
+    {"name": "Aged", "condition": "account.age_days < 0", "action": "allow"},
+]
+MACHINES = {"id": "lst_x", "name": "machines", "kind": "tag", "entries": [{"value": "bot", "expires_at": None}]}
+
+
+def test_rules_of_a_file_are_compared_with_what_was_decided(svc: Program, exported: Exported, tmp_path: Path):
+    """With the lists of files, and with the accounts of the events: the export has one decision, by a rule of then."""
+    (tmp_path / "rules.json").write_text(json.dumps({"revision": 7, "rules": RULES}))
+    (tmp_path / "machines.json").write_text(json.dumps(MACHINES))
+    given = ("replay", str(exported.file), "--rules", str(tmp_path / "rules.json"))
+    listed = (*given, "--list", str(tmp_path / "machines.json"))
+    found = svc.json(*listed, "--examples", "2")["decisions"]
+    assert (found["compared"], found["changed"]) == (7, 4)
+    assert (found["before"], found["after"]) == ({"none": 6, "review": 1}, {"none": 4, "block": 2, "challenge": 1})
+    moves = [(move["from"], move["to"], move["count"]) for move in found["moves"]]
+    assert moves == [("none", "block", 2), ("none", "challenge", 1), ("review", "none", 1)]
+    counts = [(rule["rule"], rule["mode"], rule["before"], rule["after"], rule["errors"]) for rule in found["by_rule"]]
+    assert counts == [
+        ("Driven", "active", 0, 2, 0),
+        ("Suspicious", "active", 0, 0, 0),
+        ("Second account", "active", 0, 1, 0),
+        ("Seen", "shadow", 0, 2, 0),
+        ("Aged", "active", 0, 0, 2),
+        ("Of then", "gone", 1, 0, 0),
+    ]
+    assert [(one.get("before"), one["after"]["rule"]) for one in found["examples"][1:]] == [(None, "Second account")]
+    assert "after" not in found["examples"][0], "one of each kind, the oldest first"
+    text = svc(*listed).out
+    assert "7 identifications compared, 4 decisions changed" in text
+    assert "none 6, review 1 -> none 4, block 2, challenge 1" in text
+    assert "  rule Of then (gone): 1 -> 0" in text
+    assert "none -> challenge by Second account" in text
+    run_before = tmp_path / "before.jsonl"
+    svc(*listed, "--output", str(run_before))
+    (tmp_path / "rules.json").write_text(json.dumps({"revision": 7, "rules": RULES[1:]}))
+    found = svc.json(*given, "--compare", str(run_before))["decisions"]
+    assert [(move["from"], move["to"], move["count"]) for move in found["moves"]] == [("block", "review", 2)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('{"revision": 0,\n "rules": [}', "line 2, column 12: "),
+        ("[]", "Expected `object`, got `array`"),
+        ('{"revision": 0, "rules": [{"name": "a", "condition": "true"}]}', "$.rules[0]"),
+        ({"condition": "score >"}, "rules[0].condition: line 1, column 8: "),
+        ({"condition": 'in_list("vip")'}, "rules[0].condition: there is no list 'vip'"),
+        ({"name": ""}, "rules[0].name: invalid_value"),
+        (b"\xff", "rules.json is not UTF-8 text (line 1)"),
+    ],
+)
+def test_a_file_of_rules_that_cannot_be_used_is_refused_with_the_place(
+    svc: Program, exported: Exported, tmp_path: Path, content: Any, says: str
+):
+    file = tmp_path / "rules.json"
+    if isinstance(content, dict):
+        content = json.dumps({"revision": 0, "rules": [RULES[1] | content]})
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    ran = svc("replay", str(exported.file), "--rules", str(file), status=1)
+    assert says in ran.err
+    assert "rules.json" in ran.err
+    assert ran.out == ""
+
+
+def test_a_list_of_another_form_is_refused_and_options_that_do_not_go_together(
+    svc: Program, exported: Exported, tmp_path: Path
+):
+    rules, file = tmp_path / "rules.json", tmp_path / "list.json"
+    rules.write_text(json.dumps({"revision": 0, "rules": RULES[1:]}))
+    given = ("replay", str(exported.file), "--rules", str(rules), "--list", str(file))
+    for change, says in (
+        ({"kind": "agent"}, "$.kind"),
+        ({"name": "trusted_visitors"}, "'trusted_visitors' is no name of a list of kind tag"),
+        ({"kind": "address"}, "entries[0] is no entry of a list of kind address: bot"),
+        ({"entries": [{"value": "a", "expires_at": "soon"}]}, "entries[0]"),
+    ):
+        file.write_text(json.dumps(MACHINES | change))
+        assert says in svc(*given, status=1).err
+    assert "--list goes with --rules" in svc("replay", str(exported.file), "--list", str(file), status=2).err
+    refused = svc(*given[:4], "--data", str(tmp_path / "data"), status=2)
+    assert "--rules goes without --data" in refused.err
 
 
 @pytest.mark.parametrize(

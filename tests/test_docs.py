@@ -26,6 +26,7 @@ import msgspec
 import pytest
 import trio
 
+from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.config import Config
 from svc.config_loading import load
@@ -177,6 +178,29 @@ def test_every_internals_page_is_in_their_index():
     index = (DOCS / "internals" / "README.md").read_text()
     missing = [page.name for page in (DOCS / "internals").glob("*.md") if f"({page.name})" not in index]
     assert missing == ["README.md"]
+
+
+def test_every_rule_that_is_cited_is_in_the_contract_by_number():
+    page = (DOCS / "internals" / "contract.md").read_text()
+    known: set[tuple[str, str]] = set()
+    for document, rows in zip(("interface", "decisions"), page.split("\n## ")[1:], strict=True):
+        for numbers in re.findall(r"^\| ([\d.]+(?:(?:, | to )[\d.]+)*) \|", rows, re.MULTILINE):
+            for given in numbers.split(", "):
+                first, _, last = given.partition(" to ")
+                section, _, rule = first.partition(".")
+                rules = range(int(rule), int(last.split(".")[1]) + 1) if last else ()
+                known |= {(document, first), *((document, f"{section}.{number}") for number in rules)}
+    sources = [*(ROOT / "svc").rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "docs" / "adr").glob("*.md")]
+    cited = {
+        (document, number.rstrip("."))
+        for path in sources
+        for document, numbers in re.findall(
+            r"\b(interface|decisions) ((?:\d+(?:\.\d+)?(?:, |;|\b))+)", path.read_text()
+        )
+        for number in re.split(", |;", numbers)
+        if number
+    }
+    assert cited - known == set()
 
 
 def test_the_pages_for_users_are_short_enough_to_read():
@@ -512,9 +536,10 @@ async def test_the_decision_of_the_backend_guide_challenges_new_visitors_and_ref
 
 
 async def test_the_recipes_can_be_saved_as_they_stand(tmp_path: Path):
-    rows = re.findall(r"^\| ([^|]+) \| `(.+)` \| `(\w+)` \|", (DOCS / "rules.md").read_text(), re.MULTILINE)
-    rules = [{"name": name, "condition": condition, "action": action} for name, condition, action in rows]
+    recipes = read_recipes((DOCS / "rules.md").read_text())
+    rules = [{"name": one.name, "condition": one.condition, "action": one.action} for one in recipes]
     assert len(rules) == 10
+    assert {case.recipe for case in CASES} == {one.name for one in recipes}, "each has its figures"
     async with live_service(tmp_path / "data") as live:
         _, key = live.issue("management")
         path = f"/api/v1/management/organizations/{live.organization.id}/rules"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.decided_elsewhere import ACCOUNT, assert_changes_are_in_force_on_the_other
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, report
 from tests.support.process import Served, run, run_json
 
@@ -60,11 +61,20 @@ class Client:
     def __init__(self, server: Served) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
 
+    def manage(self, secret: str, method: str, path: str, body: Any) -> Any:
+        """The response of a management route; `None` for 204."""
+        headers = {"x-api-key": secret, "content-type": "application/json"}
+        self.connection.request(method, f"/api/v1/management/organizations{path}", json.dumps(body), headers)
+        response = self.connection.getresponse()
+        content = response.read()
+        assert response.status in (200, 204), content
+        return json.loads(content) if content else None
+
     def identify(self, secret: str, device: int) -> int:
         """The status of one identification."""
         return self.response(secret, device)[0]
 
-    def response(self, secret: str, device: int, **more: str) -> tuple[int, dict[str, Any]]:
+    def response(self, secret: str, device: int, account: str | None = None, **more: str) -> tuple[int, dict[str, Any]]:
         """Status and body of one identification; `_` in the name of a header is `-`."""
         headers = {
             "x-api-key": secret,
@@ -73,7 +83,8 @@ class Client:
             "x-forwarded-for": PUBLIC_ADDRESS,
             **{name.replace("_", "-"): value for name, value in more.items()},
         }
-        body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device)})
+        named = {} if account is None else {"account_id": account}
+        body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device), **named})
         self.connection.request("POST", "/api/v1/identify", body, headers)
         response = self.connection.getresponse()
         return response.status, json.loads(response.read())
@@ -206,6 +217,26 @@ def test_a_change_of_a_member_applies_at_the_next_request_to_each_worker(shop: S
     assert statuses() == [403, 403]
     shop.command("member", "suspend", shop.organization, "ada@shop.example")
     assert statuses() == [401, 401]
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.slow
+def test_a_block_and_a_rule_are_in_force_on_the_other_worker_at_the_next_request(shop: Shop):
+    _, secret = shop.key()
+    options = ("--kind", "management", "--role", "admin", "--data", str(shop.data))
+    management = run_json("key", "issue", shop.organization, *options)["secret"]
+    clients = one_of_each(shop.server)
+
+    def manage(which: int, method: str, path: str, body: Any) -> Any:
+        return clients[which].manage(management, method, f"/{shop.organization}{path}", body)
+
+    def decided(which: int) -> str | None:
+        status, body = clients[which].response(secret, 1, account=ACCOUNT)
+        assert status == 200, body
+        return body.get("decision", {}).get("action")
+
+    assert_changes_are_in_force_on_the_other(manage, decided)
     for client in clients:
         client.close()
 

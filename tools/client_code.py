@@ -13,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -91,7 +92,7 @@ def _operation(path: str, method: str, described: Json) -> Operation:
         in_headers=places["header"],
         body="".join(_REFERENCE.findall(json.dumps(body))),
         body_required=body.get("required", False),
-        answers=answers,
+        answers=[*dict.fromkeys(answers)],
     )
 
 
@@ -157,12 +158,26 @@ def python_types(document: Json) -> str:
     for name, schema in schemas(document).items():
         if name in of_requests:
             continue
+        kinds = {
+            field: kind if field in schema.get("required", ()) else f"NotRequired[{kind}]"
+            for field, part in schema["properties"].items()
+            for kind in (python_type(part),)
+        }
+        if any(map(iskeyword, kinds)):  # as `from` is, which no class can have
+            fields = "".join(f"{json.dumps(field)}: {json.dumps(kind)}, " for field, kind in kinds.items())
+            parts.append(f"\n\n{name} = TypedDict({json.dumps(name)}, {{{fields}}})")
+            parts.append(_python_text(_described(schema), 0))
+            continue
         parts.append(f"\n\nclass {name}(TypedDict):")
-        for field, part in schema["properties"].items():
-            kind = python_type(part)
-            parts.append(f"    {field}: {kind if field in schema.get('required', ()) else f'NotRequired[{kind}]'}")
-            parts.append(_python_text(_meaning(part), 4))
+        for field, kind in kinds.items():
+            parts.append(f"    {field}: {kind}")
+            parts.append(_python_text(_meaning(schema["properties"][field]), 4))
     return _formatted("\n".join(parts))
+
+
+def _described(schema: Json) -> str:
+    """What each field of a schema means, for one that has no place for it beside its fields."""
+    return "\n\n".join(f"{field}: {_meaning(part)}" for field, part in schema["properties"].items())
 
 
 def _python_text(text: str, indent: int) -> str:

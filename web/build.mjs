@@ -11,15 +11,18 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const OUTPUT = join(HERE, "..", "svc", "web_static");
 const { version } = JSON.parse(readFileSync(join(HERE, "sdk", "package.json"), "utf8"));
 
-/** Bytes after gzip; of a page all of its files together, but for one that it loads later and that is named here. */
+/** Bytes after gzip; of a page all of its files together, whenever it loads them. */
 const BUDGETS = {
   "sdk/svc.js": 24_000,
   "sdk/svc.esm.js": 24_000,
   "sdk/svc.worker.js": 1_000,
   "pages/try": 14_000,
-  "pages/console": 37_000,
-  "pages/console.plot.js": 24_000,
+  "pages/console": 90_000,
 };
+/** Bytes after gzip of all that the console has loaded when its first screen is there. */
+const FIRST_SCREEN = 45_000;
+/** Pages that are built in parts, each of which is loaded when it is needed, and what the first screen needs of them. */
+const IN_PARTS = { "console.tsx": "console/live.tsx" };
 
 /** Sources of FingerprintJS that the service never compares, or whose facts our own probes hold in full: cut out of the bundle. */
 const LEFT_OUT = ["domBlockers", "audioBaseLatency", "privateClickMeasurement", "dateTimeLocale", "userAgentData"];
@@ -51,22 +54,11 @@ const withoutSources = changed("without-sources", /fingerprintjs[\\/]dist[\\/]fp
 ]);
 const withoutReduce = changed("without-reduce", /botd[\\/]dist[\\/]botd\.esm\.js$/, [COUNTED]);
 
-/** uPlot formats numbers in the browser's language as it is loaded, and fails where its name is no language tag. */
-const inEnglish = changed("in-english", /uplot[\\/]dist[\\/]uPlot\.esm\.js$/, [[/domEnv \? nav\.language : 'en-US'/g, "'en-US'"]]);
-
 /** Pages load the SDK as any page does: from where it is served, relative to their own scripts in /pages. */
 const servedSdk = {
   name: "served-sdk",
   setup({ onResolve }) {
     onResolve({ filter: /^svc-visitor-id$/ }, () => ({ path: "../sdk/v1/svc.esm.js", external: true }));
-  },
-};
-
-/** What only some screens of a page need is a script beside it, and loaded when it is needed. */
-const loadedLater = {
-  name: "loaded-later",
-  setup({ onResolve }) {
-    onResolve({ filter: /\.plot\.js$/ }, ({ path }) => ({ path: `./${basename(path)}`, external: true }));
   },
 };
 
@@ -90,8 +82,34 @@ async function bundled(entry, options) {
     absWorkingDir: HERE,
     ...options,
   });
-  const packages = Object.keys(metafile.inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
-  return { text: outputFiles[0].text, packages: new Set(packages.filter(Boolean)) };
+  return { text: outputFiles[0].text, packages: packagesOf(metafile) };
+}
+
+const packagesOf = ({ inputs }) =>
+  new Set(Object.keys(inputs).map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter(Boolean));
+
+/**
+ * The script of a page and its parts by file name, each named by its content, so that no page mixes two versions; and the names of
+ * those that are loaded before `first` is shown.
+ */
+async function inParts(name, first, options) {
+  const { outputFiles, metafile } = await build({
+    ...common,
+    entryPoints: [join(HERE, "pages", name)],
+    absWorkingDir: HERE,
+    outdir: HERE,
+    format: "esm",
+    splitting: true,
+    chunkNames: `${basename(name, extname(name))}.[name]-[hash]`,
+    ...options,
+  });
+  const files = Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), text]));
+  const begun = Object.entries(metafile.outputs).filter(([, { entryPoint }]) => [`pages/${name}`, `pages/${first}`].includes(entryPoint));
+  const loaded = new Set(begun.map(([path]) => path));
+  for (const path of loaded) {
+    for (const one of metafile.outputs[path].imports) if (one.kind === "import-statement" && !one.external) loaded.add(one.path);
+  }
+  return { files, packages: packagesOf(metafile), loaded: [...loaded].map((path) => basename(path)) };
 }
 
 /** Types of the SDK in one file: those of the API, and the names that the entry adds. */
@@ -141,17 +159,28 @@ async function sdk() {
   };
 }
 
-/** Every script and style of web/pages that lies at the top, bundled; every other file of the top, as it is. */
+/**
+ * Every script and style of web/pages that lies at the top, bundled; every other file of the top, as it is. And the names of those
+ * that a page in parts has loaded when its first screen is there.
+ */
 async function pages() {
   const folder = join(HERE, "pages");
   const files = {};
   const packages = new Set();
-  if (!existsSync(folder)) return files;
+  const first = [];
+  if (!existsSync(folder)) return { files, first };
   for (const { name } of readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
     const kind = extname(name);
     if (kind === ".md" || name.endsWith(".d.ts")) continue;
-    if (kind === ".ts" || kind === ".tsx") {
-      const made = await bundled(`pages/${name}`, { format: "esm", jsx: "automatic", plugins: [servedSdk, loadedLater, inEnglish] });
+    const options = { jsx: "automatic", plugins: [servedSdk] };
+    if (name in IN_PARTS) {
+      const page = basename(name, kind);
+      const made = await inParts(name, IN_PARTS[name], options);
+      Object.assign(files, made.files);
+      first.push(`${page}.html`, `${page}.css`, ...made.loaded);
+      for (const used of made.packages) packages.add(used);
+    } else if (kind === ".ts" || kind === ".tsx") {
+      const made = await bundled(`pages/${name}`, { ...options, format: "esm" });
       files[`${basename(name, kind)}.js`] = made.text;
       for (const used of made.packages) packages.add(used);
     } else if (kind === ".css") {
@@ -161,7 +190,7 @@ async function pages() {
     }
   }
   files["LICENSES.txt"] = licenses("The scripts of the pages are part of svc (Apache-2.0) and contain:\n", packages);
-  return files;
+  return { files, first };
 }
 
 function write(folder, files) {
@@ -169,22 +198,20 @@ function write(folder, files) {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
 }
 
-/** Prints a line for each output; returns what is over its budget. */
-function sizes(outputs) {
+/** Prints a line for each page and each file with a budget; returns what is over it. `first` are the files of the first screen. */
+function sizes(outputs, first) {
   const over = [];
   const together = {};
+  const line = (name, packed, budget) => console.log(`${name.padEnd(24)}${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`);
   for (const [name, content] of Object.entries(outputs)) {
-    const bytes = Buffer.byteLength(content);
     const packed = gzipSync(content, { level: 9 }).length;
     const page = name.replace(/\.[^/]*$/, "");
     together[name] = packed;
     if (name.startsWith("pages/") && !(name in BUDGETS)) together[page] = (together[page] ?? 0) + packed;
-    const budget = BUDGETS[name] ?? BUDGETS[page];
-    console.log(
-      `${name.padEnd(24)}${String(bytes).padStart(8)} bytes${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`,
-    );
+    if (first.includes(name)) together["first screen"] = (together["first screen"] ?? 0) + packed;
   }
-  for (const [name, budget] of Object.entries(BUDGETS)) {
+  for (const [name, budget] of Object.entries({ ...BUDGETS, "first screen": FIRST_SCREEN })) {
+    line(name, together[name] ?? 0, budget);
     if ((together[name] ?? 0) > budget) over.push(`${name}: ${together[name]} bytes gz, its budget is ${budget}`);
   }
   return over;
@@ -192,7 +219,7 @@ function sizes(outputs) {
 
 const types = declarations();
 const made = { ...(await sdk()), "svc.d.ts": types.sdk };
-const shown = await pages();
+const { files: shown, first } = await pages();
 const react = await bundled("react/src/index.tsx", {
   format: "esm",
   external: ["react", "react/jsx-runtime", "svc-visitor-id"],
@@ -210,7 +237,7 @@ write(join(HERE, "react", "dist"), { "index.js": `"use client";\n${react.text}`,
 
 const named = (prefix, files) =>
   Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));
-const over = sizes({ ...named("sdk", made), ...named("pages", shown), "react/index.js": react.text });
+const over = sizes({ ...named("sdk", made), ...named("pages", shown) }, first.map((name) => `pages/${name}`));
 if (over.length > 0) {
   console.error(`Over budget:\n  ${over.join("\n  ")}`);
   process.exit(1);

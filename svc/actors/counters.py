@@ -32,7 +32,7 @@ class IdentificationStatistics(msgspec.Struct):
     duplicates: int = 0
     """Responded to from an earlier one with the same `Idempotency-Key`."""
     flooding: int = 0
-    """From an address that floods (`history.is_flooding`)."""
+    """From an address that floods (`history.evidence.is_flooding`)."""
     quotas: Counter[Quota] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(QUOTAS, 0)))
     """Identifications that met a quota of their organization, by quota."""
 

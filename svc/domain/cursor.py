@@ -21,6 +21,7 @@ List = Literal[
     "seen_accounts",
     "seen_visitors",
     "list_entries",
+    "reviews",
 ]
 """A cursor of one list is none of another."""
 

@@ -159,7 +159,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """One canonical report, whatever library collected it (signals.md 1)."""
+    """One canonical report, whatever library collected it (docs/report-fields.md)."""
 
     collectors: tuple[str, ...] = ()
     """The adapters that read a part of it, the one that gave the attributes first; empty = unknown shape."""
@@ -174,7 +174,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     botd: dict[str, Any] | None = None
     """BotD components that could be read: name -> value."""
     device_flags: tuple[str, ...] = ()
-    """What a native SDK found wrong with its device, by the names of signals.md 1, such as `rooted`; sorted."""
+    """What a native SDK found wrong with its device, by its flags, such as `rooted`; sorted."""
     factory_reset_at_ms: int | None = None
     client_token: str | None = None
     client_token_is_new: bool = False
@@ -219,7 +219,7 @@ class RequestFacts(RequestHeaders, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user agent and its hints say (signals.md 3). Names are those shown on events."""
+    """What the user agent and its hints say (docs: useragents.md). Names are those shown on events."""
 
     agent: str | None = None
     agent_version: str | None = None
@@ -246,7 +246,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an address (signals.md 3)."""
+    """What is known of an address (docs: network-accuracy.md)."""
 
     state: State
     reason: str | None = None
@@ -269,7 +269,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def anonymity_network(self) -> AnonymityNetwork | None:
-        """The strongest of what applies: tor, vpn (relays included), proxy, hosting (signals.md 2)."""
+        """The strongest of what applies: tor, vpn (relays included), proxy, hosting (docs/signals.md)."""
         if self.tor:
             return "tor"
         if self.vpn or self.relay:
@@ -318,6 +318,16 @@ class Decision(msgspec.Struct, frozen=True, array_like=True):
     rule_id: str
     rule: str
     """Its name then."""
+
+
+Label = Literal["fraud", "legitimate"]
+"""What an event turned out to be (decisions 14.1)."""
+LABELS: tuple[Label, ...] = get_args(Label)
+LabelReason = Literal[
+    "chargeback", "account_takeover", "multi_account", "promo_abuse", "bot", "scraping", "spam", "other"
+]
+"""Why it has that label. Open: stored as text."""
+LABEL_REASONS: tuple[LabelReason, ...] = get_args(LabelReason)
 
 
 class ShadowMatch(msgspec.Struct, frozen=True, array_like=True):

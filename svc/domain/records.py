@@ -13,7 +13,7 @@ from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.limits.ratelimit import DEFAULT_LIMIT_PER_S
-from svc.domain.model import Environment, Platform, ShadowMatch, Verdict
+from svc.domain.model import Environment, Label, Platform, ShadowMatch, Verdict
 
 
 class Organization(msgspec.Struct, frozen=True, array_like=True):
@@ -38,6 +38,8 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     account_thresholds: AccountThresholds = AccountThresholds()
     decision_in_response: bool = True
     """Whether responses and verdicts for public keys have the decision of the rules."""
+    has_rules: bool = False
+    """Whether it has saved rules or used a list since it was made."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -83,7 +85,11 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """`None` in events stored before 0.3.0."""
     shadow: tuple[ShadowMatch, ...] = ()
     rule_errors: tuple[str, ...] = ()
-    """Ids of the rules whose evaluation failed."""
+    """Ids of the rules whose evaluation failed, and of the webhook endpoints whose filter did."""
+    label: Label | None = None
+    """What it turned out to be."""
+    label_reason: str | None = None
+    """A `LabelReason`; `None` without a label."""
 
 
 EVENT_FIELDS = (
@@ -92,7 +98,7 @@ EVENT_FIELDS = (
     "agent_version", "os", "device_kind", "visitor_kind", "suspect_score", "suspect_level", "triggers", "identifiable",
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
     "proven", "account_id", "account_verified", "action", "velocity", "decision",
-    "shadow", "rule_errors",
+    "shadow", "rule_errors", "label", "label_reason",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 
@@ -178,7 +184,8 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
 
 
 RETENTION_MS = 30 * 24 * 3600 * 1000
-"""How long after its arrival an event is readable (interface 8). After that it does not exist, deleted yet or not."""
+"""How long after its arrival an event is readable (interface 8) where the setting `event_retention_days` says nothing
+else. After that it does not exist, deleted yet or not."""
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 """How long an `Idempotency-Key` is remembered (decisions 3.2)."""
 REPLAYED_MS = 60 * 1000

@@ -17,9 +17,10 @@ import structlog
 import trio
 
 from svc.actors.watch.store import STALLED_S
-from svc.domain.access.audit import Actor, AuditRecord, asked
+from svc.domain.access.audit import Actor, AuditRecord, asked, left_out
 from svc.domain.access.credentials import ApiKey
 from svc.domain.access.members import Member
+from svc.domain.labels.reviews import Note
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import StoredList
@@ -29,6 +30,7 @@ from svc.store.schema.tables import SESSIONS
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.keys import note_use, touch_is_due
+from svc.store.transactions.labels.reviews import Reviewed
 from svc.store.transactions.members import MemberChange
 from svc.store.transactions.organizations import audited
 from svc.store.transactions.sessions import note_session_use
@@ -138,12 +140,17 @@ def caller_of(call: Call) -> Caller:
     return call.caller
 
 
+def member_of(call: Call) -> str | None:
+    """Id of the member who made the request; `None` for a management key, which is no member (interface 5, rule 8)."""
+    return caller_of(call).member_id
+
+
 def _record(call: Call, outcome: object) -> AuditRecord | None:
     """Who asked for what; the path's first variable beside the organization is what was changed."""
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)
-    named = {name: text for name, text in call.path.items() if name != "organization_id"}
+    named = {name: text for name, text in call.path.items() if name not in left_out(call.operation_id)}
     subject = named.pop(next(iter(named))) if named else _made(outcome) or caller.organization.id
     return AuditRecord(
         at_ms=call.at_ms,
@@ -157,7 +164,7 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
         action=call.operation_id,
         organization=caller.organization.number,
         subject=subject,
-        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body))),
+        change=asked(named | ({} if call.body is None else msgspec.to_builtins(call.body)), call.operation_id),
     )
 
 
@@ -166,12 +173,12 @@ def _made(outcome: object) -> str | None:
     or the organization.
     """
     match outcome:
-        case ApiKey(id=made) | Member(id=made) | MemberChange(member=Member(id=made)):
+        case ApiKey(id=made) | StoredList(id=made) | Organization(id=made) | Note(id=made) | Member(id=made):
             return made
-        case StoredList(id=made):
+        case MemberChange(member=Member(id=made)):
             return made
-        case Organization(id=changed):
-            return changed
+        case Reviewed(review=review):
+            return review.id
         case Issued(registered=registered):
             return registered.endpoint.id
         case _:

@@ -23,6 +23,7 @@ from svc.domain.access.openid import Provider
 from svc.domain.access.roles import Permission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
@@ -87,6 +88,8 @@ class Services(NamedTuple):
     """As `LiveHub.end`, in all workers."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
+    event_retention_ms: int = RETENTION_MS
+    """For how long events are readable."""
     is_store_answering: Callable[[], bool] = lambda: True
     """Whether the store can be reached, as far as is known."""
 
@@ -202,7 +205,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     response: type[msgspec.Struct] | None = None
     """Of the response of `status`; `None` = it has no body."""
     media_type: str = ""
-    """Of a response that is no JSON; empty where `response` says it, or where there is no body."""
+    """Of a response that is no JSON, several with a comma between; empty where `response` says it, or where there is no
+    body.
+    """
     status: int = 200
     other_responses: tuple[tuple[int, type[msgspec.Struct]], ...] = ()
     """(status, body) of whatever else it responds with, errors aside."""

@@ -14,10 +14,12 @@ import msgspec
 from svc.http.api import accounts as api_accounts
 from svc.http.api import events, health
 from svc.http.api import identify as client_api
-from svc.http.console import accounts, preview, sign_in, statistics, stream
+from svc.http.console import accounts, export, links, preview, sign_in, statistics, stream, subjects
 from svc.http.console import events as console_events
+from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
+from svc.http.management.labels import labels, notes, reviews
 from svc.http.members import by_openid, codes, invitations, members
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
@@ -36,8 +38,12 @@ _CONSOLE = (
     by_openid,
     codes,
     stream,
+    export,
     console_events,
+    console_rules,
     console_visitors,
+    subjects,
+    links,
     statistics,
     preview,
     accounts,
@@ -54,6 +60,9 @@ API: tuple[Route, ...] = tuple(
         weights,
         rules,
         lists,
+        labels,
+        reviews,
+        notes,
         settings,
         members,
         webhooks,

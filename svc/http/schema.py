@@ -34,7 +34,7 @@ from svc.domain.fields import (
     about,
     open_to,
 )
-from svc.domain.model import RULE_ACTIONS, Level, Verdict
+from svc.domain.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.domain.refusals import CATALOGUE, Issue, Location, Refusal
 from svc.domain.scoring.signals import CATALOGUE as SIGNALS
 
@@ -158,6 +158,7 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     decision: (
         Annotated[str, about("Only events with this decision.", "review", form={"enum": [*RULE_ACTIONS]})] | UnsetType
     ) = UNSET
+    label: Annotated[str, about("Only events with this label.", "fraud", form={"enum": [*LABELS]})] | UnsetType = UNSET
 
     def asked(self) -> Asked:
         """The filters as they were sent."""
@@ -208,6 +209,21 @@ class UpdateEventBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     action: Annotated[_ActionText | UnsetType | None, about("The action; `null` removes it.", "sign_up")] = UNSET
     tag: Annotated[_TagText | UnsetType | None, about("The tag; `null` removes it.", "order 1234")] = UNSET
+    label: Annotated[
+        Label | UnsetType | None,
+        about("What the event turned out to be, for 400 days; `null` removes it, and the reason with it.", "fraud"),
+    ] = UNSET
+    label_reason: Annotated[
+        LabelReason | UnsetType | None, about("Why it has that label. It needs one.", "chargeback")
+    ] = UNSET
+
+
+class LabelAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Response of a change of the label of an event that is not readable any more (decisions 14.1)."""
+
+    request_id: RequestId
+    label: Annotated[Label | None, about("What the event turned out to be.", "fraud")]
+    label_reason: Annotated[str | None, about("Why it has that label.", "chargeback")]
 
 
 class SupplementBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -485,6 +485,7 @@ def test_the_same_number_gives_the_same_device():
 
 
 @pytest.mark.slow(2)
+@pytest.mark.long
 def test_a_growing_store_is_measured_in_time_and_size():
     said: list[str] = []
     costs = measure((50, 100), said.append, matches=20)

@@ -70,6 +70,7 @@ def test_every_kind_of_cell_is_measured():
 
 
 @pytest.mark.slow(12)
+@pytest.mark.long
 def test_a_cell_with_few_requests_reports_its_figures():
     bench = Bench(Sizes(seconds=1.0, devices=24))
     try:

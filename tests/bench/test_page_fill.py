@@ -53,6 +53,7 @@ def test_rows_made_in_bulk_are_as_many_and_as_long_as_those_of_the_service(tmp_p
 
 
 @pytest.mark.slow(3)
+@pytest.mark.long
 def test_stores_of_different_size_get_the_same_visits(tmp_path: Path):
     options = Namespace(group=[10], groups=4, returning=0.7)
     with ExitStack() as stack:

@@ -75,6 +75,7 @@ def test_a_row_that_misses_its_aim_is_named_with_its_share():
 
 
 @pytest.mark.slow(8)
+@pytest.mark.long
 def test_every_row_of_the_table_is_measured_and_reaches_its_aim():
     """Those of phones whose report tells them from others that are equal (design of the mobile SDKs, 1)."""
     measured = figures(1)

@@ -26,11 +26,13 @@ def test_every_bench_is_tested():
     assert set(MEASURES) == {"latency", "throughput", "black-holes", "hostile", "a-million"}
 
 
+@pytest.mark.long
 async def test_everything_that_is_sent_arrives(capsys: pytest.CaptureFixture[str]):
     (latency,) = (await measured("latency", capsys)).values()
     assert " 0 missing" in latency
 
 
+@pytest.mark.long
 async def test_pending_deliveries_are_sent_over_persistent_connections(capsys: pytest.CaptureFixture[str]):
     assert len(await measured("throughput", capsys)) == 3
 
@@ -43,10 +45,12 @@ async def test_a_healthy_endpoint_gets_as_many_deliveries_beside_black_holes_as_
     assert [figure.rpartition(" of ")[2] for figure in healthy] == ["5", "5"]
 
 
+@pytest.mark.long
 async def test_a_service_with_pending_deliveries_starts_to_send(capsys: pytest.CaptureFixture[str]):
     assert f"svc serve on {QUICK.rows:,} due rows" in await measured("a-million", capsys)
 
 
+@pytest.mark.long
 async def test_every_attempt_to_a_hostile_receiver_ends(capsys: pytest.CaptureFixture[str]):
     rows = await measured("hostile", capsys)
     hostile = {what: figure for what, figure in rows.items() if "attempts: " in figure}

@@ -1,4 +1,4 @@
-"""What repeats, roams and crowds: each signal of history with the nearest innocent case (signals.md 2)."""
+"""What repeats, roams and crowds: each signal of history with the nearest innocent case (docs/signals.md)."""
 
 from __future__ import annotations
 

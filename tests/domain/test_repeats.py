@@ -1,4 +1,4 @@
-"""`repeated_report`, places and handshakes: what is remembered, and what it shows (signals.md 2)."""
+"""`repeated_report`, places and handshakes: what is remembered, and what it shows (docs/signals.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FingerprintJS components and the traps of its real output (signals.md 1)."""
+"""FingerprintJS components and the traps of its real output (docs/report-fields.md)."""
 
 from __future__ import annotations
 

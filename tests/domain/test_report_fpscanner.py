@@ -1,4 +1,4 @@
-"""Reports of fpscanner and the texts that it writes where a value is missing (signals.md 1)."""
+"""Reports of fpscanner and the texts that it writes where a value is missing (docs/report-fields.md)."""
 
 from __future__ import annotations
 

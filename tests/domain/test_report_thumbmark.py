@@ -1,4 +1,4 @@
-"""ThumbmarkJS component trees and the traps of its real output (signals.md 1)."""
+"""ThumbmarkJS component trees and the traps of its real output (docs/report-fields.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts, what it adds up to, and how it is shown (decisions 3.7, 3.8, 6; signals.md 2)."""
+"""What counts, what it adds up to, and how it is shown (decisions 3.7, 3.8, 6; docs/signals.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog against signals.md 2. The table is repeated on purpose: names and weights are a public contract."""
+"""The catalog against docs/signals.md. The table is repeated on purpose: names and weights are a public contract."""
 
 from __future__ import annotations
 

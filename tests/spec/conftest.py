@@ -36,6 +36,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" not in metafunc.fixturenames:
         return
     engines = list(ENGINES)
+    marked = metafunc.definition.get_closest_marker
+    if not LONG and not marked("every_case"):
+        drawn = zlib.crc32(metafunc.definition.nodeid.encode()) + seed_of(metafunc.config)
+        if marked("any_store") or drawn % ONE_IN:
+            engines.remove("postgresql")
     for only in metafunc.definition.iter_markers("only_on"):
         engine, why = only.args
         assert engine in (*ENGINES, None)
@@ -46,22 +51,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL; none where the store is all the same, or at
-    another commit.
-    """
+    """Of the cases of a test, each is tried on LMDB and one on PostgreSQL."""
     if LONG:
         return
-    seed = seed_of(config)
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if _engine_of(item) == "postgresql" and not any(map(item.get_closest_marker, ("every_case", "only_on"))):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out: set[pytest.Item] = set()
     for name, some in cases.items():
-        drawn = zlib.crc32(name.encode())
         left_out.update(some)
-        if not some[0].get_closest_marker("any_store") and (drawn + seed) % ONE_IN == 0:
-            left_out.remove(some[drawn % len(some)])
+        left_out.remove(some[zlib.crc32(name.encode()) % len(some)])
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]

@@ -140,13 +140,38 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/lists/{list_id}/entries"): READER,
     ("POST", ORGANIZATION + "/lists/{list_id}/entries"): ANALYST._replace(body={"entries": [{"value": "a"}]}),
     ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): ANALYST._replace(status=204, body={"values": ["a"]}),
+    ("PUT", ORGANIZATION + "/events/{request_id}/label"): ANALYST._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/performance"): READER,
+    ("GET", ORGANIZATION + "/reviews"): READER,
+    ("POST", ORGANIZATION + "/reviews"): ANALYST._replace(status=404, body={"request_id": AN_EVENT["event_id"]}),
+    ("GET", ORGANIZATION + "/reviews/{review_id}"): READER._replace(status=404),
+    ("PATCH", ORGANIZATION + "/reviews/{review_id}"): ANALYST._replace(status=404, body={"assignee": None}),
+    ("POST", ORGANIZATION + "/reviews/{review_id}/close"): ANALYST._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/visitors/{visitor_id}/notes"): READER,
+    ("POST", ORGANIZATION + "/visitors/{visitor_id}/notes"): ANALYST._replace(status=201, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/visitors/{visitor_id}/notes/{note_id}"): ANALYST._replace(status=404),
+    ("GET", ORGANIZATION + "/accounts/{account_id}/notes"): READER._replace(status=404),
+    ("POST", ORGANIZATION + "/accounts/{account_id}/notes"): ANALYST._replace(status=404, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/accounts/{account_id}/notes/{note_id}"): ANALYST._replace(status=404),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
     ("DELETE", ORGANIZATION + "/accounts/{account_id}"): ADMIN._replace(status=404),
     ("GET", "/console/api/events/{request_id}"): READER._replace(status=404),
     ("GET", "/console/api/events"): READER,
+    ("GET", "/console/api/events/export"): READER,
+    ("GET", "/console/api/lists/{list_id}/export"): READER,
+    ("GET", "/console/api/events/{request_id}/rules"): READER._replace(status=404),
+    ("GET", "/console/api/rules/history"): READER,
+    ("POST", "/console/api/rules/check"): READER._replace(status=204, body={"rules": []}),
+    ("GET", "/console/api/rules/language"): READER,
+    ("GET", "/console/api/seen-accounts"): READER,
+    ("GET", "/console/api/seen-visitors"): READER,
+    ("GET", "/console/api/accounts/{account_id}"): READER._replace(status=404),
+    ("GET", "/console/api/links"): READER._replace(status=422),
+    ("GET", "/console/api/search"): READER._replace(status=422),
     ("GET", "/console/api/visitors"): READER,
     ("GET", "/console/api/visitors/{visitor_id}"): READER,
     ("GET", "/console/api/statistics"): READER,
+    ("GET", "/console/api/networks"): READER,
     ("GET", "/console/api/billing"): READER,
     ("GET", "/console/api/audit"): READER,
     ("POST", "/console/api/weights/preview"): READER._replace(body={"platform": "web"}),
@@ -317,6 +342,8 @@ class Resources:
             "account_id": lambda: "nobody",
             "webhook_id": lambda: webhook(live),
             "list_id": lambda: tag_list(live),
+            "review_id": lambda: "rev_" + "0" * 20,
+            "note_id": lambda: "note_" + "0" * 20,
             "member_id": lambda: add_member(live).id,
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
@@ -458,7 +485,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
         whole, wire = list(cells(everybody)), Wire(live.port)
         shares = (1, 1 if live_services.ENGINE == "lmdb" else ONE_IN_ON_ANOTHER_ENGINE, ONE_IN)
         matrix = [cell for at, cell in enumerate(whole) if (at + crash_seed) % shares[min(2, cell.faults())] == 0]
-        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 15)]))
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 41)]))
         let_in = [cell for cell in matrix if cell.lets_in()]
         refused = [cell for cell in matrix if not cell.lets_in()]
         wrong: list[tuple[Any, ...]] = []

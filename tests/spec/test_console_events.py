@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from svc.domain.records import Event
+from svc.http.console import statistics
 from svc.store.schema.tables import EVENTS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import counted, holding, keep
@@ -104,6 +105,7 @@ def counts_of(events: list[Event]) -> dict[str, Any]:
             {"signal": name, "count": count} for name, count in sorted(fired.items(), key=lambda one: (-one[1], one[0]))
         ],
         "kinds": dict(Counter(event.visitor_kind for event in events)),
+        "decisions": dict(Counter(verdict.decision.action for verdict in verdicts if verdict.decision)),
     }
 
 
@@ -204,3 +206,26 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
     assert totals["identifications"] == 2
     assert {"signal": "automation", "count": 1} in totals["signals"]
     assert (await console.seen(f"/events/{older}"))["event"]["triggers"] == rows[0]["triggers"]
+
+
+async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+):
+    console = Console(live)
+    _, admin = live.issue("management")
+    rules = {"revision": 0, "rules": [{"name": "All", "condition": "true", "action": "review"}]}
+    path = f"/api/v1/management/organizations/{live.organization.id}/rules"
+    saved = await live.client.put(path, json=rules, headers={"x-api-key": admin})
+    assert saved.status_code == 200, saved.text
+    await busy(live)
+    assert (await console.seen("/statistics"))["totals"]["decisions"] == {"review": 6}
+    seen = await console.seen("/networks")
+    assert (seen["events"], seen["is_complete"]) == (6, True)
+    assert all(set(one) <= {"asn", "asn_name", "events", "suspicious"} for one in seen["networks"])
+    monkeypatch.setattr(statistics, "EVENTS_LOOKED_AT", 4)
+    seen = await console.seen("/networks")
+    assert (seen["events"], seen["is_complete"]) == (4, False)
+    assert_error(
+        await console.get("/networks", from_="2020-01-01T00:00:00Z"),
+        422, "invalid_window", ("from", "out_of_range", "query"),
+    )  # fmt: skip

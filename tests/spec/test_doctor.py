@@ -219,10 +219,11 @@ def test_the_command_prints_one_line_for_each_check_and_has_an_exit_status(
     assert [line[9:23].strip() for line in lines] == [
         "settings", "permissions", "service", "store", "network data", "clock", "disk", "tls", "identification",
         "credit",
+        "chat links",
     ]  # fmt: skip
     assert "\x1b" not in ran.out
     told = run("doctor", "--data", data, "--json").json
-    assert [check["check"] for check in told["checks"]][-1] == "credit"
+    assert [check["check"] for check in told["checks"]][-1] == "chat links"
     assert told["status"] == "warning"
     monkeypatch.setenv("SVC_MAX_CONNECTIONS", "none")
     ran = run("doctor", "--data", data)

@@ -12,7 +12,6 @@ import pytest
 import trio
 
 from svc.http.openapi.collection import FROM_RESPONSES, collection
-from svc.http.openapi.document import emit
 from svc.http.pages.app import ASSETS
 from svc.http.route import BASE
 from svc.http.routes import API
@@ -21,6 +20,7 @@ from tests.spec.responses import BROWSER, IDENTIFY, assert_error, body_of
 from tests.support.browser import Page, browser_page
 from tests.support.collection_runner import run_collection
 from tests.support.development import development_service
+from tests.support.documents import published
 from tests.support.live import Live
 
 pytestmark = pytest.mark.any_store
@@ -207,7 +207,7 @@ def block(operation: str) -> str:
 
 
 def test_the_collection_has_every_operation_once_with_its_method_and_path():
-    folders = collection(emit(API))["item"]
+    folders = collection(published())["item"]
     requests = [item["request"] for folder in folders for item in folder["item"]]
     told = sorted((request["method"], request["url"]["raw"]) for request in requests)
     known = sorted(
@@ -217,7 +217,7 @@ def test_the_collection_has_every_operation_once_with_its_method_and_path():
 
 
 def test_the_collection_names_its_format_and_asks_for_each_kind_of_key_once():
-    made = collection(emit(API))
+    made = collection(published())
     assert made["info"]["schema"].endswith("/v2.1.0/collection.json")
     variables = {variable["key"]: variable["value"] for variable in made["variable"]}
     assert list(variables)[:4] == ["baseUrl", "publicKey", "secretKey", "managementKey"]
@@ -229,7 +229,7 @@ def test_the_collection_names_its_format_and_asks_for_each_kind_of_key_once():
 
 def test_the_collection_contains_no_id_of_an_example():
     """Each would be answered with `404`: ids are variables."""
-    sent = json.dumps([item["request"] | {"description": ""} for item in items_of(collection(emit(API)))])
+    sent = json.dumps([item["request"] | {"description": ""} for item in items_of(collection(published()))])
     values = re.findall(r'"(?:value|raw)": ("(?:[^"\\\\]|\\\\.)*")', sent)
     ids = r"\b(?:org|key|whk|mem)_[0-9A-Za-z]{20}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-|" + "0qppzPLvL54VURDkQrfS"
     assert len(values) > 100
@@ -244,7 +244,7 @@ def items_of(made: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.only_on("lmdb", "a development service has its own directory")
 async def test_a_run_of_the_whole_collection_against_svc_dev_passes(tmp_path: Path):
     """Decisions 9.2: with the address and the three keys that `svc dev` prints, twice in a row."""
-    made = collection(emit(API))
+    made = collection(published())
     with development_service(tmp_path / "data") as dev:
         given = {"baseUrl": f"{dev.url}/api/v1", **{f"{kind}Key": key for kind, key in dev.keys.items()}}
         for is_again in (False, True):

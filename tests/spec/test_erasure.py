@@ -140,7 +140,8 @@ async def test_no_table_contains_an_erased_visitor(live: Live):
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     after = live.contents()
     counts = {"visitor_counts", "erased_events", "holdings", "address_history"}  # of an address that others share
-    stays = {"ledger", "balances", "idempotency", "audit", "retention_passes", *counts}
+    outcomes = {"outcomes", "outcome_days"}  # what it turned out to be, without the visitor (decisions 14.1)
+    stays = {"ledger", "balances", "idempotency", "audit", "retention_passes", *counts, *outcomes}
     changed = {name for name in before if before[name] != after[name] and not name.startswith("webhook")}
     assert changed - {BLOCKS.name} == stays
     named = [[(key, block.numbers) for key, block in contents[BLOCKS.name]] for contents in (before, after)]

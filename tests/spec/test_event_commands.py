@@ -19,8 +19,9 @@ import trio
 from svc.cli.records import event_source
 from svc.cli.records.event_source import Wanted
 from svc.cli.records.events import LATE_MS, follow
-from svc.cli.records.export import COLUMNS
+from svc.domain.events.export import COLUMNS
 from svc.domain.events.listing import Filters
+from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.explanations import evidence_text
 from svc.store.inspection.inspection import show_key
 from svc.store.inspection.visitor_rows import unread
@@ -29,6 +30,7 @@ from svc.store.schema.table import NotPersonal
 from svc.store.schema.tables import TABLES
 from svc.store.snapshot import Transaction
 from svc.store.transactions.erasure import continue_erasure, erase_visitor
+from svc.store.transactions.rules.rulesets import save_rules
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.views.events import put_event
 from svc.world import World
@@ -70,9 +72,10 @@ async def populate(directory: Path) -> Shop:
     async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
         public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
         subscribe(live)
+        save_rule(live)
         sent: list[tuple[dict[str, Any], dict[str, Any]]] = [
             (marked("a"), {"tag": "cart"}),
-            (marked("a"), {"tag": "cart", "headers": OTHER_PLACE}),
+            (marked("a"), {"tag": "cart", "headers": OTHER_PLACE, "account_id": "user-7", "action": "log_in"}),
             (report(2, **DRIVEN), {"tag": FORMULA}),
             (report(3), {"tag": f"x{CURSOR_UP}", "headers": PROGRAM}),
             (TOO_LITTLE, {}),
@@ -90,6 +93,14 @@ async def populate(directory: Path) -> Shop:
         rows = (await live.client.get("/api/v1/events", params={"limit": 200}, headers=key)).json()["rows"]
         detail = (await live.client.get(f"/api/v1/events/{answers[2]['request_id']}", headers=key)).json()
         return Shop(directory, live.organization.id, answers, rows, detail)
+
+
+def save_rule(live: Live) -> None:
+    rule = Rule(id="rul_" + "0" * 20, name="=Known user", condition='present("account.id")', action="review")
+    job = partial(
+        save_rules, number=live.organization.number, kind="live", revision=0, rules=[rule], saved_by="", now_ms=0
+    )
+    assert not [outcome for outcome in live.found.store.write_now([job]) if isinstance(outcome, Exception)]
 
 
 def subscribe(live: Live) -> None:
@@ -140,8 +151,12 @@ def test_the_table_of_events_fits_100_columns_and_no_tag_can_move_the_cursor(run
     assert max(map(len, [head, *rows])) <= 100
     assert not {"\x1b", "\x9b", "\u202e"} & set(ran.out)
     assert "automati" in ran.out
+    assert ["user-7", "log_in", "review"] in [row.split()[-4:-1] for row in rows]
     wide = run("events", "list", shop.organization, "--ids").out
     assert all(row["request_id"] in wide for row in shop.rows)
+    assert "=Known user" in wide
+    got = run("events", "get", shop.organization, shop.answers[1]["request_id"]).out
+    assert "decision  review, by the rule =Known user (rul_" in got
 
 
 def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
@@ -298,6 +313,10 @@ def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: 
     assert by_id[shop.answers[5]["request_id"]]["tag"] == r"x\r=1+cmd|calc"
     assert (driven["signals"], driven["triggers"], driven["suspect_score"]) == ("automation", "bot", "40")
     assert (driven["visitor_is_new"], by_id[shop.answers[1]["request_id"]]["visitor_is_new"]) == ("true", "false")
+    known = by_id[shop.answers[1]["request_id"]]
+    decided = ("account_id", "account_verified", "action", "decision", "rule")
+    assert [known[name] for name in decided] == ["user-7", "false", "log_in", "review", "'=Known user"]
+    assert [driven[name] for name in decided] == [""] * 5
     run("export", "events", shop.organization, "--format", "csv", "--documents").assert_usage()
 
 

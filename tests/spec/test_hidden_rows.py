@@ -1,7 +1,7 @@
 """Decisions 17.5: a row that a corrupt table hides is an error as long as another row says that it is there.
 
-Rows of the outbox, of deferred reports and of visitors are removed, as a leaf page of an older commit does it, a table
-at a time. Who asks for what they held gets 500 and never "there is none"; nobody else notices.
+Rows of the outbox, of deferred reports, visitors, lists and rules are removed, as a leaf page of an older commit does
+it, a table at a time. Who asks for what they held gets 500 and never "there is none"; nobody else notices.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from svc.store.schema.tables import (
     ENDPOINT_HEALTH,
     ENDPOINTS,
     EVENTS,
+    LIST_ENTRIES,
+    LISTS,
+    RULESETS,
     VISITORS,
     WEBHOOK_EVENTS,
 )
@@ -139,6 +142,74 @@ async def test_a_visitor_that_a_corrupt_table_hides_does_not_get_another_id(shop
         assert (await live.identify(theirs, headers=BROWSER)).status_code == 200
     again = await live.identify(shop.hooks.production, headers=BROWSER)
     assert again.json()["visitor_id"] == shop.identified["visitor_id"]
+
+
+@pytest.mark.parametrize(
+    ("table", "listed"), [(LIST_ENTRIES, 200), (LISTS, 500), (RULESETS, 200)], ids=lambda of: getattr(of, "name", "")
+)
+async def test_who_is_in_a_list_that_a_corrupt_table_hides_is_not_let_through(
+    shop: Shop, table: Table[Any], listed: int
+):
+    """Neither by the rules of the start nor by one of its own. Nobody else notices."""
+    live, hooks = shop.hooks.live, Automation(shop.hooks.live)
+    number, other = live.organization.number, shop.other.organization.number
+    one, named = await add(hooks, "blocked_accounts"), await add(hooks, "mine", create=True)
+    theirs = await add(shop.other, "blocked_accounts")
+    keys = {owner: live.issue(environment="production", organization=owner)[1] for owner in (number, other)}
+
+    async def seen(owner: int, account: str) -> int:
+        return (await live.identify(keys[owner], headers=BROWSER, account_id=account)).status_code
+
+    if table is not RULESETS:  # by the rules of the start
+        with hidden(live.found.store, table):
+            assert (await seen(number, "listed"), await seen(other, "listed")) == (500, 200)
+    rule = {"name": "mine", "condition": 'in_list("mine")', "action": "review"}
+    saved = await hooks("PUT", "/rules", {"revision": 0, "rules": [rule]})
+    assert saved.status_code == 200, saved.text
+    with hidden(live.found.store, table):
+        assert await seen(number, "listed") == 500
+        assert await seen(other, "listed") == 200
+        assert (await hooks("GET", "/lists")).status_code == listed
+        assert (await hooks("GET", f"/lists/{named}")).status_code == listed
+        assert (await shop.other("GET", f"/lists/{theirs}/entries")).status_code == 200
+        if table is LIST_ENTRIES:
+            assert await seen(number, "nobody") == 200, "it was in no list"
+            for list_id in (one, named):
+                for method, body in (
+                    ("POST", {"entries": [{"value": "listed"}]}),
+                    ("DELETE", {"values": ["listed"]}),
+                ):
+                    assert_error(await hooks(method, f"/lists/{list_id}/entries", body), 500, "internal_error")
+            assert_error(await hooks("DELETE", "/accounts/listed"), 500, "internal_error")
+        if table is RULESETS:
+            assert_error(await hooks("GET", "/rules"), 500, "internal_error")
+    assert await seen(number, "listed") == 200
+    found = await hooks("GET", f"/lists/{one}/entries")
+    assert [entry["value"] for entry in found.json()["entries"]] == ["listed"]
+
+
+async def add(admin: Automation, name: str, *, create: bool = False) -> str:
+    """An account is in a list, whose id is returned."""
+    if create:
+        assert (await admin("POST", "/lists", {"name": name, "kind": "account"})).status_code == 201
+    (found,) = [each["id"] for each in (await admin("GET", "/lists")).json()["lists"] if each["name"] == name]
+    added = await admin("POST", f"/lists/{found}/entries", {"entries": [{"value": "listed"}]})
+    assert added.status_code == 200, added.text
+    return found
+
+
+async def test_a_row_of_a_list_that_cannot_be_read_fails_the_identification(shop: Shop):
+    """And no rule passes over it: a rule whose evaluation fails does not match."""
+    live, hooks = shop.hooks.live, shop.hooks
+    await add(hooks, "blocked_accounts")
+    engine = live.found.store.engine
+    with closing(engine.read()) as reader:
+        ((key, value),) = reader.range(KeyRange(LIST_ENTRIES.name))
+    engine.write(lambda writer: writer.put(LIST_ENTRIES.name, key, value[:-1] + bytes([value[-1] ^ 1])))
+    assert_error(await live.identify(hooks.production, headers=BROWSER, account_id="listed"), 500, "internal_error")
+    engine.write(lambda writer: writer.put(LIST_ENTRIES.name, key, value))
+    found = await live.identify(hooks.production, headers=BROWSER, account_id="listed")
+    assert found.json()["decision"]["action"] == "block"
 
 
 @pytest.mark.only_on("lmdb", "a database looks rows up by the bits that they have")

@@ -1,4 +1,4 @@
-"""Signals that need history, over HTTP (signals.md 2, decisions 3.2, 6): replay, velocity, crowded addresses."""
+"""Signals that need history, over HTTP (docs/signals.md; decisions 3.2, 6): replay, velocity, crowded addresses."""
 
 from __future__ import annotations
 

@@ -54,8 +54,10 @@ async def test_a_key_is_its_prefix_and_256_random_bits_and_a_checksum(live: Live
 
 
 async def test_only_a_keyed_hash_of_a_secret_is_stored(live: Live, tmp_path: Path):
-    """Interface 5 rule 4, decisions 2.2: HMAC-SHA256(pepper, secret), prefix and last four; nothing else of it."""
-    key, secret = live.issue()
+    """Interface 5 rule 4, decisions 2.2: HMAC-SHA256(pepper, secret), prefix and last four; nothing else of it. A
+    public key is no secret.
+    """
+    key, secret = live.issue("secret")
     await visit(live, secret)
     digest = hmac.digest((tmp_path / "pepper").read_bytes(), secret.encode(), "sha256")
     with live.found.store.read() as snapshot:
@@ -65,6 +67,18 @@ async def test_only_a_keyed_hash_of_a_secret_is_stored(live: Live, tmp_path: Pat
     everything = live.stored_bytes()
     assert secret.encode() not in everything
     assert secret.rpartition("_")[2].encode() not in everything
+
+
+async def test_a_public_key_is_shown_whole_and_a_secret_one_never(live: Live):
+    """Whoever opens a page reads its public key: hiding it helps nobody (design/rules.md)."""
+    public, text = live.issue()
+    secret, _ = live.issue("secret")
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
+    listed = await live.client.get(path, headers={"x-api-key": management})
+    found = {key["id"]: key for key in listed.json()["keys"]}
+    assert found[public.id]["public_key"] == text
+    assert "public_key" not in found[secret.id]
 
 
 async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live, tmp_path: Path):

@@ -21,6 +21,7 @@ from svc.store.postgresql.connection.url import store_url
 from svc.store.postgresql.connection.wire import Statement, Wire
 from tests.spec.commands import Run
 from tests.support.acknowledged import shop
+from tests.support.decided_elsewhere import ACCOUNT, assert_changes_are_in_force_on_the_other
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
 from tests.support.process import PROGRAM, Served
@@ -154,6 +155,40 @@ def test_two_nodes_respond_as_one_and_the_second_becomes_leader_after_the_first(
         two.wait_until_said("leader from now on")
         assert metrics(two)["svc_leases_held"] == 1
         assert two.terminate() == 0
+
+
+@pytest.mark.slow(12)
+def test_a_block_and_a_rule_are_in_force_on_the_other_node_at_the_next_request(url: str, tmp_path: Path):
+    key = shop(tmp_path, SVC_STORE=url)
+    (organization,) = json.loads(run_program("org", "list", "--data", str(tmp_path), "--json", SVC_STORE=url).stdout)[
+        "organizations"
+    ]
+    issue = ("key", "issue", organization["organization_id"], "--kind", "management", "--role", "admin", "--json")
+    management = json.loads(run_program(*issue, "--data", str(tmp_path), SVC_STORE=url).stdout)["secret"]
+    sent = {"origin": ORIGIN, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
+    with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
+
+        def ask(which: int, method: str, path: str, body: Any, **headers: str) -> Any:
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{(one, two)[which].port}/api/v1{path}",
+                method=method,
+                data=None if body is None else json.dumps(body).encode(),
+                headers={"content-type": "application/json", **headers},
+            )
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.loads(answer.read() or b"null")
+
+        def manage(which: int, method: str, path: str, body: Any) -> Any:
+            path = f"/management/organizations/{organization['organization_id']}{path}"
+            return ask(which, method, path, body, **{"x-api-key": management})
+
+        def decided(which: int) -> str | None:
+            body = {"sdk": {"platform": "web"}, "signals": report(1), "account_id": ACCOUNT}
+            found = ask(which, "POST", "/identify", body, **{"x-api-key": key}, **sent)
+            return found.get("decision", {}).get("action")
+
+        assert_changes_are_in_force_on_the_other(manage, decided)
+        assert one.terminate() == two.terminate() == 0
 
 
 @pytest.mark.slow(8)

@@ -20,32 +20,33 @@ from svc.domain.fields import VisitorId
 from svc.domain.refusals import CATALOGUE
 from svc.domain.scoring.signals import CATALOGUE as SIGNALS
 from svc.http.openapi import json_schema, parameters
-from svc.http.openapi.document import JSON, OF_CONSOLE, SCHEMES, TAGS, emit, encode
+from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
 from svc.http.routes import API
 from tests.support.compatibility import breaks
-from tests.support.documents import both
+from tests.support.documents import both, of_console, published
 from tests.support.live import Live
 
 DOCS = Path(__file__).parents[2] / "docs"
-PUBLISHED, CONSOLE_DOCUMENT, DOCUMENT = emit(API), emit(API, OF_CONSOLE), both()
-"""That of the API, that of the console, and one of both together."""
-SCHEMAS = DOCUMENT["components"]["schemas"]
 ROUTES = [pytest.param(route, id=route.operation_id) for route in API]
 
 
+def schemas() -> dict[str, Any]:
+    return both()["components"]["schemas"]
+
+
 def operation_of(route: Route) -> Any:
-    return DOCUMENT["paths"][route.documented_path][route.method.lower()]
+    return both()["paths"][route.documented_path][route.method.lower()]
 
 
 def response_of(route: Route, status: int) -> Any:
     response = operation_of(route)["responses"][str(status)]
     name = response.get("$ref", "").rpartition("/")[2]
-    return DOCUMENT["components"]["responses"][name] if name else response
+    return both()["components"]["responses"][name] if name else response
 
 
 def properties() -> Iterator[tuple[str, Any]]:
-    for name, schema in SCHEMAS.items():
+    for name, schema in schemas().items():
         for field, part in schema["properties"].items():
             yield f"{name}.{field}", part
 
@@ -54,18 +55,18 @@ def properties() -> Iterator[tuple[str, Any]]:
 def test_the_document_is_valid_openapi_3_1():
     from openapi_spec_validator import OpenAPIV31SpecValidator  # takes long to import, in each process
 
-    assert DOCUMENT["openapi"].startswith("3.1.")
-    OpenAPIV31SpecValidator(PUBLISHED).validate()
-    OpenAPIV31SpecValidator(CONSOLE_DOCUMENT).validate()
+    assert both()["openapi"].startswith("3.1.")
+    OpenAPIV31SpecValidator(published()).validate()
+    OpenAPIV31SpecValidator(of_console()).validate()
 
 
 def test_the_document_equals_the_one_in_the_repository():
     """Whoever changes it on purpose generates it again: `make reference`."""
-    assert encode(PUBLISHED) == (DOCS / "openapi.json").read_bytes()
+    assert encode(published()) == (DOCS / "openapi.json").read_bytes()
 
 
 def test_every_way_to_send_a_key_is_a_security_scheme():
-    keys = PUBLISHED["components"]["securitySchemes"]
+    keys = published()["components"]["securitySchemes"]
     assert set(keys) == {"publicKey", "secretKey", "managementKey"}
     assert {(scheme["type"], scheme["in"], scheme["name"]) for scheme in keys.values()} == {
         ("apiKey", "header", "x-api-key")
@@ -74,23 +75,23 @@ def test_every_way_to_send_a_key_is_a_security_scheme():
 
 def test_the_console_has_a_document_of_its_own_that_a_session_or_a_management_key_opens():
     """Decisions 9.2. No operation has a server of its own, which generated clients read as another host or ignore."""
-    assert [path for path in PUBLISHED["paths"] if "console" in path] == []
-    assert "Console" not in {tag["name"] for tag in PUBLISHED["tags"]}
-    schemes = CONSOLE_DOCUMENT["components"]["securitySchemes"]
+    assert [path for path in published()["paths"] if "console" in path] == []
+    assert "Console" not in {tag["name"] for tag in published()["tags"]}
+    schemes = of_console()["components"]["securitySchemes"]
     session = schemes["session"]
     assert (session["type"], session["in"], session["name"]) == ("apiKey", "cookie", "__Host-svc")
     assert set(schemes) == {"managementKey", "session"}
-    assert [server["url"] for server in CONSOLE_DOCUMENT["servers"]] == [CONSOLE_ROOT]
+    assert [server["url"] for server in of_console()["servers"]] == [CONSOLE_ROOT]
     served = {
         (route.method.lower(), (under + route.path).removeprefix(CONSOLE_ROOT))
         for route in API
         for under in route.under
         if under.startswith(CONSOLE_ROOT)
     }
-    told = {(method, path) for path, operations in CONSOLE_DOCUMENT["paths"].items() for method in operations}
+    told = {(method, path) for path, operations in of_console()["paths"].items() for method in operations}
     assert told == served
     assert ("get", "/api/management/key") in told, "what the console shares with the management API"
-    for document in (PUBLISHED, CONSOLE_DOCUMENT):
+    for document in (published(), of_console()):
         operations = [one for operations in document["paths"].values() for one in operations.values()]
         assert [one["operationId"] for one in operations if "servers" in one] == []
 
@@ -117,10 +118,10 @@ def test_every_example_matches_its_schema(route: Route):
         response.get("content") for response in map(response_of, [route] * 99, map(int, operation["responses"]))
     ]
     for content in [operation.get("requestBody", {}).get("content"), *contents]:
-        if content is not None and set(content) != {route.media_type}:
+        if content is not None and set(content) != {*route.media_type.split(", ")}:
             schema = content[JSON]["schema"]
-            validator = Draft202012Validator({**schema, "components": DOCUMENT["components"]}, validate_formats=True)
-            validator.validate(json_schema.example(SCHEMAS, schema))
+            validator = Draft202012Validator({**schema, "components": both()["components"]}, validate_formats=True)
+            validator.validate(json_schema.example(schemas(), schema))
             for example in content[JSON].get("examples", {}).values():
                 validator.validate(example["value"])
     for parameter in operation.get("parameters", []):
@@ -200,10 +201,10 @@ def test_a_field_without_a_description_is_an_error():
 
 def test_enumerations_of_responses_are_open_and_those_of_requests_are_closed():
     """Decisions 1.10: clients accept new values, and the service refuses those it does not know."""
-    assert "x-extensible-enum" in DOCUMENT["info"]["description"]
-    assert SCHEMAS["IssueSdkKeyBody"]["properties"]["environment"]["enum"]
+    assert "x-extensible-enum" in both()["info"]["description"]
+    assert schemas()["IssueSdkKeyBody"]["properties"]["environment"]["enum"]
     assert [where for where, part in properties() if "enum" in part and where.startswith(tuple(response_names()))] == []
-    assert SCHEMAS["TriggerBody"]["properties"]["signal"]["x-extensible-enum"] == list(SIGNALS)
+    assert schemas()["TriggerBody"]["properties"]["signal"]["x-extensible-enum"] == list(SIGNALS)
 
 
 def response_names() -> list[str]:
@@ -218,9 +219,9 @@ def response_names() -> list[str]:
 async def test_the_identify_response_has_the_fields_the_interface_requires(live: Live):
     """Interface 2.2: required in the schema, and a duplicate is another answer."""
     assert {"identifiable", "request_id", "state", "visitor_confidence", "visitor_id", "visitor_is_new"} <= set(
-        SCHEMAS["IdentifyAnswer"]["required"]
+        schemas()["IdentifyAnswer"]["required"]
     )
-    assert SCHEMAS["DuplicateAnswer"]["required"] == ["request_id"]
+    assert schemas()["DuplicateAnswer"]["required"] == ["request_id"]
 
 
 def test_the_headers_of_identify_are_documented():
@@ -238,7 +239,7 @@ def test_nothing_released_was_removed():
     """A release copies `docs/openapi.json` to `docs/openapi-released.json`; within version 1 nothing of it goes. The
     routes of the console went into their own document.
     """
-    assert breaks(json.loads((DOCS / "openapi-released.json").read_bytes()), DOCUMENT) == []
+    assert breaks(json.loads((DOCS / "openapi-released.json").read_bytes()), both()) == []
 
 
 def without(*path: str) -> Callable[[Any], None]:
@@ -287,17 +288,17 @@ TRIGGER = (*COMPONENTS, "TriggerBody", "properties")
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_breaking_change_is_detected(change: Callable[[Any], None], told: str):
-    changed = deepcopy(DOCUMENT)
+    changed = deepcopy(both())
     change(changed)
-    assert any(line.endswith(told) for line in breaks(DOCUMENT, changed)), breaks(DOCUMENT, changed)
+    assert any(line.endswith(told) for line in breaks(both(), changed)), breaks(both(), changed)
 
 
 def test_an_addition_is_not_a_breaking_change():
-    grown = deepcopy(DOCUMENT)
+    grown = deepcopy(both())
     grown["paths"]["/new"] = grown["paths"]["/events"]
     grown["components"]["schemas"]["EventBody"]["properties"]["new"] = {"type": "string"}
     grown["components"]["schemas"]["TriggerBody"]["properties"]["signal"]["x-extensible-enum"].append("new")
-    assert breaks(DOCUMENT, grown) == []
+    assert breaks(both(), grown) == []
 
 
 # A generated client
@@ -307,7 +308,7 @@ def test_an_addition_is_not_a_breaking_change():
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a client that a stock generator makes from the document alone."""
     folder = tmp_path_factory.mktemp("generated")
-    (folder / "openapi.json").write_bytes(encode(PUBLISHED))
+    (folder / "openapi.json").write_bytes(encode(published()))
     (folder / "settings.yaml").write_text("post_hooks: []")  # nobody reads it: no formatting
     for program in (("openapi_python_client", "generate", *GENERATE), ("compileall", "-q", "client")):
         done = subprocess.run([sys.executable, "-m", *program], capture_output=True, check=False, cwd=folder)

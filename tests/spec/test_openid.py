@@ -21,7 +21,7 @@ from svc.config import Config, ConfigError
 from svc.domain.access.openid import ATTEMPT_MS
 from svc.openid import asking
 from svc.openid import provider as provider_module
-from svc.service import openid_provider
+from svc.service_parts import openid_provider
 from svc.store.schema.tables import MEMBERS, SESSIONS
 from svc.world import World
 from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in

@@ -60,6 +60,7 @@ async def test_a_created_endpoint_is_active_and_its_secret_shown_once(
         "environment": environment,
         "events": [COMPLETED],
         "status": "active",
+        "format": "json",
         "secret_last4": secret[-4:],
         "delivered_24h": 0,
         "failed_24h": 0,

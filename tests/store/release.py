@@ -27,6 +27,7 @@ from svc.domain.rules.lists import first_list_id
 from svc.store.inspection.reading import read_only
 from svc.store.migrations import MIGRATIONS
 from svc.store.schema.tables import TABLES
+from svc.store.transactions.labels.reviews import add_note
 from svc.store.transactions.settlement import close_day
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone
@@ -96,6 +97,7 @@ async def _populate(directory: Path, **settings: Any) -> dict[str, Any]:
         gone = (await live.identify(subscriber.production, report(3))).json()
         await trio.testing.wait_all_tasks_blocked()
         await _manage(subscriber, gone["visitor_id"])
+        await _label(subscriber, secret)
         attested = await _attest(live)
         live.set_billing_status("active")
         live.set_billing_status("past_due")
@@ -135,6 +137,30 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         assert response.is_success, response.text
     await signed_in(subscriber.live)
     link(subscriber.live)
+
+
+async def _label(subscriber: Subscriber, secret: str) -> None:
+    """An event that a rule has reviewed, with a label, and a note about its account."""
+    live, admin = subscriber.live, Automation(subscriber.live)
+    rules = [{"name": "b", "condition": 'present("account.id")', "action": "review"}]
+    assert (await admin("PUT", "/rules", {"revision": 1, "rules": rules})).is_success
+    answer = await live.identify(subscriber.production, report(5), account_id="user-8271")
+    label = await live.client.patch(
+        f"/api/v1/events/{answer.json()['request_id']}",
+        json={"label": "fraud", "label_reason": "chargeback"},
+        headers={"x-api-key": secret},
+    )
+    assert label.is_success, label.text
+    note = partial(
+        add_note,
+        number=live.organization.number,
+        subject="account",
+        subject_id="user-8271",
+        text="Asked for a refund.",
+        now_ms=live.clock.now_ms,
+        entropy=b"note",
+    )
+    live.found.store.write_now([note])
 
 
 async def _attest(live: Live) -> dict[str, Any]:

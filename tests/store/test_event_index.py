@@ -377,7 +377,7 @@ def faults(store: Store) -> list[str]:
 
 
 def test_every_filter_value_is_indexed():
-    named = {"account_id": "a", "action": "log_in", "asn": "1"}
+    named = {"account_id": "a", "action": "log_in", "asn": "1", "label": "fraud"}
     given = event(random.Random(1), EPOCH_MS, tag="t", country_code="GB", signals=fired("tor", "vpn"))
     verdict = msgspec.structs.replace(given.verdict, decision=Decision("block", "rul_x", "x"))
     given = msgspec.structs.replace(given, verdict=verdict, **named)

@@ -20,6 +20,7 @@ from blake3 import blake3
 
 from svc.domain.accounts.velocity import VelocityRow
 from svc.domain.events.listing import LEVELS
+from svc.domain.labels.outcomes import Outcome
 from svc.domain.matching import Visitor
 from svc.domain.matching.tokens import Token
 from svc.domain.matching.visitor import first_record
@@ -182,7 +183,23 @@ def plain_velocity(row: VelocityRow) -> dict[str, Any]:
     return {**msgspec.structs.asdict(row), "others": tuple(tuple(seen) for seen in row.others)}
 
 
-async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  # noqa: C901  one case for each form
+def outcomes_of(body: bytes) -> list[Any]:
+    """As the page says."""
+    facts, places, times, lags, visitors, accounts, tails = msgspec.msgpack.decode(zlib.decompress(body))
+    found: list[Any] = []
+    made_ms = 0
+    for at, place in enumerate(places):
+        made_ms += times[at]
+        request_id = made_ms.to_bytes(6, "big") + tails[10 * at : 10 * at + 10]
+        found.append([request_id, made_ms + lags[at], visitors[at], accounts[at], facts[place]])
+    return found
+
+
+def plain_outcome(outcome: Outcome) -> list[Any]:
+    return [outcome.request_id, outcome.at_ms, outcome.visitor, outcome.account, plain(outcome.facts)]
+
+
+async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  # noqa: C901, PLR0912  one case for each form
     await populate(tmp_path)
     tables, records = documented_tables(), documented_records()
     by_name = {table.name: table for table in TABLES}
@@ -211,6 +228,10 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  
                 assert struct.unpack(f"<{len(body) // 8}Q", body) == known.values
             case "HourCounts":
                 assert tuple(msgspec.msgpack.decode(body)) == msgspec.structs.astuple(known)
+            case "OutcomeSegment":
+                assert outcomes_of(body) == [plain_outcome(outcome) for outcome in known.outcomes]
+            case "DayOutcomes":
+                assert msgspec.msgpack.decode(body) == plain(known)
             case "Event":
                 read = dict(zip(records[kind], cbor2.loads(body), strict=True))
                 outer = {name: plain(getattr(known, name)) for name in known.__struct_fields__ if name != "verdict"}

@@ -45,8 +45,9 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions import organizations
 from svc.store.transactions.attestation import keep_key
-from svc.store.transactions.identification import Recorded, VisitorIndex, identify
+from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.keys import issue_key
+from svc.store.transactions.visitors import VisitorIndex
 from svc.store.transactions.weights import save_weights
 from svc.store.views.lookups import balance
 from tests.store.test_identification_bounds import Counted

@@ -18,6 +18,7 @@ from svc.domain.identification import Identified, Submission, assess
 from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.network.facts import Country, Known
+from svc.domain.rules.lists import first_list_id
 from svc.domain.scoring.weights import WeightsChange
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
@@ -28,6 +29,9 @@ from svc.store.schema.tables import (
     DUE,
     ENDPOINT_COUNTS,
     ENDPOINTS,
+    LIST_ENTRIES,
+    LIST_MARKS,
+    LISTS,
     ORGANIZATIONS,
     REPORT_FINGERPRINTS,
     RULESETS,
@@ -41,6 +45,7 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Transaction
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import add_credit, create_organization
+from svc.store.transactions.rules.lists import NewEntry, add_entries
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
@@ -48,6 +53,7 @@ from tests.support.live import report
 from tests.support.worlds import Everywhere
 
 HISTORY = (VISITOR_HISTORY.name, VISITOR_PLACES.name, ADDRESS_HISTORY.name, REPORT_FINGERPRINTS.name)
+RULES = (RULESETS.name, LISTS.name, LIST_MARKS.name, LIST_ENTRIES.name)
 
 
 class Somewhere(Everywhere):
@@ -134,14 +140,20 @@ def submission(number: int, chance: random.Random) -> Submission:
     )
 
 
+def made_organization(transaction: Transaction) -> None:
+    """One that has neither rules nor a rate limit."""
+    create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+
+
 @pytest.mark.slow
 def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
 
     def prepare(transaction: Transaction) -> None:
-        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        made_organization(transaction)
         add_credit(transaction, 1, entry_id=world.request_id(0), micros=10**9, now_ms=0, note="")
+        add_entries(transaction, 1, first_list_id(1, "trusted_visitors"), [NewEntry("0" * 20)], 0)
 
     found.store.write_now([prepare])
     chance, statistics = random.Random(5), Statistics()
@@ -165,7 +177,7 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
         most_read |= counted.read
         most_velocity_written = max(most_velocity_written, counted.written[VELOCITY.name])
         most_of_history |= Counter({name: counted.written[name] for name in HISTORY})
-        counted_apart = (VELOCITY.name, RULESETS.name, *HISTORY)
+        counted_apart = (VELOCITY.name, *RULES, *HISTORY)
         apart = (BLOCKS.name, VISITORS.name, WEIGHTS.name, ENDPOINT_COUNTS.name, *counted_apart)
         most_beside = max(most_beside, counted.read.total() - sum(counted.read[name] for name in apart))
         assert isinstance(recorded.outcome, Identified)
@@ -178,9 +190,9 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     assert [most_read[name] for name in HISTORY] == [2, 1, 1, 2]
     assert [most_of_history[name] for name in HISTORY] == [1, 1, 1, 1]
     assert (most_read[VELOCITY.name], most_velocity_written) == (6, 3)
-    assert (most_read[RULESETS.name], most_read[WEIGHTS.name]) == (1, 2)
+    assert [most_read[name] for name in (*RULES, WEIGHTS.name)] == [1, 6, 6, 1, 2]
     assert (most_read[ENDPOINT_COUNTS.name], most_read[ENDPOINTS.name]) == (1, 0)
-    assert most_beside <= 11
+    assert most_beside <= 12
     assert 15 < most_written <= 22
 
 
@@ -199,6 +211,7 @@ def test_the_history_of_a_new_visitor_is_not_read(tmp_path: Path):
         read.append(counted.read[VISITOR_HISTORY.name])
         return recorded
 
+    found.store.write_now([made_organization])
     outcomes = found.store.write_now([partial(job, number=number) for number in range(3)])
     found.store.close()
     known = [
@@ -226,6 +239,7 @@ def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path, copied: b
         written.append(counted.written[ADDRESS_HISTORY.name])
         read.update(counted.read)
 
+    found.store.write_now([made_organization])
     addresses = [f"81.3.{place}.1" for place in range(120 if copied else 0)] + ["81.2.69.160"] * 120
     for number, ip in enumerate(addresses):
         signals = {**report(number % 120), "client_token": f"{number:032x}", "client_token_is_new": copied}
@@ -248,15 +262,22 @@ def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path, copied: b
     assert len(ADDRESS_HISTORY.value.encode(history)) < 400
 
 
-@pytest.mark.parametrize("endpoints", [1, 10])
-def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, endpoints: int):
-    """Every identification is suspicious here, and every endpoint subscribes to both of its events."""
+@pytest.mark.parametrize(
+    ("endpoints", "condition", "told"),
+    [(1, None, 1), (10, None, 10), (10, 'in_list("blocked_addresses")', 0), (10, '!in_list("blocked_addresses")', 10)],
+)
+def test_webhook_endpoints_cost_two_rows_each_for_each_event(
+    tmp_path: Path, endpoints: int, condition: str | None, told: int
+):
+    """Every identification is suspicious here, and every endpoint subscribes to both of its events. A list that all
+    filters name is looked up once, and what they hold back writes nothing.
+    """
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
     counts: list[tuple[Counter[str], Counter[str]]] = []
 
     def prepare(transaction: Transaction) -> None:
-        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        made_organization(transaction)
         save_weights(transaction, 1, None, "web", WeightsChange(threshold=1, weights={"automation": 100}), 0)
         for place in range(endpoints):
             new = NewEndpoint(
@@ -265,6 +286,7 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, end
                 description="",
                 environment="test",
                 events=("identification.completed", "visitor.suspect"),
+                filter=condition,
             )
             create_endpoint(transaction, 1, new, b"", 0)
 
@@ -286,7 +308,11 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, end
     (recorded,) = found.store.write_now([job])
     found.store.close()
     assert isinstance(recorded, Recorded)
-    assert len(recorded.queues) == endpoints
+    assert len(recorded.queues) == told
     ((read, written),) = counts
-    assert [read[table.name] for table in (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS)] == [1, endpoints, 2]
-    assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [2, 2 * endpoints, 2 * endpoints]
+    found_by = (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS, LISTS, LIST_ENTRIES)
+    asked = condition is not None
+    assert [read[table.name] for table in found_by] == [1, endpoints, 2 + (told > 0), int(asked), 0]
+    events = 2 if told else 0
+    assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
+    assert read[RULESETS.name] == 0

@@ -37,6 +37,7 @@ from svc.store.schema.tables import (
     AUDIT,
     CHALLENGES,
     EVENTS,
+    OUTCOMES,
     REPORT_FINGERPRINTS,
     TABLES,
     VELOCITY,
@@ -152,7 +153,9 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
 
 
 def test_rows_kept_by_age_are_kept_for_the_promised_time():
-    """Interface 8, decisions 3.2: events for 30 days, the audit log for 400, history for its period and the last."""
+    """Events for 30 days (interface 8), the audit log and outcomes for 400 (decisions 14.1), history for its period and
+    the last (3.2).
+    """
     bounds = {table.name: retention.bound_of_age(table, NOW_MS) for table in retention.BY_AGE}
     month, day = first_id(NOW_MS - 30 * DAY_MS), NOW_MS // DAY_MS
     assert bounds == {
@@ -165,6 +168,7 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
         REPORT_FINGERPRINTS.name: day // 30 - 1,
         VELOCITY.name: day // 30 - 1,
         CHALLENGES.name: NOW_MS // 300_000 - 1,
+        OUTCOMES.name: first_id(NOW_MS - 400 * DAY_MS),
     }
 
 
@@ -180,5 +184,5 @@ def test_the_rules_named_by_tables_exist():
 
 def test_every_constant_of_the_module_is_a_table_of_the_store():
     constants = [name for name, value in vars(tables).items() if isinstance(value, Table)]
-    assert len(constants) == len(TABLES) == 68
+    assert len(constants) == len(TABLES) == 80
     assert not any(isinstance(table.personal, ErasedBy) for table in TABLES if not table.by_organization)

@@ -6,7 +6,6 @@ Enumerations are closed here: a response with a value that the document does not
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from typing import Any
@@ -37,6 +36,9 @@ async def check(response: httpx.Response) -> None:
     if "content" not in documented:
         assert response.content == b"", f"{where} has a body"
         return
+    if JSON not in documented["content"]:
+        assert response.headers["content-type"].partition(";")[0] in documented["content"], where
+        return
     assert response.headers["content-type"] == JSON, where
     body = response.json()
     check_body(body, documented["content"][JSON]["schema"], where)
@@ -64,9 +66,7 @@ def check_headers(response: httpx.Response, documented: dict[str, Any], where: s
 
 
 def check_body(body: Any, schema: dict[str, Any], where: str) -> None:
-    errors = [
-        f"{list(error.instance_path)}: {error.message}" for error in validator(json.dumps(schema)).iter_errors(body)
-    ]
+    errors = [f"{list(error.instance_path)}: {error.message}" for error in validator(schema).iter_errors(body)]
     assert not errors, f"{where} is not as documented: {errors}"
 
 
@@ -77,29 +77,34 @@ def document() -> dict[str, Any]:
 
 
 @cache
-def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+def operations() -> dict[tuple[str, int], list[tuple[re.Pattern[str], dict[str, Any]]]]:
+    """By method and number of segments."""
     paths = document()["paths"]
-    return [
-        (
-            route.method,
-            re.compile(beginning + re.sub(r"{\w+}", "[^/]+", route.path)),
-            paths[path_in(route, beginning)][route.method.lower()],
-        )
-        for route in API
-        for beginning in route.under
-    ]
+    found: dict[tuple[str, int], list[tuple[re.Pattern[str], dict[str, Any]]]] = {}
+    for route in API:
+        for beginning in route.under:
+            path = beginning + route.path
+            pattern = re.compile(re.sub(r"{\w+}", "[^/]+", path))
+            operation = paths[path_in(route, beginning)][route.method.lower()]
+            found.setdefault((route.method, path.count("/")), []).append((pattern, operation))
+    return found
 
 
 def find(method: str, path: str) -> dict[str, Any] | None:
-    matching = (one for known, pattern, one in operations() if known == method and pattern.fullmatch(path))
-    return next(matching, None)
+    candidates = operations().get((method, path.count("/")), ())
+    return next((operation for pattern, operation in candidates if pattern.fullmatch(path)), None)
 
 
-@cache
-def validator(schema: str) -> Draft202012Validator:
-    """Of a schema as text, within the document's components."""
-    whole = {**json.loads(schema), "components": document()["components"]}
-    return Draft202012Validator(whole, validate_formats=True)
+_validators: dict[int, tuple[dict[str, Any], Draft202012Validator]] = {}
+"""By the identity of the schema, which is kept beside."""
+
+
+def validator(schema: dict[str, Any]) -> Draft202012Validator:
+    """Of a schema within the document's components."""
+    if id(schema) not in _validators:
+        whole = {**schema, "components": document()["components"]}
+        _validators[id(schema)] = schema, Draft202012Validator(whole, validate_formats=True)
+    return _validators[id(schema)][1]
 
 
 def resolved(part: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from svc.http.openapi.document import OF_CONSOLE, emit
@@ -9,11 +10,23 @@ from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.routes import API
 
 
+@cache
+def published() -> dict[str, Any]:
+    """The document of the API; nobody changes it."""
+    return emit(API)
+
+
+@cache
+def of_console() -> dict[str, Any]:
+    return emit(API, OF_CONSOLE)
+
+
+@cache
 def both(*, mirrored: bool = False) -> dict[str, Any]:
     """The API's document with the operations of the console's in it, below `/console`: those that the API has too are
     left out unless `mirrored`.
     """
-    api, console = emit(API), emit(API, OF_CONSOLE)
+    api, console = published(), of_console()
     shown = {
         CONSOLE_ROOT + path: operations
         for path, operations in console["paths"].items()

@@ -24,8 +24,22 @@ pytestmark = pytest.mark.slow(20)
 
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
-    *("live", "events", "event", "visitors", "visitor", "overview", "webhooks", "keys", "weights", "audit", "billing"),
-    *("period", "attempts", "nothing", "unknown", "link"),
+    *("live", "events", "event", "visitors", "visitor", "accounts", "reviews", "overview", "rules", "lists"),
+    *(
+        "performance",
+        "webhooks",
+        "keys",
+        "weights",
+        "settings",
+        "audit",
+        "billing",
+        "search",
+        "period",
+        "attempts",
+        "nothing",
+        "unknown",
+        "link",
+    ),
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 
@@ -174,6 +188,13 @@ def test_a_rotated_secret_is_shown_once_and_the_dialog_restores_the_focus(tour: 
     assert tour["focusAfterDialog"].startswith("Rotate secret of")
 
 
+def test_a_filter_of_an_endpoint_is_refused_with_its_position_until_it_can_be_used(tour: dict[str, Any]):
+    assert "line 1, column" in tour["faulty"]
+    assert "Filter is no condition that can be used." in tour["faulty"]
+    assert "score >= 60" in tour["endpoint"]
+    assert "JSON, signed" in tour["endpoint"]
+
+
 def test_a_visitor_is_erased_only_after_its_id_was_typed(tour: dict[str, Any]):
     assert (tour["kept"], tour["erased"]) == (200, 404)
 
@@ -222,7 +243,7 @@ def test_the_tour_violates_no_policy_and_requests_no_other_host(tour: dict[str, 
     assert (tour["violations"], tour["outside"]) == ([], [])
     assert (looks["violations"], looks["outside"]) == ([], [])
     refused = {entry.split()[0] for entry in tour["failed"] + looks["failed"]}
-    assert refused <= {"401", "404"}, "signed out, and the visitor that is gone"
+    assert refused <= {"401", "404", "422"}, "signed out, the visitor that is gone, and a filter that cannot be used"
     logged = [line for line in tour["console"] + looks["console"] if not line.startswith("Failed to load resource")]
     assert logged == []
 

@@ -160,6 +160,20 @@ async function walk() {
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
 
+  await press('button[aria-label^="Edit"]');
+  await reach("[name=filter]");
+  await page.keyboard.type("score >=");
+  await press("Save");
+  await says("filter: line 1");
+  found.faulty = await page.$eval("dialog .problem", (element) => element.textContent);
+  await reach("[name=filter]", { back: true });
+  await page.keyboard.type(" 60");
+  await press("Save");
+  await says("The endpoint is saved.");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  await page.waitForFunction(() => [...document.querySelectorAll("dd code")].some((code) => code.textContent === "score >= 60"));
+  found.endpoint = await page.$eval("main dl", (element) => element.innerText);
+
   await reach("[name=wanted]", { back: true });
   await page.keyboard.type(made.request_id);
   await page.keyboard.press("Enter");
@@ -336,13 +350,14 @@ async function member() {
 async function screens() {
   const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
   const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
-  const simple = ["live", "events", "visitors", "overview", "webhooks", "keys", "weights", "audit", "billing"];
+  const simple = ["live", "events", "visitors", "accounts", "reviews", "overview", "rules", "lists", "performance", "webhooks", "keys", "weights", "settings", "audit", "billing"];
   return {
     ...Object.fromEntries(simple.map((name) => [name, name])),
     event: `events/${event.request_id}`,
     visitor: `visitors/${event.visitor_id}`,
     period: "audit?window=between&from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z",
     attempts: `webhooks?endpoint=${(await api(`management/organizations/${(await api("session")).body.organization.id}/webhooks`)).body.endpoints[0]?.id}`,
+    search: `search?q=${event.visitor_id.slice(0, 3)}`,
     nothing: "events?country=ZZ",
     unknown: "nowhere",
     link: "",
@@ -362,7 +377,7 @@ async function look() {
     await page.goto(`${service}/console#${fragment}`);
     await page.waitForSelector("h1");
     await page.waitForFunction(() => !document.body.textContent.includes("Loading …"));
-    if (name === "overview") await page.waitForSelector(".u-over");
+    if (name === "overview") await page.waitForSelector(".chart svg");
     if (name === "live") await page.waitForSelector(".state.open");
     for (const [how, { width, height, scheme, rules }] of Object.entries(LOOKS)) {
       await page.setViewport({ width, height });

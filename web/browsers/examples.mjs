@@ -8,7 +8,7 @@ import { launch } from "./launch.mjs";
 const [url] = process.argv.slice(2);
 const SHOWN = "code, [role=status], [role=alert]";
 
-const browser = await launch({ webgl: true });
+const browser = await launch();
 try {
   const page = await browser.newPage();
   const problems = [];

@@ -99,13 +99,8 @@ const listening = (server, port = 0) =>
 await listening(shop, Number(shopPort));
 const proxyUrl = `http://127.0.0.1:${await listening(proxy)}`;
 
-const args = [
-  "--no-sandbox",
-  "--use-angle=swiftshader",
-  "--enable-unsafe-swiftshader",
-  "--disable-dev-shm-usage",
-  "--host-resolver-rules=MAP *.example 127.0.0.1",
-];
+// Without OpenGL, which is emulated: what is reported beside token and key does not matter here.
+const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP *.example 127.0.0.1"];
 const browser = await launch({ args, userDataDir: profile });
 
 async function opened(context, { address = LOCAL, prepare } = {}) {

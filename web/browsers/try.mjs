@@ -7,7 +7,7 @@ import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 
 const [service] = process.argv.slice(2);
-const browser = await launch({ webgl: true });
+const browser = await launch();
 const page = await browser.newPage();
 const found = {};
 

@@ -1,49 +1,26 @@
 /** The console: sign in, and look at what the service does. One screen for each place in the address. */
 /** @jsxImportSource preact */
-import { type ComponentType, render } from "preact";
+import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Account } from "./console/account.js";
 import { Api, ApiError } from "./console/api.js";
-import { Audit } from "./console/audit.js";
-import { Billing } from "./console/billing.js";
-import { Event } from "./console/event.js";
-import { Events } from "./console/events.js";
 import { wanted } from "./console/filters.js";
+import { zone } from "./console/format.js";
 import { INVITATION, type Place, read, refusalIn, tokenIn, write } from "./console/hash.js";
-import { Invitation } from "./console/invitation.js";
-import { Keys } from "./console/keys.js";
-import { Link } from "./console/link.js";
-import { Live } from "./console/live.js";
-import { Overview } from "./console/overview.js";
-import { type Credentials, SignIn } from "./console/signin.js";
+import type { Invitation as InvitationScreen } from "./console/invitation.js";
+import { lazy } from "./console/lazy.js";
+import type { Link as LinkScreen } from "./console/link.js";
+import { AccountMenu } from "./console/menu.js";
+import { GROUPS, SCREENS } from "./console/screens.js";
+import type { Credentials, SignIn as SignInScreen } from "./console/signin.js";
 import { Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
-import { Visitor } from "./console/visitor.js";
-import { Visitors } from "./console/visitors.js";
-import { Webhooks } from "./console/webhooks.js";
-import { Weights } from "./console/weights.js";
 import { nameOf, ownerOf } from "./console/who.js";
 import type { Key, Session, SignInOptions } from "./console/wire.js";
 import { texts as readTexts, type Texts } from "./parts/wire.js";
 
-interface Screen {
-  title: string;
-  show: ComponentType;
-  /** Title and screen of a single one. */
-  one?: [title: string, show: ComponentType];
-}
-
-const SCREENS: Record<string, Screen> = {
-  live: { title: "Live", show: Live },
-  events: { title: "Events", show: Events, one: ["Event", Event] },
-  visitors: { title: "Visitors", show: Visitors, one: ["Visitor", Visitor] },
-  overview: { title: "Overview", show: Overview },
-  webhooks: { title: "Webhooks", show: Webhooks },
-  keys: { title: "Keys", show: Keys },
-  weights: { title: "Weights", show: Weights },
-  audit: { title: "Audit", show: Audit },
-  billing: { title: "Billing", show: Billing },
-};
+const SignIn = lazy<Parameters<typeof SignInScreen>[0]>(async () => (await import("./console/signin.js")).SignIn);
+const Invitation = lazy<Parameters<typeof InvitationScreen>[0]>(async () => (await import("./console/invitation.js")).Invitation);
+const Link = lazy<Parameters<typeof LinkScreen>[0]>(async () => (await import("./console/link.js")).Link);
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
 /** All tabs of a browser have one session: the tab that begins one says so to the others. */
@@ -162,9 +139,15 @@ function intoView(link: HTMLElement | null): void {
   link?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
+/** Whether a key that was pressed is one of a text. */
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+}
+
 function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; place: Place; onLeave: () => Promise<void> }) {
   const [notice, setNotice] = useState(signed.said ?? "");
   const heading = useRef<HTMLHeadingElement>(null);
+  const search = useRef<HTMLInputElement>(null);
   const arrived = useRef(false);
   const { session, texts } = signed;
   const asked = place.query.environment ?? "";
@@ -194,6 +177,15 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
     location.hash = write(to, id, { environment, ...query });
     form.reset();
   };
+  useEffect(() => {
+    const look = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      event.preventDefault();
+      search.current?.focus();
+    };
+    addEventListener("keydown", look);
+    return () => removeEventListener("keydown", look);
+  }, []);
   const skip = (event: MouseEvent) => {
     event.preventDefault();
     heading.current?.focus();
@@ -204,16 +196,21 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
       <header class="top">
         <span class="name">svc <span class="quiet">{session.organization.name}</span></span>
         <form role="search" class="find" onSubmit={find}>
-          <input type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-label="Find a request id, visitor id, address or tag" placeholder="Find id, address or tag" />
+          <input ref={search} type="search" name="wanted" required maxLength={1024} autocomplete="off" spellcheck={false} aria-keyshortcuts="/" aria-label="Find an event, visitor, account, address, network or tag" placeholder="Find anything ( / )" />
         </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
+        <span class="zone quiet" title="Times are shown in this time zone">{zone()}</span>
         <a href="docs/">Documentation</a>
-        <Account onLeave={onLeave} />
+        <AccountMenu onLeave={onLeave} />
       </header>
       <div class="body">
         <nav aria-label="Screens">
-          <ul>{Object.entries(SCREENS).map(([name, one]) => (
-            <li key={name}><a href={write(name, "", { environment })} aria-current={name === place.screen ? "page" : undefined} ref={name === place.screen ? intoView : null}>{one.title}</a></li>
+          <ul>{GROUPS.map(([group, screens]) => (
+            <li key={group}><span class="group">{group}</span>
+              <ul>{screens.map(([name, one]) => (
+                <li key={name}><a href={write(name, "", { environment })} aria-current={name === place.screen ? "page" : undefined} ref={name === place.screen ? intoView : null}>{one.title}</a></li>
+              ))}</ul>
+            </li>
           ))}</ul>
         </nav>
         <main id="main">

@@ -6,13 +6,16 @@ import type {
   AccountsAnswer,
   AddEntriesBody,
   AddedBody,
+  AssignReviewBody,
   ChallengeAnswer,
+  CloseReviewBody,
   CreateListBody,
   CreateWebhookBody,
   DuplicateAnswer,
   EntriesBody,
   EventDetailBody,
   EventsAnswer,
+  GetPerformanceQuery,
   GetRulesQuery,
   HealthBody,
   IdentifyAnswer,
@@ -26,11 +29,14 @@ import type {
   IssuedProxyKeyBody,
   IssuedSdkKeyBody,
   IssuedWebhookBody,
+  LabelAnswer,
+  LabelBody,
   ListAccountsQuery,
   ListBody,
   ListEventsQuery,
   ListListEntriesQuery,
   ListProxyKeysQuery,
+  ListReviewsQuery,
   ListSdkKeysQuery,
   ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
@@ -38,6 +44,11 @@ import type {
   ManagementKeyBody,
   MemberBody,
   MembersBody,
+  NewNoteBody,
+  NoteBody,
+  NotesBody,
+  OpenReviewBody,
+  PerformanceBody,
   PreviewBody,
   PreviewRulesQuery,
   ProxyKeyBody,
@@ -47,6 +58,8 @@ import type {
   RedeliverWebhookBody,
   RemoveEntriesBody,
   ReplaceOriginsBody,
+  ReviewAnswer,
+  ReviewsBody,
   RiskWeightsBody,
   RotateVerdictKeyBody,
   RotateWebhookSecretBody,
@@ -153,12 +166,13 @@ export abstract class Operations {
   /**
    * List events.
    *
-   * Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the window
-   * begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of identify, with the
-   * signals by name under `signals` and their groups under `triggers`. Filters may be combined. `next_cursor` leads
-   * to the next page, in the same window and with the same filters, and is left out on the last one; `page` counts
-   * pages instead, at most 10,000 events deep. A page of several filters that are rarely met together may be short,
-   * or empty, and still have a `next_cursor`: a request looks at no more than 20,000 events.
+   * Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as events
+   * are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before its end. Each
+   * row has the verdict of identify, with the signals by name under `signals` and their groups under `triggers`.
+   * Filters may be combined. `next_cursor` leads to the next page, in the same window and with the same filters, and
+   * is left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters
+   * that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at no more
+   * than 20,000 events.
    */
   listEvents(query: ListEventsQuery = {}): Promise<EventsAnswer> {
     return this.send<EventsAnswer>({ method: "GET", path: "/events", query: { ...query }, isRepeatable: true });
@@ -177,22 +191,24 @@ export abstract class Operations {
   }
 
   /**
-   * Set the account, the action or the tag of an event.
+   * Set the account, the action, the tag or the label of an event.
    *
-   * For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out stay,
-   * `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and price, and
-   * no webhook is sent; the counts of the account and the visitor follow.
+   * For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that are
+   * left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
+   * and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for 400
+   * days: of an event that is not readable any more the label alone, which is then the response.
    */
-  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody> {
-    return this.send<EventDetailBody>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody | LabelAnswer> {
+    return this.send<EventDetailBody | LabelAnswer>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
   }
 
   /**
    * List accounts.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events.
    */
   listAccounts(query: ListAccountsQuery = {}): Promise<AccountsAnswer> {
     return this.send<AccountsAnswer>({ method: "GET", path: "/accounts", query: { ...query }, isRepeatable: true });
@@ -211,10 +227,10 @@ export abstract class Operations {
   /**
    * List visitors.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
-   * Visitors that are not identifiable are left out.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events. Visitors that are not identifiable are left out.
    */
   listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
     return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });
@@ -608,6 +624,170 @@ export abstract class Operations {
     });
   }
 
+  /**
+   * Label an event.
+   *
+   * What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a secret
+   * key use `updateEvent`. Needs the role `admin`, `developer` or `analyst`.
+   */
+  labelEvent(organizationId: string, requestId: string, body: LabelBody): Promise<LabelAnswer> {
+    return this.send<LabelAnswer>({
+      method: "PUT",
+      path: `/management/organizations/${segment(organizationId)}/events/${segment(requestId)}/label`,
+      body,
+    });
+  }
+
+  /**
+   * Read how signals, rules and levels did.
+   *
+   * By the labels of events: of those in which a signal fired, how many are fraud (precision), and how much of all
+   * fraud that is (recall). Of the whole UTC days that the window touches, at most 400. An event without a label is
+   * never counted as legitimate.
+   */
+  getPerformance(organizationId: string, query: GetPerformanceQuery = {}): Promise<PerformanceBody> {
+    return this.send<PerformanceBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/performance`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * List reviews.
+   *
+   * The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or empty,
+   * and have a `next_cursor`.
+   */
+  listReviews(organizationId: string, query: ListReviewsQuery = {}): Promise<ReviewsBody> {
+    return this.send<ReviewsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/reviews`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Open a review.
+   *
+   * Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one is open
+   * at a time: where there is one, it is the response, with `200`. Needs the role `admin`, `developer` or `analyst`.
+   */
+  openReview(organizationId: string, body: OpenReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews`,
+      body,
+    });
+  }
+
+  /** Read a review. */
+  getReview(organizationId: string, reviewId: string): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Assign a review.
+   *
+   * To a member, or to nobody. Needs the role `admin`, `developer` or `analyst`.
+   */
+  assignReview(organizationId: string, reviewId: string, body: AssignReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Close a review.
+   *
+   * The label goes to the event of the review, and to no other. Needs the role `admin`, `developer` or `analyst`.
+   */
+  closeReview(organizationId: string, reviewId: string, body: CloseReviewBody): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}/close`,
+      body,
+    });
+  }
+
+  /** List notes about a visitor. */
+  listVisitorNotes(organizationId: string, visitorId: string): Promise<NotesBody> {
+    return this.send<NotesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Write a note about a visitor.
+   *
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+   * `admin`, `developer` or `analyst`.
+   */
+  createVisitorNote(organizationId: string, visitorId: string, body: NewNoteBody): Promise<NoteBody> {
+    return this.send<NoteBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a note about a visitor.
+   *
+   * Needs the role `admin`, `developer` or `analyst`.
+   */
+  deleteVisitorNote(organizationId: string, visitorId: string, noteId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/visitors/${segment(visitorId)}/notes/${segment(noteId)}`,
+    });
+  }
+
+  /** List notes about an account. */
+  listAccountNotes(organizationId: string, accountId: string): Promise<NotesBody> {
+    return this.send<NotesBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Write a note about an account.
+   *
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+   * `admin`, `developer` or `analyst`.
+   */
+  createAccountNote(organizationId: string, accountId: string, body: NewNoteBody): Promise<NoteBody> {
+    return this.send<NoteBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes`,
+      body,
+    });
+  }
+
+  /**
+   * Delete a note about an account.
+   *
+   * Needs the role `admin`, `developer` or `analyst`.
+   */
+  deleteAccountNote(organizationId: string, accountId: string, noteId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/accounts/${segment(accountId)}/notes/${segment(noteId)}`,
+    });
+  }
+
   /** Read the settings of the organization. */
   getSettings(organizationId: string): Promise<SettingsBody> {
     return this.send<SettingsBody>({
@@ -717,8 +897,8 @@ export abstract class Operations {
    * At most ten per organization. The signing secret is shown this once. The URL must be `https`, and every address
    * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
    * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints hear of
-   * production traffic, `test` ones of all other; `billing.status_changed` needs `live`. Needs the role `admin` or
-   * `developer`.
+   * production traffic, `test` ones of all other; `billing.status_changed` needs `live`. A `filter` that cannot be
+   * used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
    */
   createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
     return this.send<IssuedWebhookBody>({
@@ -732,8 +912,9 @@ export abstract class Operations {
    * Change a webhook endpoint.
    *
    * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
-   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. Needs the role `admin` or
-   * `developer`.
+   * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
+   * format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
+   * or `developer`.
    */
   updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
     return this.send<WebhookBody>({
@@ -759,7 +940,7 @@ export abstract class Operations {
    * Rotate the signing secret of a webhook endpoint.
    *
    * The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older
-   * one no more. Needs the role `admin` or `developer`.
+   * one no more. A chat format has no secret. Needs the role `admin` or `developer`.
    */
   rotateWebhookSecret(
     organizationId: string,
@@ -776,8 +957,8 @@ export abstract class Operations {
   /**
    * Send a test event.
    *
-   * One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
-   * not make the endpoint `failing`. Needs the role `admin` or `developer`.
+   * One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
+   * make the endpoint `failing`. Needs the role `admin` or `developer`.
    */
   testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
     return this.send<QueuedDeliveryBody>({

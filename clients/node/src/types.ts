@@ -15,10 +15,10 @@ export interface AccountAnswer {
   addresses: Array<SeenAddress>;
   /** The newest 100, the one seen last first. */
   countries: Array<SeenCountry>;
-  /** Its labeled events. */
-  labels?: LabelCounts;
+  /** Its labeled events of the last 400 days. */
+  labels: LabelCounts;
   /** Notes about it. */
-  notes_count?: number;
+  notes_count: number;
   /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
   account_id: string;
   /** Of the account, now. */
@@ -101,11 +101,33 @@ export interface AddressVelocity {
   accounts: Record<string, number>;
 }
 
+export interface AssignReviewBody {
+  /** The member who takes care of it; `null` = nobody. */
+  assignee?: string | null;
+}
+
 export interface ChallengeAnswer {
   /** 32 random bytes in base64, for one use. */
   challenge: string;
   /** Five minutes after issue. */
   expires_at: string;
+}
+
+export interface CloseReviewBody {
+  /** What the event turned out to be. */
+  label: "fraud" | "legitimate";
+  /** Why. */
+  label_reason?:
+    | "account_takeover"
+    | "bot"
+    | "chargeback"
+    | "multi_account"
+    | "other"
+    | "promo_abuse"
+    | "scraping"
+    | "spam";
+  /** What was found. */
+  note?: string;
 }
 
 export interface CreateListBody {
@@ -131,9 +153,18 @@ export interface CreateWebhookBody {
     | "billing.status_changed"
     | "usage.daily_settled"
     | "webhook.test"
+    | "review.opened"
+    | "review.closed"
   >;
   /** May be empty. */
   description: string;
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned. Default: `"json"`.
+   */
+  format?: "discord" | "json" | "slack" | "teams";
+  /** Which events are sent; `null` or left out for all. */
+  filter?: string | null;
 }
 
 export interface DecisionBody {
@@ -247,6 +278,19 @@ export interface EventBody {
   account_verified?: boolean;
   /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
   action?: string;
+  /** What the event turned out to be; left out where nobody has said. */
+  label?: Open<"fraud" | "legitimate">;
+  /** Why it has that label. */
+  label_reason?: Open<
+    | "chargeback"
+    | "account_takeover"
+    | "multi_account"
+    | "promo_abuse"
+    | "bot"
+    | "scraping"
+    | "spam"
+    | "other"
+  >;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -322,6 +366,19 @@ export interface EventDetailBody {
   account_verified?: boolean;
   /** What the visitor does, such as `sign_up`, `log_in` or `checkout`. */
   action?: string;
+  /** What the event turned out to be; left out where nobody has said. */
+  label?: Open<"fraud" | "legitimate">;
+  /** Why it has that label. */
+  label_reason?: Open<
+    | "chargeback"
+    | "account_takeover"
+    | "multi_account"
+    | "promo_abuse"
+    | "bot"
+    | "scraping"
+    | "spam"
+    | "other"
+  >;
   /** The visitor's address. */
   ip_address: string;
   /** ISO 3166-1 alpha-2. */
@@ -417,6 +474,7 @@ export interface Fault {
     | "webhook_limit"
     | "webhook_busy"
     | "webhook_paused"
+    | "webhook_unsigned"
     | "revision_conflict"
     | "sdk_key_revoked"
     | "proxy_key_revoked"
@@ -425,6 +483,10 @@ export interface Fault {
     | "list_limit"
     | "list_permanent"
     | "list_in_use"
+    | "review_closed"
+    | "note_limit"
+    | "too_few_labels"
+    | "analysis_missing"
     | "member_exists"
     | "member_limit"
     | "member_invited"
@@ -567,9 +629,9 @@ export interface IssuedSdkKeyBody {
 export interface IssuedWebhookBody {
   /** The endpoint. */
   endpoint: WebhookBody;
-  /** The whole signing secret, shown this once. */
+  /** The whole signing secret, shown this once; empty for a chat format. */
   secret: string;
-  /** The same for a library of Standard Webhooks: `whsec_` and base64. */
+  /** The same for a library of Standard Webhooks: `whsec_` and base64. Empty for a chat format. */
   standard_secret: string;
 }
 
@@ -588,11 +650,35 @@ export interface JwkBody {
   alg: string;
 }
 
+export interface LabelAnswer {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** What the event turned out to be. */
+  label: Open<"fraud" | "legitimate"> | null;
+  /** Why it has that label. */
+  label_reason: string | null;
+}
+
+export interface LabelBody {
+  /** What the event turned out to be; `null` removes the label. */
+  label: "fraud" | "legitimate" | null;
+  /** Why; none when left out. */
+  label_reason?:
+    | "account_takeover"
+    | "bot"
+    | "chargeback"
+    | "multi_account"
+    | "other"
+    | "promo_abuse"
+    | "scraping"
+    | "spam" | null;
+}
+
 export interface LabelCounts {
   /** Labeled `fraud`. */
-  fraud?: number;
+  fraud: number;
   /** Labeled `legitimate`. */
-  legitimate?: number;
+  legitimate: number;
 }
 
 export interface ListBody {
@@ -679,6 +765,83 @@ export interface NewEntryBody {
   note?: string;
   /** From when on it is no entry any more; `null` = never. */
   expires_at?: string | null;
+}
+
+export interface NewNoteBody {
+  /** What was written. */
+  text: string;
+}
+
+export interface NoteBody {
+  /** Id of the note. */
+  id: string;
+  /** What was written. */
+  text: string;
+  /** When it was written. */
+  created_at: string;
+  /** The member who wrote it; left out where a management key did. */
+  author?: string;
+}
+
+export interface NotesBody {
+  /** Newest first: at most 100. */
+  notes: Array<NoteBody>;
+}
+
+export interface OpenReviewBody {
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+}
+
+export interface PerformanceBody {
+  /** Start of the first UTC day. */
+  from: string;
+  /** End of the last UTC day. */
+  to: string;
+  /** Of the whole window. */
+  total: PerformanceTotal;
+  /** Most events first. */
+  signals: Array<PerformanceLine>;
+  /** Groups of signals, most events first. */
+  groups: Array<PerformanceLine>;
+  /** Those in force in their order, then former ones. An event counts for the rule that decided and shadows. */
+  rules: Array<PerformanceLine>;
+  /** `low`, `medium` and `high`, each by itself. */
+  levels: Array<PerformanceLine>;
+}
+
+export interface PerformanceLine {
+  /** Of the signal, group, rule or level. */
+  name: string;
+  /** Id of the rule. */
+  rule_id?: string;
+  /** Events in which it fired, matched, or that have this level. */
+  events: number;
+  /** Of these, labeled ones. */
+  labelled: number;
+  /** Of these, fraud. */
+  fraud: number;
+  /** Of the labeled ones, legitimate. */
+  legitimate: number;
+  /** `fraud` of `labelled`. */
+  precision: number | null;
+  /** Lower end of its 95 % interval (Wilson). */
+  precision_low: number | null;
+  /** Upper end. */
+  precision_high: number | null;
+  /** `fraud` of all fraud in the window. */
+  recall: number | null;
+}
+
+export interface PerformanceTotal {
+  /** Events. */
+  events: number;
+  /** Labeled events. */
+  labelled: number;
+  /** Of these, fraud. */
+  fraud: number;
+  /** Of these, legitimate. */
+  legitimate: number;
 }
 
 export interface PlatformWeightsBody {
@@ -796,6 +959,66 @@ export interface RemoveEntriesBody {
 export interface ReplaceOriginsBody {
   /** The whole new list, such as `https://shop.example` or `https://*.shop.example`. */
   allowed_origins: Array<string>;
+}
+
+export interface ReviewAnswer {
+  /** The review. */
+  review: ReviewBody;
+}
+
+export interface ReviewBody {
+  /** Id of the review; it sorts by time. */
+  id: string;
+  /** `open` or `closed`. */
+  state: Open<"open" | "closed">;
+  /** Of its event. */
+  environment: string;
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** Stable id of the visitor, within the organization. */
+  visitor_id: string;
+  /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
+  account_id?: string;
+  /** Sum of the weights of the signals that fired. Absent or `null` when not scored. */
+  suspect_score: number | null;
+  /** Of its event; left out when not scored. */
+  suspect_level?: string;
+  /** Id of the rule that opened it; left out where a person did. */
+  rule_id?: string;
+  /** Name of that rule then. */
+  rule?: string;
+  /** When it was opened. */
+  opened_at: string;
+  /** The member who opened it by hand. */
+  opened_by?: string;
+  /** The member who takes care of it; `null` = nobody. */
+  assignee: string | null;
+  /** When it was closed; left out while it is open. */
+  closed_at?: string;
+  /** The member who closed it. */
+  closed_by?: string;
+  /** What the event turned out to be; left out where nobody has said. */
+  label?: Open<"fraud" | "legitimate">;
+  /** Why it has that label. */
+  label_reason?: Open<
+    | "chargeback"
+    | "account_takeover"
+    | "multi_account"
+    | "promo_abuse"
+    | "bot"
+    | "scraping"
+    | "spam"
+    | "other"
+  >;
+  /** What the person who closed it wrote. */
+  note?: string;
+}
+
+export interface ReviewsBody {
+  /** The one that was opened last first. */
+  reviews: Array<ReviewBody>;
+  /** Of the next page, which may be empty; left out on the last one. */
+  next_cursor?: string;
 }
 
 export interface RiskWeightsBody {
@@ -936,6 +1159,11 @@ export interface SdkKeyBody {
   revoked_at: string | null;
   /** `public` for SDKs, `secret` for servers. */
   kind: Open<"public" | "secret">;
+  /**
+   * The whole key, for pages and apps. Public keys only; left out of those made before 0.3.0, of which no more is
+   * stored than is shown.
+   */
+  public_key?: string;
   /** Public keys only. */
   platforms?: Array<Open<"android" | "ios" | "web">>;
   /** Public keys only. */
@@ -982,10 +1210,10 @@ export interface SeenVisitorAnswer {
   addresses: Array<SeenAddress>;
   /** The newest 100, the one seen last first. */
   countries: Array<SeenCountry>;
-  /** Its labeled events. */
-  labels?: LabelCounts;
+  /** Its labeled events of the last 400 days. */
+  labels: LabelCounts;
   /** Notes about it. */
-  notes_count?: number;
+  notes_count: number;
   /** Stable id of the visitor, within the organization. */
   visitor_id: string;
   /** Of the visitor, now. */
@@ -1185,6 +1413,18 @@ export interface UpdateEventBody {
   action?: string | null;
   /** The tag; `null` removes it. */
   tag?: string | null;
+  /** What the event turned out to be, for 400 days; `null` removes it, and the reason with it. */
+  label?: "fraud" | "legitimate" | null;
+  /** Why it has that label. It needs one. */
+  label_reason?:
+    | "account_takeover"
+    | "bot"
+    | "chargeback"
+    | "multi_account"
+    | "other"
+    | "promo_abuse"
+    | "scraping"
+    | "spam" | null;
 }
 
 export interface UpdateListBody {
@@ -1224,11 +1464,20 @@ export interface UpdateWebhookBody {
     | "billing.status_changed"
     | "usage.daily_settled"
     | "webhook.test"
+    | "review.opened"
+    | "review.closed"
   >;
   /** A note for people. */
   description?: string;
   /** `true` holds deliveries back, `false` lets them go on. */
   paused?: boolean;
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned.
+   */
+  format?: "discord" | "json" | "slack" | "teams";
+  /** `null` removes it. */
+  filter?: string | null;
 }
 
 export interface VelocityBody {
@@ -1284,6 +1533,8 @@ export interface WebhookBody {
     | "billing.status_changed"
     | "identification.completed"
     | "identification.refused"
+    | "review.closed"
+    | "review.opened"
     | "usage.daily_settled"
     | "visitor.suspect"
     | "webhook.test"
@@ -1291,7 +1542,22 @@ export interface WebhookBody {
   >;
   /** `failing` is never switched off: the first `2xx` makes it `active` again. */
   status: Open<"active" | "failing" | "paused">;
-  /** Last four characters of the signing secret. */
+  /**
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+   * unsigned.
+   */
+  format: Open<"discord" | "json" | "slack" | "teams">;
+  /**
+   * Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all others
+   * whatever it says.
+   */
+  filter?: string;
+  /**
+   * Identifications of the last 24 hours that were held back because the evaluation of the filter failed; with a
+   * filter alone. Whole hours: those that the window touches.
+   */
+  filter_errors_24h?: number;
+  /** Last four characters of the signing secret; empty for a chat format. */
   secret_last4: string;
   /** During a rotation: when the previous secret stops signing. */
   previous_secret_expires_at?: string;
@@ -1326,6 +1592,8 @@ export interface WebhookDeliveryBody {
     | "billing.status_changed"
     | "identification.completed"
     | "identification.refused"
+    | "review.closed"
+    | "review.opened"
     | "usage.daily_settled"
     | "visitor.suspect"
     | "webhook.test"
@@ -1511,6 +1779,8 @@ export interface ListEventsQuery {
   asn?: string;
   /** Only events with this decision. */
   decision?: "allow" | "review" | "challenge" | "block";
+  /** Only events with this label. */
+  label?: "fraud" | "legitimate";
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */
@@ -1593,6 +1863,28 @@ export interface PreviewRulesQuery {
 export interface ListListEntriesQuery {
   /** Beginning of the value. */
   q?: string;
+  /** How many per page, at most. */
+  limit?: number;
+  /** `next_cursor` of the page before; the first page when left out. */
+  cursor?: string;
+}
+
+/** Of `getPerformance`. */
+export interface GetPerformanceQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+  /** Start of the window; 30 days before its end when left out. */
+  from?: string;
+  /** End of the window, exclusive; now when left out. */
+  to?: string;
+}
+
+/** Of `listReviews`. */
+export interface ListReviewsQuery {
+  /** Only reviews of this state. */
+  state?: "closed" | "open";
+  /** Only those that the member with this id takes care of, or with `none` nobody does. */
+  assignee?: string;
   /** How many per page, at most. */
   limit?: number;
   /** `next_cursor` of the page before; the first page when left out. */

@@ -20,6 +20,7 @@ from svc_client.types import (
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
+    LabelAnswer,
     ListBody,
     ListsBody,
     ManagementKeyBody,
@@ -27,10 +28,15 @@ from svc_client.types import (
     MembersBody,
     NewAccountThresholds,
     NewEntryBody,
+    NoteBody,
+    NotesBody,
+    PerformanceBody,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
     ReadinessBody,
+    ReviewAnswer,
+    ReviewsBody,
     RiskWeightsBody,
     RuleFields,
     RulesAnswer,
@@ -283,6 +289,7 @@ class AsyncOperations:
         action: str | None = None,
         asn: str | None = None,
         decision: Literal["allow", "review", "challenge", "block"] | None = None,
+        label: Literal["fraud", "legitimate"] | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -291,13 +298,13 @@ class AsyncOperations:
     ) -> EventsAnswer:
         """List events.
 
-        Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the
-        window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of
-        identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be
-        combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is
-        left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several
-        filters that are rarely met together may be short, or empty, and still have a `next_cursor`: a request
-        looks at no more than 20,000 events.
+        Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as
+        events are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours
+        before its end. Each row has the verdict of identify, with the signals by name under `signals` and their
+        groups under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same
+        window and with the same filters, and is left out on the last one; `page` counts pages instead, at most
+        10,000 events deep. A page of several filters that are rarely met together may be short, or empty, and
+        still have a `next_cursor`: a request looks at no more than 20,000 events.
 
         Args:
             visitor: Only events of this visitor.
@@ -311,6 +318,7 @@ class AsyncOperations:
             action: Only events with this action.
             asn: Only events from this autonomous system.
             decision: Only events with this decision.
+            label: Only events with this label.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -334,6 +342,7 @@ class AsyncOperations:
                         "action": action,
                         "asn": asn,
                         "decision": decision,
+                        "label": label,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -365,24 +374,43 @@ class AsyncOperations:
         account_id: str | Unset | None = UNSET,
         action: str | Unset | None = UNSET,
         tag: str | Unset | None = UNSET,
-    ) -> EventDetailBody:
-        """Set the account, the action or the tag of an event.
+        label: Literal["fraud", "legitimate"] | Unset | None = UNSET,
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | Unset
+        | None = UNSET,
+    ) -> EventDetailBody | LabelAnswer:
+        """Set the account, the action, the tag or the label of an event.
 
-        For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out
-        stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
-        and price, and no webhook is sent; the counts of the account and the visitor follow.
+        For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields
+        that are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity,
+        signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A
+        label may be set for 400 days: of an event that is not readable any more the label alone, which is then
+        the response.
 
         Args:
             request_id: UUIDv7 of the request; it sorts by time.
             account_id: The account; `null` removes it.
             action: The action; `null` removes it.
             tag: The tag; `null` removes it.
+            label: What the event turned out to be, for 400 days; `null` removes it, and the reason with it.
+            label_reason: Why it has that label. It needs one.
         """
         return await self._send(
             Call(
                 "PATCH",
                 path("/events/{}", request_id),
-                body=given({}, {"account_id": account_id, "action": action, "tag": tag}),
+                body=given(
+                    {},
+                    {
+                        "account_id": account_id,
+                        "action": action,
+                        "tag": tag,
+                        "label": label,
+                        "label_reason": label_reason,
+                    },
+                ),
             )
         )
 
@@ -398,10 +426,10 @@ class AsyncOperations:
     ) -> AccountsAnswer:
         """List accounts.
 
-        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
-        and development are together, by the environment of the key. Filters may be combined. A page with
-        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
-        than 5,000 events.
+        The one that was seen last first, as far back as events are kept. Those of production are apart; those
+        of staging and development are together, by the environment of the key. Filters may be combined. A page
+        with filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no
+        more than 5,000 events.
 
         Args:
             country: Only those seen from this country in 30 days: two letters.
@@ -452,10 +480,10 @@ class AsyncOperations:
     ) -> SeenVisitorsAnswer:
         """List visitors.
 
-        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
-        and development are together, by the environment of the key. Filters may be combined. A page with
-        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
-        than 5,000 events. Visitors that are not identifiable are left out.
+        The one that was seen last first, as far back as events are kept. Those of production are apart; those
+        of staging and development are together, by the environment of the key. Filters may be combined. A page
+        with filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no
+        more than 5,000 events. Visitors that are not identifiable are left out.
 
         Args:
             country: Only those seen from this country in 30 days: two letters.
@@ -1071,6 +1099,280 @@ class AsyncOperations:
             )
         )
 
+    async def label_event(
+        self,
+        organization_id: str,
+        request_id: str,
+        *,
+        label: Literal["fraud", "legitimate"] | None,
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | Unset
+        | None = UNSET,
+    ) -> LabelAnswer:
+        """Label an event.
+
+        What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a
+        secret key use `updateEvent`. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            request_id: UUIDv7 of the request; it sorts by time.
+            label: What the event turned out to be; `null` removes the label.
+            label_reason: Why; none when left out.
+        """
+        return await self._send(
+            Call(
+                "PUT",
+                path("/management/organizations/{}/events/{}/label", organization_id, request_id),
+                body=given({"label": label}, {"label_reason": label_reason}),
+            )
+        )
+
+    async def get_performance(
+        self,
+        organization_id: str,
+        *,
+        environment: Literal["live", "test"] | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+    ) -> PerformanceBody:
+        """Read how signals, rules and levels did.
+
+        By the labels of events: of those in which a signal fired, how many are fraud (precision), and how much
+        of all fraud that is (recall). Of the whole UTC days that the window touches, at most 400. An event
+        without a label is never counted as legitimate.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+            from_: Start of the window; 30 days before its end when left out.
+            to: End of the window, exclusive; now when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/performance", organization_id),
+                query=given({"environment": environment, "from": from_, "to": to}),
+                is_repeatable=True,
+            )
+        )
+
+    async def list_reviews(
+        self,
+        organization_id: str,
+        *,
+        state: Literal["closed", "open"] | None = None,
+        assignee: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ReviewsBody:
+        """List reviews.
+
+        The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or
+        empty, and have a `next_cursor`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            state: Only reviews of this state.
+            assignee: Only those that the member with this id takes care of, or with `none` nobody does.
+            limit: How many per page, at most.
+            cursor: `next_cursor` of the page before; the first page when left out.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/reviews", organization_id),
+                query=given({"state": state, "assignee": assignee, "limit": limit, "cursor": cursor}),
+                is_repeatable=True,
+            )
+        )
+
+    async def open_review(self, organization_id: str, *, request_id: str) -> ReviewAnswer:
+        """Open a review.
+
+        Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one
+        is open at a time: where there is one, it is the response, with `200`. Needs the role `admin`,
+        `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            request_id: UUIDv7 of the request; it sorts by time.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/reviews", organization_id),
+                body=given({"request_id": request_id}),
+            )
+        )
+
+    async def get_review(self, organization_id: str, review_id: str) -> ReviewAnswer:
+        """Read a review.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+        """
+        return await self._send(
+            Call("GET", path("/management/organizations/{}/reviews/{}", organization_id, review_id), is_repeatable=True)
+        )
+
+    async def assign_review(
+        self, organization_id: str, review_id: str, *, assignee: str | Unset | None = UNSET
+    ) -> ReviewAnswer:
+        """Assign a review.
+
+        To a member, or to nobody. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+            assignee: The member who takes care of it; `null` = nobody.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/reviews/{}", organization_id, review_id),
+                body=given({}, {"assignee": assignee}),
+            )
+        )
+
+    async def close_review(
+        self,
+        organization_id: str,
+        review_id: str,
+        *,
+        label: Literal["fraud", "legitimate"],
+        label_reason: Literal[
+            "account_takeover", "bot", "chargeback", "multi_account", "other", "promo_abuse", "scraping", "spam"
+        ]
+        | None = None,
+        note: str | None = None,
+    ) -> ReviewAnswer:
+        """Close a review.
+
+        The label goes to the event of the review, and to no other. Needs the role `admin`, `developer` or
+        `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+            label: What the event turned out to be.
+            label_reason: Why.
+            note: What was found.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/reviews/{}/close", organization_id, review_id),
+                body=given({"label": label, "label_reason": label_reason, "note": note}),
+            )
+        )
+
+    async def list_visitor_notes(self, organization_id: str, visitor_id: str) -> NotesBody:
+        """List notes about a visitor.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/visitors/{}/notes", organization_id, visitor_id),
+                is_repeatable=True,
+            )
+        )
+
+    async def create_visitor_note(self, organization_id: str, visitor_id: str, *, text: str) -> NoteBody:
+        """Write a note about a visitor.
+
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+            text: What was written.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/visitors/{}/notes", organization_id, visitor_id),
+                body=given({"text": text}),
+            )
+        )
+
+    async def delete_visitor_note(self, organization_id: str, visitor_id: str, note_id: str) -> None:
+        """Delete a note about a visitor.
+
+        Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            visitor_id: Stable id of the visitor, within the organization.
+            note_id: Id of the note.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/visitors/{}/notes/{}", organization_id, visitor_id, note_id),
+            )
+        )
+
+    async def list_account_notes(self, organization_id: str, account_id: str) -> NotesBody:
+        """List notes about an account.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/accounts/{}/notes", organization_id, account_id),
+                is_repeatable=True,
+            )
+        )
+
+    async def create_account_note(self, organization_id: str, account_id: str, *, text: str) -> NoteBody:
+        """Write a note about an account.
+
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+            text: What was written.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/accounts/{}/notes", organization_id, account_id),
+                body=given({"text": text}),
+            )
+        )
+
+    async def delete_account_note(self, organization_id: str, account_id: str, note_id: str) -> None:
+        """Delete a note about an account.
+
+        Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            account_id: Id of the account, percent-encoded: `/` is `%2F`.
+            note_id: Id of the note.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/accounts/{}/notes/{}", organization_id, account_id, note_id),
+            )
+        )
+
     async def get_settings(self, organization_id: str) -> SettingsBody:
         """Read the settings of the organization.
 
@@ -1224,9 +1526,13 @@ class AsyncOperations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ],
         description: str,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> IssuedWebhookBody:
         """Register a webhook endpoint.
 
@@ -1234,7 +1540,8 @@ class AsyncOperations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`. Needs the role `admin` or `developer`.
+        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column. Needs the
+        role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1243,12 +1550,24 @@ class AsyncOperations:
             environment: `live`: production traffic; `test`: staging and development.
             events: Types of events to be told of.
             description: May be empty.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned. Default: `"json"`.
+            filter: Which events are sent; `null` or left out for all.
         """
         return await self._send(
             Call(
                 "POST",
                 path("/management/organizations/{}/webhooks", organization_id),
-                body=given({"url": url, "environment": environment, "events": events, "description": description}),
+                body=given(
+                    {
+                        "url": url,
+                        "environment": environment,
+                        "events": events,
+                        "description": description,
+                        "format": format,
+                    },
+                    {"filter": filter},
+                ),
             )
         )
 
@@ -1267,17 +1586,22 @@ class AsyncOperations:
                 "billing.status_changed",
                 "usage.daily_settled",
                 "webhook.test",
+                "review.opened",
+                "review.closed",
             ]
         ]
         | None = None,
         description: str | None = None,
         paused: bool | None = None,
+        format: Literal["discord", "json", "slack", "teams"] | None = None,
+        filter: str | Unset | None = UNSET,
     ) -> WebhookBody:
         """Change a webhook endpoint.
 
         Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
-        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. Needs the role
-        `admin` or `developer`.
+        it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
+        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs
+        the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1288,6 +1612,9 @@ class AsyncOperations:
             events: The whole new list.
             description: A note for people.
             paused: `true` holds deliveries back, `false` lets them go on.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
+                message for people, unsigned.
+            filter: `null` removes it.
         """
         return await self._send(
             Call(
@@ -1300,7 +1627,9 @@ class AsyncOperations:
                         "events": events,
                         "description": description,
                         "paused": paused,
-                    }
+                        "format": format,
+                    },
+                    {"filter": filter},
                 ),
             )
         )
@@ -1322,7 +1651,7 @@ class AsyncOperations:
         """Rotate the signing secret of a webhook endpoint.
 
         The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more. Needs the role `admin` or `developer`.
+        older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1340,8 +1669,8 @@ class AsyncOperations:
     async def test_webhook(self, organization_id: str, webhook_id: str) -> QueuedDeliveryBody:
         """Send a test event.
 
-        One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its
-        failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
+        One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
+        not make the endpoint `failing`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

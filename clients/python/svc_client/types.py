@@ -18,9 +18,9 @@ class AccountAnswer(TypedDict):
     """The newest 100, the one seen last first."""
     countries: list[SeenCountry]
     """The newest 100, the one seen last first."""
-    labels: NotRequired[LabelCounts]
-    """Its labeled events."""
-    notes_count: NotRequired[int]
+    labels: LabelCounts
+    """Its labeled events of the last 400 days."""
+    notes_count: int
     """Notes about it."""
     account_id: str
     """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
@@ -207,6 +207,12 @@ class EventBody(TypedDict):
     """Whether a secret key named the account; beside `account_id` alone."""
     action: NotRequired[str]
     """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -286,6 +292,12 @@ class EventDetailBody(TypedDict):
     """Whether a secret key named the account; beside `account_id` alone."""
     action: NotRequired[str]
     """What the visitor does, such as `sign_up`, `log_in` or `checkout`."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
     ip_address: str
     """The visitor's address."""
     country_code: NotRequired[str]
@@ -358,11 +370,12 @@ class Fault(TypedDict):
     """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
-    `webhook_paused`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`, `list_exists`,
-    `list_limit`, `list_permanent`, `list_in_use`, `member_exists`, `member_limit`, `member_invited`,
-    `member_suspended`, `last_admin`, `supplement_conflict`, `idempotency_key_too_long`,
-    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
-    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
+    `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`,
+    `too_few_labels`, `analysis_missing`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`,
+    `last_admin`, `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`,
+    `invalid_supplement`, `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`,
+    `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -443,9 +456,9 @@ class IssuedWebhookBody(TypedDict):
     endpoint: WebhookBody
     """The endpoint."""
     secret: str
-    """The whole signing secret, shown this once."""
+    """The whole signing secret, shown this once; empty for a chat format."""
     standard_secret: str
-    """The same for a library of Standard Webhooks: `whsec_` and base64."""
+    """The same for a library of Standard Webhooks: `whsec_` and base64. Empty for a chat format."""
 
 
 class JwkBody(TypedDict):
@@ -463,10 +476,19 @@ class JwkBody(TypedDict):
     """Always `EdDSA`."""
 
 
+class LabelAnswer(TypedDict):
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    label: str | None
+    """What the event turned out to be."""
+    label_reason: str | None
+    """Why it has that label."""
+
+
 class LabelCounts(TypedDict):
-    fraud: NotRequired[int]
+    fraud: int
     """Labeled `fraud`."""
-    legitimate: NotRequired[int]
+    legitimate: int
     """Labeled `legitimate`."""
 
 
@@ -555,6 +577,84 @@ class NewEntryBody(TypedDict):
     """Why it is there. Default: `""`."""
     expires_at: NotRequired[str | None]
     """From when on it is no entry any more; `null` = never."""
+
+
+class NoteBody(TypedDict):
+    id: str
+    """Id of the note."""
+    text: str
+    """What was written."""
+    created_at: str
+    """When it was written."""
+    author: NotRequired[str]
+    """The member who wrote it; left out where a management key did."""
+
+
+class NotesBody(TypedDict):
+    notes: list[NoteBody]
+    """Newest first: at most 100."""
+
+
+PerformanceBody = TypedDict(
+    "PerformanceBody",
+    {
+        "from": "str",
+        "to": "str",
+        "total": "PerformanceTotal",
+        "signals": "list[PerformanceLine]",
+        "groups": "list[PerformanceLine]",
+        "rules": "list[PerformanceLine]",
+        "levels": "list[PerformanceLine]",
+    },
+)
+"""from: Start of the first UTC day.
+
+to: End of the last UTC day.
+
+total: Of the whole window.
+
+signals: Most events first.
+
+groups: Groups of signals, most events first.
+
+rules: Those in force in their order, then former ones. An event counts for the rule that decided and shadows.
+
+levels: `low`, `medium` and `high`, each by itself.
+"""
+
+
+class PerformanceLine(TypedDict):
+    name: str
+    """Of the signal, group, rule or level."""
+    rule_id: NotRequired[str]
+    """Id of the rule."""
+    events: int
+    """Events in which it fired, matched, or that have this level."""
+    labelled: int
+    """Of these, labeled ones."""
+    fraud: int
+    """Of these, fraud."""
+    legitimate: int
+    """Of the labeled ones, legitimate."""
+    precision: float | None
+    """`fraud` of `labelled`."""
+    precision_low: float | None
+    """Lower end of its 95 % interval (Wilson)."""
+    precision_high: float | None
+    """Upper end."""
+    recall: float | None
+    """`fraud` of all fraud in the window."""
+
+
+class PerformanceTotal(TypedDict):
+    events: int
+    """Events."""
+    labelled: int
+    """Labeled events."""
+    fraud: int
+    """Of these, fraud."""
+    legitimate: int
+    """Of these, legitimate."""
 
 
 class PlatformWeightsBody(TypedDict):
@@ -651,6 +751,59 @@ class ReadinessChecks(TypedDict):
     """
     network_data: str
     """State of the network databases; it never fails readiness. Now one of `missing`, `ok`, `stale`."""
+
+
+class ReviewAnswer(TypedDict):
+    review: ReviewBody
+    """The review."""
+
+
+class ReviewBody(TypedDict):
+    id: str
+    """Id of the review; it sorts by time."""
+    state: str
+    """`open` or `closed`."""
+    environment: str
+    """Of its event."""
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    visitor_id: str
+    """Stable id of the visitor, within the organization."""
+    account_id: NotRequired[str]
+    """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
+    suspect_score: int | None
+    """Sum of the weights of the signals that fired. Absent or `null` when not scored."""
+    suspect_level: NotRequired[str]
+    """Of its event; left out when not scored."""
+    rule_id: NotRequired[str]
+    """Id of the rule that opened it; left out where a person did."""
+    rule: NotRequired[str]
+    """Name of that rule then."""
+    opened_at: str
+    """When it was opened."""
+    opened_by: NotRequired[str]
+    """The member who opened it by hand."""
+    assignee: str | None
+    """The member who takes care of it; `null` = nobody."""
+    closed_at: NotRequired[str]
+    """When it was closed; left out while it is open."""
+    closed_by: NotRequired[str]
+    """The member who closed it."""
+    label: NotRequired[str]
+    """What the event turned out to be; left out where nobody has said. Now one of `fraud`, `legitimate`."""
+    label_reason: NotRequired[str]
+    """Why it has that label. Now one of `chargeback`, `account_takeover`, `multi_account`, `promo_abuse`, `bot`,
+    `scraping`, `spam`, `other`.
+    """
+    note: NotRequired[str]
+    """What the person who closed it wrote."""
+
+
+class ReviewsBody(TypedDict):
+    reviews: list[ReviewBody]
+    """The one that was opened last first."""
+    next_cursor: NotRequired[str]
+    """Of the next page, which may be empty; left out on the last one."""
 
 
 class RiskWeightsBody(TypedDict):
@@ -763,6 +916,10 @@ class SdkKeyBody(TypedDict):
     """When it was revoked."""
     kind: str
     """`public` for SDKs, `secret` for servers."""
+    public_key: NotRequired[str]
+    """The whole key, for pages and apps. Public keys only; left out of those made before 0.3.0, of which no more
+    is stored than is shown.
+    """
     platforms: NotRequired[list[str]]
     """Public keys only. Now one of `android`, `ios`, `web`."""
     allowed_origins: NotRequired[list[str]]
@@ -809,9 +966,9 @@ class SeenVisitorAnswer(TypedDict):
     """The newest 100, the one seen last first."""
     countries: list[SeenCountry]
     """The newest 100, the one seen last first."""
-    labels: NotRequired[LabelCounts]
-    """Its labeled events."""
-    notes_count: NotRequired[int]
+    labels: LabelCounts
+    """Its labeled events of the last 400 days."""
+    notes_count: int
     """Notes about it."""
     visitor_id: str
     """Stable id of the visitor, within the organization."""
@@ -970,14 +1127,27 @@ class WebhookBody(TypedDict):
     """`live`: production traffic; `test`: staging and development."""
     events: list[str]
     """Types of events that it subscribes to. Now one of `billing.status_changed`, `identification.completed`,
-    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    `identification.refused`, `review.closed`, `review.opened`, `usage.daily_settled`, `visitor.suspect`,
+    `webhook.test`.
     """
     status: str
     """`failing` is never switched off: the first `2xx` makes it `active` again. Now one of `active`, `failing`,
     `paused`.
     """
+    format: str
+    """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
+    unsigned.
+    """
+    filter: NotRequired[str]
+    """Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all
+    others whatever it says.
+    """
+    filter_errors_24h: NotRequired[int]
+    """Identifications of the last 24 hours that were held back because the evaluation of the filter failed; with a
+    filter alone. Whole hours: those that the window touches.
+    """
     secret_last4: str
-    """Last four characters of the signing secret."""
+    """Last four characters of the signing secret; empty for a chat format."""
     previous_secret_expires_at: NotRequired[str]
     """During a rotation: when the previous secret stops signing."""
     delivered_24h: int
@@ -1008,7 +1178,8 @@ class WebhookDeliveryBody(TypedDict):
     """The same on every attempt, and on a redelivery."""
     event: str
     """Type of the event. Now one of `billing.status_changed`, `identification.completed`,
-    `identification.refused`, `usage.daily_settled`, `visitor.suspect`, `webhook.test`.
+    `identification.refused`, `review.closed`, `review.opened`, `usage.daily_settled`, `visitor.suspect`,
+    `webhook.test`.
     """
     environment: str
     """Environment of the endpoint when the event happened. Now one of `live`, `test`."""

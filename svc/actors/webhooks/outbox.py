@@ -32,10 +32,10 @@ from svc.actors.webhooks.attempts import EndedAttempt, InFlight, OutboxStatistic
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
 from svc.actors.webhooks.patience import read, wait_for_store, write
 from svc.domain.histogram import REQUEST_S, Histogram
-from svc.domain.webhooks.envelope import secrets_in_force, signed_headers
 from svc.domain.webhooks.partitions import partition_of
 from svc.domain.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.domain.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, EndpointKey, Transport
+from svc.domain.webhooks.requests import attempt_request
 from svc.domain.webhooks.schedule import AttemptResult
 from svc.store.engine import UnavailableError
 from svc.store.group import LeaseEpoch, LeaseLostError, Write
@@ -87,7 +87,7 @@ _Queue = EndpointQueue[InFlight]
 
 class Outbox:
     """Sends webhook deliveries to the endpoints of these partitions. `transport` does the HTTP; `secrets_key` as in
-    `signature.secrets_key`.
+    `envelope.secrets_key`; `public_url` as of the setting, for links to the console.
     """
 
     def __init__(
@@ -98,11 +98,12 @@ class Outbox:
         secrets_key: bytes,
         partitions: Partitions = EVERY_PARTITION,
         corrupt: CorruptRows | None = None,
+        public_url: str | None = None,
     ) -> None:
         self._store = store
         self._world = world
         self._transport = transport
-        self._secrets_key = secrets_key
+        self._request = partial(attempt_request, secrets_key=secrets_key, public_url=public_url)
         self._partitions = partitions
         self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
@@ -352,10 +353,9 @@ class Outbox:
     async def _post(self, claim: ClaimedDelivery, started_ms: int) -> Attempted:
         """A transport that breaks on one receiver fails that attempt alone."""
         began = trio.current_time()
-        secrets = secrets_in_force(self._secrets_key, claim.endpoint, started_ms)
-        headers = signed_headers(UUID(bytes=claim.key.event_id), claim.event, secrets, started_ms // 1000)
         try:
-            return await self._transport.post(claim.endpoint.url, claim.event.body, headers)
+            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=started_ms)
+            return await self._transport.post(claim.endpoint.url, sent.body, sent.headers)
         except Exception:
             log.exception(
                 "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))

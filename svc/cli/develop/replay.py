@@ -7,7 +7,6 @@ the reports arrived when the file says. The same file on a fresh store gives the
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,21 +15,30 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
-import blake3
 import click
 import msgspec
 import trio
 
-from svc.cli.data_directory import account, opened_directory
+from svc.cli.data_directory import account
 from svc.cli.develop.replay_input import Replayable, Unarchived, lines, read_line
 from svc.cli.develop.replay_report import (
     Backtest,
     Previews,
     Summary,
     comparison_lines,
+    decision_lines,
     preview_lines,
     profiles,
     read_weights,
+)
+from svc.cli.develop.replay_store import (
+    STEP_MS,
+    Tried,
+    VirtualClock,
+    opened_for_replay,
+    put_in_force,
+    put_weights,
+    rules_options,
 )
 from svc.cli.help import examples
 from svc.cli.output import (
@@ -47,9 +55,11 @@ from svc.cli.records.organizations import create_organization
 from svc.config import Config
 from svc.domain.access.credentials import ApiKey
 from svc.domain.events.event_row import event_row
-from svc.domain.model import Platform
+from svc.domain.model import Decision, Platform
 from svc.domain.records import Document, Event, Organization
 from svc.domain.refusals import Refusal
+from svc.domain.rules.comparison import Decisions
+from svc.domain.rules.test_verdict import NONE as NO_TEST
 from svc.domain.scoring.comparison import DEFAULT_EXAMPLES
 from svc.domain.scoring.weights import StoredWeights
 from svc.http.api.identify import read_submission, submit
@@ -57,24 +67,13 @@ from svc.http.authentication import Caller
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
 from svc.service import Service
-from svc.store.backup import files
-from svc.store.directory import Opened, open_directory
-from svc.store.schema.tables import WEIGHTS
-from svc.store.serve_lock import sole_process
-from svc.store.snapshot import Transaction
 from svc.store.views import lookups
 from svc.world import World
 
 T = TypeVar("T")
 
-FIRST_TIME_MS = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: when a file without times begins."""
-STEP_MS = 1000
-"""A report without a time arrives this long after the one before it."""
 FOREVER_MS = 1 << 47
 """After the latest time that a line may have."""
-ALONE = "a replay and a service would overwrite what the other has learned about devices"
-"""Why a replay into a data directory runs alone."""
 NUMBERS_SHOWN = 10
 """Refused lines that the message names."""
 _encoder = msgspec.json.Encoder()
@@ -84,6 +83,7 @@ _encoder = msgspec.json.Encoder()
     epilog=examples(
         "svc replay traffic.jsonl.gz --output responses.jsonl",
         "svc replay traffic.jsonl.gz --weights weights.json --since 7d",
+        "svc replay traffic.jsonl.gz --rules rules.json --list blocked.json",
     )
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
@@ -95,6 +95,7 @@ _encoder = msgspec.json.Encoder()
     metavar="FILE",
     help='Score with these: {"web": {"suspect_threshold": 40, "weights": {...}}}, or the response of GET risk-weights.',
 )
+@rules_options
 @click.option(
     "--compare",
     "earlier",
@@ -135,41 +136,48 @@ def replay(
     """Run a FILE of reports through the pipeline in virtual time; - is standard input, .gz is read as such.
 
     FILE is what `svc export events` writes, or JSON lines of your own: at, ip, user_agent, origin, platform, signals,
-    tag; only signals is required. For each line one JSON line is written: its response, with the stored event
-    under "event"; for a refused line the error, with its number under "line". The summary is on standard error. No
-    webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any case.
+    tag, account_id, action; only signals is required. For each line one JSON line is written: its response, with the
+    stored event under "event"; for a refused line the error, with its number under "line". The summary is on standard
+    error. No webhook is sent. --since and --until choose lines by their time; a line without one is replayed in any
+    case.
 
-    With --weights, --compare or --json, standard output contains a report of the changes instead, and the lines go
-    to --output only. Without --compare, --weights is compared with the default weights.
+    With --weights, --rules, --compare or --json, standard output contains a report of the changes instead, and the
+    lines go to --output only. Without --compare, --weights is compared with the default weights, and --rules with the
+    decisions that FILE has.
     """
     window = range(since_ms or 0, FOREVER_MS if until_ms is None else until_ms)
     if not window:
         raise click.UsageError("--until is not after --since")
+    tried: Tried | None = how.pop("tried")
     into = Into(**how)
-    if into.organization_id is not None and into.directory is None:
-        raise click.UsageError("--organization goes with --data")
-    if weights_file is not None and into.directory is not None:
-        raise click.UsageError("--weights goes without --data: there the organization's own weights are in force")
+    _refuse_data(into, weights=weights_file is not None, rules=tried is not None)
+    decisions = None if tried is None else Decisions(tried.rules, most_examples)
     chosen = {} if weights_file is None else read_weights(weights_file)
     backtest = None if earlier is None else Backtest(earlier, most_examples)
     previews = None if weights_file is None or backtest is not None else Previews(profiles(chosen))
-    reports = as_json or backtest is not None or previews is not None
+    reports = as_json or backtest is not None or previews is not None or decisions is not None
     summary = Summary()
     with _writer(output, quiet=reports) as write, lines(file) as source:
-        run = _Run(summary, backtest, previews, write, window)
-        _replay_into(into, run, source, chosen)
+        run = _Run(summary, backtest, previews, decisions, write, window)
+        replay_into(into, run, source, chosen, tried)
     if as_json:
         show_json(_as_json(run))
     else:
         click.echo("\n".join(summary.lines()), err=True)
-        if backtest is not None:
-            click.echo("\n".join(comparison_lines(backtest.summary())))
-        if previews is not None:
-            click.echo("\n".join(preview_lines(previews.summaries(), most_examples)))
+        for line in _lines(run, most_examples):
+            click.echo(line)
     if summary.unarchived and not summary.reports:
         raise CommandError("no event of the file has its report: export with --documents")
     if summary.refused:
         raise CommandError(_refusal(summary.refused))
+
+
+def _refuse_data(into: Into, *, weights: bool, rules: bool) -> None:
+    if into.organization_id is not None and into.directory is None:
+        raise click.UsageError("--organization goes with --data")
+    for is_given, name in ((weights, "weights"), (rules, "rules")):
+        if is_given and into.directory is not None:
+            raise click.UsageError(f"--{name} goes without --data: there the organization's own {name} are in force")
 
 
 class Into(NamedTuple):
@@ -186,18 +194,30 @@ class _Run(NamedTuple):
     summary: Summary
     backtest: Backtest | None
     previews: Previews | None
+    decisions: Decisions | None
     write: Callable[[bytes], Any]
     window: range
     """Times to replay, in Unix milliseconds."""
 
     def note(self, number: int, done: Replayed) -> None:
         self.summary.note(number, done.response)
-        if self.backtest is not None:
-            self.backtest.note(done.response)
+        earlier = None if self.backtest is None else self.backtest.note(done.response)
+        if self.decisions is not None and done.event is not None and (self.backtest is None or earlier is not None):
+            before = done.decided if earlier is None else earlier.decision
+            self.decisions.note(done.source_id or done.request_id, before, done.event)
         if self.previews is not None and done.event is not None:
             self.previews.of[done.event.platform].note(done.request_id, done.event, done.document)
         response = {"line": number, **done.response} if "error" in done.response else done.response
         self.write(_encoder.encode(response) + b"\n")
+
+
+def _lines(run: _Run, most_examples: int) -> Iterator[str]:
+    if run.backtest is not None:
+        yield from comparison_lines(run.backtest.summary())
+    if run.previews is not None:
+        yield from preview_lines(run.previews.summaries(), most_examples)
+    if run.decisions is not None:
+        yield from decision_lines(run.decisions.summary())
 
 
 def _as_json(run: _Run) -> dict[str, Any]:
@@ -206,22 +226,29 @@ def _as_json(run: _Run) -> dict[str, Any]:
         said["comparison"] = run.backtest.summary()
     if run.previews is not None:
         said["preview"] = run.previews.summaries()
+    if run.decisions is not None:
+        said["decisions"] = run.decisions.summary()
     return said
 
 
-def _replay_into(into: Into, run: _Run, source: Iterator[bytes], weights: dict[Platform, StoredWeights]) -> None:
+def replay_into(
+    into: Into, run: _Run, source: Iterator[bytes], weights: dict[Platform, StoredWeights], tried: Tried | None
+) -> None:
+    """Every line of `source` through the pipeline of a store; `run` hears what came of each. Raises `CommandError`."""
     directory = into.directory
     config = _without_quotas(settings(), own_store=directory is None)
     if into.network is not None:
         config = msgspec.structs.replace(config, network_directory=str(into.network))
-    with _opened(directory, config) as (found, world, clock):
+    with opened_for_replay(directory, config) as (found, world, clock):
         organization = (
             create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
             if into.organization_id is None
             else account(found.store, into.organization_id).organization
         )
         if weights:
-            apply(found, partial(_put_weights, number=organization.number, weights=weights))
+            apply(found, partial(put_weights, number=organization.number, weights=weights))
+        if tried is not None:
+            put_in_force(found, organization.number, tried)
         service = Service(config, world, found, directory)
         try:
             trio.run(partial(_replay, service, config.region, clock, organization, source, run))
@@ -241,11 +268,6 @@ def _single_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     )
 
 
-def _put_weights(transaction: Transaction, number: int, weights: dict[Platform, StoredWeights]) -> None:
-    for platform, stored in weights.items():
-        transaction.put(WEIGHTS, lookups.weights_key(number, None, platform), stored)
-
-
 def _refusal(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:NUMBERS_SHOWN])) + (", ..." if len(numbers) > NUMBERS_SHOWN else "")
     lines = "1 line was" if len(numbers) == 1 else f"{len(numbers)} lines were"
@@ -263,13 +285,6 @@ def _without_quotas(config: Config, *, own_store: bool) -> Config:
     )
 
 
-class VirtualClock:
-    """The clock of a replay: it shows the time of the present line."""
-
-    def __init__(self) -> None:
-        self.now_ms = FIRST_TIME_MS - STEP_MS
-
-
 class Replayed(NamedTuple):
     """The response to one line, and what the store has of it; neither event nor document where it was refused."""
 
@@ -277,6 +292,9 @@ class Replayed(NamedTuple):
     request_id: UUID
     event: Event | None = None
     document: Document | None = None
+    source_id: str | None = None
+    """Of the exported event, with what was decided of it."""
+    decided: Decision | None = None
 
 
 async def _replay(
@@ -327,7 +345,7 @@ async def _identify(
         return Replayed(msgspec.to_builtins(error_body(read, str(request_id))), request_id)
     call = _call(service, clock, key, organization, read)
     source = {} if read.request_id is None else {"source_request_id": read.request_id}
-    outcome = await _submit(services, call)
+    outcome = await _submit(services, call, read)
     if not isinstance(outcome.body, IdentifyAnswer):
         assert isinstance(outcome.body, Refusal)
         return Replayed(source | msgspec.to_builtins(error_body(outcome.body, str(call.request_id))), call.request_id)
@@ -336,16 +354,23 @@ async def _identify(
         document = lookups.document(snapshot, organization.number, call.request_id)
     assert event is not None
     row = msgspec.to_builtins(event_row(event, call.request_id))
-    return Replayed(source | msgspec.to_builtins(outcome.body) | {"event": row}, call.request_id, event, document)
+    response = source | msgspec.to_builtins(outcome.body) | {"event": row}
+    return Replayed(response, call.request_id, event, document, read.request_id, read.decision)
 
 
-async def _submit(services: Services, call: Call) -> Outcome:
-    """As the endpoint does it, but that no webhook is queued."""
+async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
+    """As the endpoint does it, but that no webhook is queued, and that what the key of that time said holds."""
     assert call.caller is not None
     submission = read_submission(services, call, call.caller, call.body)
     if isinstance(submission, Refusal):
         return Outcome(submission)
-    return await submit(services, call, call.caller, msgspec.structs.replace(submission, notify=False))
+    replayed = msgspec.structs.replace(
+        submission,
+        notify=False,
+        account_verified=submission.account_verified and read.account_verified,
+        test=submission.test if read.may_test else NO_TEST,
+    )
+    return await submit(services, call, call.caller, replayed)
 
 
 def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, read: Replayable) -> Call:
@@ -368,48 +393,6 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
         platform=read.platform,
         body=read.body,
     )
-
-
-@contextmanager
-def _opened(directory: Path | None, config: Config) -> Generator[tuple[Opened, World, VirtualClock]]:
-    """A throw-away store with reproducible ids, or the named directory with real ones: never the service's database."""
-    clock = VirtualClock()
-    config = msgspec.structs.replace(config, store=None)
-    if directory is not None:
-        real = World.real()
-        world = World(lambda: clock.now_ms, real.entropy, _inline)
-        files.make_folder(directory)
-        with (
-            sole_process(directory, "svc replay", real.now_ms, reason=ALONE),
-            opened_directory(directory, config, world) as found,
-        ):
-            yield found, world, clock
-        return
-    world = World(lambda: clock.now_ms, _reproducible(), _inline)
-    with tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
-        found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
-        try:
-            yield found, world, clock
-        finally:
-            found.store.close()
-
-
-def _reproducible() -> Callable[[int], bytes]:
-    """Bytes that are the same in every run: the store they go to is thrown away."""
-    stream = blake3.blake3(b"svc replay")
-    position = 0
-
-    def entropy(count: int) -> bytes:
-        nonlocal position
-        position += count
-        return stream.digest(count, seek=position - count)
-
-    return entropy
-
-
-async def _inline(function: Callable[[], T], /, **_: object) -> T:
-    """No thread: nothing else runs meanwhile, and the order is the file's."""
-    return function()
 
 
 @contextmanager

@@ -13,21 +13,22 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
 
 import click
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from svc.cli.output import CommandError
+from svc.domain.accounts.names import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.domain.bodies import sent
-from svc.domain.model import RequestFacts
+from svc.domain.model import Decision, RequestFacts, RuleAction
 from svc.domain.network.addresses import parse_ip
 from svc.domain.network.request_headers import RequestHeaders, facts_of
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.text_files import MARK, NotTextError, refuse_other_encodings
 from svc.http.body import decode
-from svc.http.schema import IdentifyBody, Name64, Sdk, Tag
+from svc.http.schema import AccountId, Action, IdentifyBody, Name64, Sdk, Tag
 
 LOCAL = "127.0.0.1"
 """The address of a report that came without one."""
@@ -44,6 +45,8 @@ class ReplayedReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     origin: str | UnsetType = UNSET
     platform: Name64 | UnsetType = UNSET
     tag: Tag | UnsetType = UNSET
+    account_id: Annotated[AccountId, Meta(pattern=ACCOUNT_ID_FORM)] | UnsetType = UNSET
+    action: Annotated[Action, Meta(pattern=ACTION_FORM)] | UnsetType = UNSET
 
 
 class ExportedDocument(msgspec.Struct, frozen=True):
@@ -51,6 +54,14 @@ class ExportedDocument(msgspec.Struct, frozen=True):
 
     signals: msgspec.Raw
     sdk: Sdk = Sdk()
+
+
+class ExportedDecision(msgspec.Struct, frozen=True):
+    """What was decided of an exported event, or of one of an earlier replay."""
+
+    action: RuleAction
+    rule_id: str
+    rule: str
 
 
 class ExportedEvent(msgspec.Struct, frozen=True):
@@ -64,6 +75,11 @@ class ExportedEvent(msgspec.Struct, frozen=True):
     headers: RequestHeaders = RequestHeaders()
     origin: str | UnsetType = UNSET
     tag: str | UnsetType = UNSET
+    environment: str = "development"
+    account_id: str | UnsetType = UNSET
+    account_verified: bool = False
+    action: str | UnsetType = UNSET
+    decision: ExportedDecision | UnsetType = UNSET
 
 
 class Replayable(NamedTuple):
@@ -77,6 +93,11 @@ class Replayable(NamedTuple):
     body: IdentifyBody
     request_id: str | None
     """Of the exported event; `None` for a report of one's own making."""
+    account_verified: bool = True
+    may_test: bool = True
+    """Whether it was sent with a development key, so that it may ask for a test verdict."""
+    decision: Decision | None = None
+    """What was decided of the exported event."""
 
 
 class Unarchived(NamedTuple):
@@ -123,7 +144,9 @@ def _report(report: ReplayedReport) -> Replayable | Refusal:
         facts=RequestFacts(ip=ip, user_agent=sent(report.user_agent)),
         origin=sent(report.origin),
         platform=sent(report.platform),
-        body=IdentifyBody(sdk=Sdk(), signals=report.signals, tag=report.tag),
+        body=IdentifyBody(
+            sdk=Sdk(), signals=report.signals, tag=report.tag, account_id=report.account_id, action=report.action
+        ),
         request_id=None,
     )
 
@@ -143,9 +166,23 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
         facts=facts_of(ip, event.headers),
         origin=sent(event.origin),
         platform=sent(sdk.platform),
-        body=IdentifyBody(sdk=sdk, signals=event.document.signals, tag=event.tag),
+        body=IdentifyBody(
+            sdk=sdk,
+            signals=event.document.signals,
+            tag=event.tag,
+            account_id=event.account_id,
+            action=event.action,
+        ),
         request_id=event.request_id,
+        account_verified=event.account_verified,
+        may_test=event.environment == "development",
+        decision=decision_of(event.decision),
     )
+
+
+def decision_of(exported: ExportedDecision | UnsetType) -> Decision | None:
+    """The decision that a line has; `None` where no rule made one."""
+    return None if exported is UNSET else Decision(exported.action, exported.rule_id, exported.rule)
 
 
 def _unix_ms(at: str | int) -> int | None:

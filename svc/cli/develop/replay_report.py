@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.cli.develop.replay_input import plain_lines
+from svc.cli.develop.replay_input import ExportedDecision, decision_of, plain_lines
 from svc.cli.output import CommandError, readable
 from svc.domain.bodies import sent
-from svc.domain.model import PLATFORMS, Platform
+from svc.domain.events.event_row import DecisionBody
+from svc.domain.model import PLATFORMS, Decision, Platform
 from svc.domain.refusals import Refusal
+from svc.domain.rules.comparison import NONE, DecisionComparison, RuleChange
 from svc.domain.scoring.comparison import ChangedVerdict, Comparison, RunComparison, RunVerdict
 from svc.domain.scoring.preview import LevelCounts, LevelExample, LevelMove, Preview, WeightDifference, WeightsPreview
 from svc.domain.scoring.score import Weights, default_profile
@@ -170,9 +172,17 @@ class _RunLine(msgspec.Struct, frozen=True, kw_only=True):
     """Signals in a replay's output, groups in an export."""
     signals: tuple[_Fired, ...] | UnsetType = UNSET
     """Of an export."""
+    decision: ExportedDecision | UnsetType = UNSET
 
 
 _read = msgspec.json.Decoder(_RunLine).decode
+
+
+class Earlier(NamedTuple):
+    """What the earlier run came to on one identification."""
+
+    verdict: RunVerdict
+    decision: Decision | None
 
 
 class Backtest:
@@ -184,19 +194,22 @@ class Backtest:
         self._comparison = Comparison(most_examples)
         self._only_after = self._lines = 0
 
-    def note(self, response: dict[str, Any]) -> None:
-        """Compare the response to the next line, with its event or its error, with that of the earlier run."""
+    def note(self, response: dict[str, Any]) -> Earlier | None:
+        """Compare the response to the next line, with its event or its error, with that of the earlier run, which is
+        returned; `None` where one of them has none.
+        """
         self._lines += 1
         key = response.get("source_request_id") or _key_of_line(self._lines)
         before = self._earlier.pop(key, None)
         if "error" in response:
             if before is not None:
                 self._earlier[key] = before
-            return
+            return None
         if before is None:
             self._only_after += 1
-            return
-        self._comparison.note(before, _verdict(msgspec.convert(response, _RunLine)))
+            return None
+        self._comparison.note(before.verdict, _verdict(msgspec.convert(response, _RunLine)))
+        return before
 
     def summary(self) -> RunComparison:
         """What differs. Raises `CommandError` where the two runs have no identification in common."""
@@ -209,8 +222,8 @@ class Backtest:
         return found
 
 
-def _load(path: Path) -> dict[str, RunVerdict]:
-    verdicts: dict[str, RunVerdict] = {}
+def _load(path: Path) -> dict[str, Earlier]:
+    found: dict[str, Earlier] = {}
     with path.open("rb") as file, plain_lines(path, file) as lines:
         for number, line in enumerate((line for line in lines if line.strip()), start=1):
             try:
@@ -223,8 +236,9 @@ def _load(path: Path) -> dict[str, RunVerdict]:
             if not row.visitor_id or row.suspect_level not in _LEVELS:  # refused then
                 continue
             exported = row.request_id if row.occurred_at is not UNSET else None
-            verdicts[sent(row.source_request_id) or exported or _key_of_line(number)] = _verdict(row)
-    return verdicts
+            earlier = Earlier(_verdict(row), decision_of(row.decision))
+            found[sent(row.source_request_id) or exported or _key_of_line(number)] = earlier
+    return found
 
 
 def _key_of_line(number: int) -> str:
@@ -341,3 +355,31 @@ def _because(differences: Iterable[WeightDifference]) -> list[str]:
 
 def _score(score: int | None) -> str:
     return "-" if score is None else str(score)
+
+
+def decision_lines(found: DecisionComparison) -> list[str]:
+    """The comparison in lines for people: counts by action and by rule, moves, and examples of changed decisions."""
+    return [
+        f"{found.compared} identifications compared, {found.changed} decisions changed",
+        f"decisions  {_actions(found.before)} -> {_actions(found.after)}",
+        *(f"  {move.before} -> {move.after}: {move.count}" for move in found.moves),
+        *(_rule(one) for one in found.by_rule),
+        *(
+            f"  {one.occurred_at} {one.request_id}  {_decision(one.before)} -> {_decision(one.after)}"
+            for one in found.examples
+        ),
+    ]
+
+
+def _actions(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or NONE
+
+
+def _rule(one: RuleChange) -> str:
+    mode = "" if one.mode == "active" else f" ({one.mode})"
+    errors = f", {one.errors} errors" if one.errors else ""
+    return f"  rule {readable(one.rule)}{mode}: {one.before} -> {one.after}{errors}"
+
+
+def _decision(decision: DecisionBody | None) -> str:
+    return NONE if decision is None else f"{decision.action} by {readable(decision.rule)}"

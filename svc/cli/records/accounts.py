@@ -14,17 +14,17 @@ from svc.cli.data_directory import opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, reading
+from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, oldest_ms, reading
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import WINDOWS, account_digest, kind_of
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.http.api.account_schema import AccountRow, account_body, account_row
 from svc.store.snapshot import Transaction
 from svc.store.transactions.account_erasure import continue_account_erasure, erase_account
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch
+from svc.store.views.reviews import judged
 from svc.store.views.subjects import NEWEST, Sighted, Sought
 from svc.store.views.velocity import row_of
 from svc.world import World
@@ -47,7 +47,7 @@ def account() -> None:
 @data_option
 @json_option
 def show(organization_id: str, account_id: str, environment: Environment, directory: Path, as_json: bool) -> None:
-    """Show an account: velocity, visitors, addresses and countries.
+    """Show an account: velocity, visitors, addresses, countries and labels.
 
     Staging and development are counted together. What it was seen with comes from its newest 2,000 events.
     """
@@ -56,24 +56,30 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
         number, found = number_of(store, organization_id), list[EventMatch]()
         for name in subjects.environments_of(kind) if ACCOUNT_ID.fullmatch(account_id) else ():
             filters = subjects.filters_of("account", account_id)
-            wanted = Wanted(name, now_ms - RETENTION_MS, now_ms + 1, filters)
+            wanted = Wanted(name, oldest_ms(now_ms), now_ms + 1, filters)
             found += newest_first(store, number, wanted, EVENTS_LOOKED_AT)
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
             row = row_of(snapshot, number, kind, "account", digest, now_ms // 1000)
+            said = judged(snapshot, number, kind, "account", account_id, ())
     if not found:
         raise CommandError(
             f"{organization_id} has no account {account_id!r} with events in {environment}; "
             "`svc account list` shows them"
         )
     found.sort(key=lambda match: (match.event.occurred_at_ms, match.request_id), reverse=True)
-    shown = msgspec.to_builtins(account_body(account_id, row, found[:EVENTS_LOOKED_AT], now_ms // 1000))
+    shown = msgspec.to_builtins(account_body(account_id, row, said, found[:EVENTS_LOOKED_AT], now_ms // 1000))
     if as_json:
         output.show_json(shown)
         return
     velocity = [{"of": name, **counts} for name, counts in shown["velocity"].items()]
     output.show(
-        {"account_id": account_id, **{name: shown[name] for name in _SPAN}},
+        {
+            "account_id": account_id,
+            **{name: shown[name] for name in _SPAN},
+            "labels": ", ".join(f"{count} {name}" for name, count in shown["labels"].items()),
+            "notes": shown["notes_count"],
+        },
         ShownTable("velocity", velocity, ("of", *WINDOWS)),
         ShownTable("visitors", shown["visitors"], ("visitor_id", "confidence", *_SPAN)),
         ShownTable("addresses", shown["addresses"], ("ip_address", "country_code", *_SPAN)),
@@ -89,13 +95,13 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
 @data_option
 @json_option
 def list_accounts(organization_id: str, environment: Environment, limit: int, directory: Path, as_json: bool) -> None:
-    """Accounts of the last 30 days, the one that was seen last first, also while the service runs.
+    """Accounts with events that are kept, the one that was seen last first, also while the service runs.
 
     Staging and development are listed together.
     """
     now_ms = World.real().now_ms()
     with reading(directory) as store:
-        sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms)
+        sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
         found, looked_at, after = list[Sighted](), frozenset[str](), NEWEST
         while after is not None and len(found) <= limit:
             with store.read() as snapshot:

@@ -12,10 +12,11 @@ from svc.domain.scoring.explanations import change_text, evidence_text, linkage_
 from svc.domain.timestamps import timestamp
 
 COLUMNS = {
-    "time (UTC)": 14, "visitor": 20, "score": 10, "seen": 5, "in": 2, "agent": 15, "tag": 10, "signals": 10
+    "time (UTC)": 14, "visitor": 20, "score": 10, "seen": 5, "in": 2, "account": 8, "action": 7, "decision": 9,
+    "signals": 9,
 }  # fmt: skip
 """Name -> width; two spaces between two. What is longer is cut."""
-WITH_ID = {**COLUMNS, "tag": 20, "signals": 60, "request": 36}
+WITH_ID = {**COLUMNS, "account": 20, "action": 16, "rule": 20, "agent": 15, "tag": 20, "signals": 60, "request": 36}
 
 
 def head(*, ids: bool) -> str:
@@ -35,6 +36,10 @@ def line(event: Event, request_id: UUID, *, ids: bool) -> str:
         "score": score,
         "seen": "new" if verdict.visitor_is_new else f"{verdict.visitor_confidence} %",
         "in": readable(event.country_code),
+        "account": readable(event.account_id),
+        "action": readable(event.action),
+        "decision": readable(verdict.decision and verdict.decision.action),
+        "rule": readable(verdict.decision and verdict.decision.rule),
         "agent": "/".join(filter(None, (event.agent, event.os))) or event.visitor_kind,
         "tag": readable(event.tag),
         "signals": readable(signals),
@@ -62,7 +67,7 @@ def explained(
     """The event in lines for a person: what was decided, and why. Without its document the evidence is left out.
     `split_from` is the id of the visitor that the document names.
     """
-    verdict = event.verdict
+    verdict, decision = event.verdict, event.verdict.decision
     facts: list[tuple[str, Any]] = [
         ("request", request_id),
         ("arrived", f"{timestamp(event.occurred_at_ms)}, {event.environment}, key {event.key_id}"),
@@ -78,6 +83,9 @@ def explained(
         ("tag", event.tag),
         ("account", event.account_id and f"{event.account_id}{', verified' if event.account_verified else ''}"),
         ("action", event.action),
+        ("decision", decision and f"{decision.action}, by the rule {decision.rule} ({decision.rule_id})"),
+        ("shadow", ", ".join(f"{one.action} by {one.rule}" for one in event.shadow) or None),
+        ("label", event.label and f"{event.label}{f' ({event.label_reason})' if event.label_reason else ''}"),
         ("report", _report(event, document, deferred=deferred)),
     ]
     for name, value in facts:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import os
-import re
 import stat
 import sys
 import tempfile
@@ -15,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import click
 import msgspec
@@ -35,7 +32,7 @@ from svc.cli.records.event_source import (
 )
 from svc.cli.records.events import Archived, Archives
 from svc.cli.terminal import progress
-from svc.domain.events.event_row import EventBody, EventTriggerBody, TriggerBody, event_row
+from svc.domain.events.export import COLUMNS, csv_line, csv_row, json_row
 from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id, made_at_ms
 from svc.domain.model import Environment
@@ -88,19 +85,6 @@ def _by_table(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
     return tables
 
 
-COLUMNS = (
-    "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
-    "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
-    "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
-    "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
-    "proven", "account_id", "account_verified", "action",
-)  # fmt: skip
-"""Of CSV, in this order. Later versions append."""
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""What some readers of CSV take for the end of a row or of a cell."""
-_FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
-"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons, and forget
-blanks, quotes and what is invisible."""
 _PERMILLE = 1000
 _OF_EVENTS = ("environment", "since_ms", "until_ms")
 """Options of `svc export visitor` that its one document has no use for."""
@@ -248,47 +232,15 @@ def _write(
 
 
 def _json_row(match: EventMatch) -> bytes:
-    return _encoder.encode(event_row(match.event, match.request_id)) + b"\n"
+    return json_row(match.event, match.request_id)
+
+
+def _csv_row(match: EventMatch) -> bytes:
+    return csv_row(match.event, match.request_id)
 
 
 def _archived(archived: Archived) -> bytes:
     return archived.line() + b"\n"
-
-
-def _csv_row(match: EventMatch) -> bytes:
-    row = event_row(match.event, match.request_id)
-    return csv_line(tuple(_cell(row, name) for name in COLUMNS))
-
-
-def _cell(row: EventBody, name: str) -> str:
-    value = getattr(row, name)
-    match value:
-        case msgspec.UNSET | None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case tuple():
-            return " ".join(each.signal for each in cast("tuple[TriggerBody | EventTriggerBody, ...]", value))
-        case _:
-            return csv_cell(str(value))
-
-
-def csv_cell(text: str) -> str:
-    """A text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
-    Control characters become escape sequences; backslashes of the text itself stay as they are.
-    """
-    return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))
-
-
-def _escape_sequence(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
-
-
-def csv_line(cells: tuple[str, ...]) -> bytes:
-    """One row of CSV, of cells without control characters."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue().encode()
 
 
 @contextmanager

@@ -84,7 +84,9 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
         return
     show(shown, as_json=False)
     if kind == "public":
-        click.echo(f"\nkey  {secret}\n\nPages contain it, so it is no secret. Note it: only its end is kept here.")
+        click.echo(
+            f"\nkey  {secret}\n\nPages contain it, so it is no secret. `svc key list` and the console show it again."
+        )
     else:
         click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
 
@@ -218,14 +220,14 @@ def _check(
 
 
 _SHOWN = (
-    "name", "kind", "environment", "region", "role", "platforms", "allowed_origins", "prefix", "last4", "status",
-    "last_used_at", "expires_at", "created_at", "revoked_at",
+    "name", "kind", "environment", "region", "role", "platforms", "allowed_origins", "public_key", "prefix", "last4",
+    "status", "last_used_at", "expires_at", "created_at", "revoked_at",
 )  # fmt: skip
 _IRRELEVANT: dict[KeyKind, tuple[str, ...]] = {
     "public": ("role",),
-    "secret": ("role", "platforms", "allowed_origins"),
-    "proxy": ("role", "platforms", "allowed_origins"),
-    "management": ("environment", "platforms", "allowed_origins"),
+    "secret": ("role", "platforms", "allowed_origins", "public_key"),
+    "proxy": ("role", "platforms", "allowed_origins", "public_key"),
+    "management": ("environment", "platforms", "allowed_origins", "public_key"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -18,6 +18,7 @@ from svc.domain.errors import OperatorError
 from svc.store.directory import has_store
 from svc.store.engine import EngineError
 from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import ENDPOINTS
 from svc.store.views.credit import Outlook, outlook
 from svc.store.views.lookups import organizations
 from svc.world import World
@@ -34,8 +35,8 @@ WIDTH = max(map(len, COLORS))
 @click.option("--url", metavar="URL", help="Where the running service is, if not at its setting `bind`.")
 @json_option
 def doctor(directory: Path, file: Path | None, url: str | None, as_json: bool) -> None:
-    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS and credit, and
-    identify a sample report.
+    """Check the settings, permissions, lock and service, store, network data, clock, disk, TLS, credit and links of
+    chat webhooks, and identify a sample report.
 
     Each line says ok, warning or problem, and what to do next. The exit status is 1 where there is a problem. Nothing
     in the data directory is changed: the sample goes to a temporary store. It may run while the service runs.
@@ -63,7 +64,7 @@ def findings(directory: Path, file: Path | None, url: str | None) -> Iterator[tu
     yield "settings", first
     if first.status == "ok":
         examined = Examined(directory, file, settings(file), url, World.real())
-        yield from ((name, check(examined)) for name, check in (*CHECKS.items(), ("credit", credit)))
+        yield from ((name, check(examined)) for name, check in (*CHECKS.items(), *OF_ORGANIZATIONS.items()))
 
 
 def _line(check: str, finding: Finding) -> str:
@@ -80,11 +81,34 @@ NAMED = 3
 
 def credit(examined: Examined) -> Finding:
     """Whether the credit of each organization lasts for another week; a warning where it does not (decisions 16.4)."""
+    return _of_store(examined, lambda opened: finding_of(opened, examined.world.now_ms()))
+
+
+def chat_links(examined: Examined) -> Finding:
+    """Whether messages of chat webhooks can link to the console; a warning where there are such endpoints and no
+    `public_url` (decisions 16.2).
+    """
+    if examined.config.public_url is not None:
+        return Finding("ok", f"messages of chat webhooks link to {examined.config.console_at()}/console")
+    return _of_store(examined, links_of)
+
+
+def links_of(store: Readable) -> Finding:
+    """As `chat_links` without `public_url`, of the endpoints of a store."""
+    with store.read() as snapshot:
+        chats = sum(not endpoint.is_signed for _, endpoint in snapshot.scan(ENDPOINTS))
+    if not chats:
+        return Finding("ok", "no webhook goes to a chat; messages would have no link without the setting public_url")
+    says = f"the messages of {chats} chat webhook{'s' * (chats != 1)} have no link to the console"
+    return Finding("warning", says, "set public_url to the address at which people reach this service")
+
+
+def _of_store(examined: Examined, find: Callable[[Readable], Finding]) -> Finding:
     if examined.config.store is None and not has_store(examined.directory):
         return Finding("ok", "there are no organizations yet")
     try:
         with reading_directory(examined.directory, examined.config) as opened:
-            return finding_of(opened, examined.world.now_ms())
+            return find(opened)
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return Finding("warning", f"cannot be read: {error}", "see the line `store`")
 
@@ -103,6 +127,10 @@ def finding_of(store: Readable, now_ms: int) -> Finding:
     more = f" and {len(short) - NAMED} more" if len(short) > NAMED else ""
     do = "`svc org credit ORG --usd N` adds credit, `svc org credit-limit ORG --usd none` makes it postpaid"
     return Finding("warning", "; ".join(short[:NAMED]) + more, do)
+
+
+OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {"credit": credit, "chat links": chat_links}
+"""The last checks: what organizations have, and what is missing for it."""
 
 
 def _short_of_credit(found: Outlook) -> str | None:

@@ -27,18 +27,22 @@ RECORDED = frozenset(
         "name", "environment", "kind", "platforms", "allowed_origins", "expires_at", "platform", "suspect_threshold",
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
         "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
-        "account_thresholds", "entries", "values", "rules", "email", "role", "status",
+        "account_thresholds", "entries", "values", "rules", "format", "request_id", "label", "label_reason", "assignee",
+        "email", "role", "status",
         # The command line, beside the same words
-        "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
-        "until",
+        "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since", "until", "labels",
     }
 )  # fmt: skip
 """Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
 secret cannot slip in."""
-COUNTED = frozenset({"entries", "values", "rules"})
+COUNTED = frozenset({"entries", "values", "rules", "labels"})
 """Of these the number alone is written: they name visitors, accounts and addresses, which may be erased. The text of
 rules is in their history.
 """
+ERASURES = frozenset({"eraseVisitor", "eraseAccount"})
+"""The operations whose record names a visitor or an account: any other could outlive them."""
+OWN_WORDS = {"closeReview": frozenset({"note"})}
+"""Operation -> names whose values are a person's own words about a visitor, and withheld."""
 WITHHELD = "(withheld)"
 
 ActorKind = Literal["management_key", "member", "command_line"]
@@ -76,12 +80,25 @@ class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """What was asked for, by name."""
 
 
-def asked(values: Mapping[str, Any]) -> dict[str, Any]:
+_ORGANIZATION = frozenset({"organization_id"})
+
+
+def left_out(action: str) -> frozenset[str]:
+    """The variables of a path that a record of the operation does not name."""
+    return _ORGANIZATION if action in ERASURES else _ORGANIZATION | {"visitor_id", "account_id"}
+
+
+def asked(values: Mapping[str, Any], action: str = "") -> dict[str, Any]:
     """The values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a long
-    text its beginning, a list loses its repeats or is counted (`COUNTED`), and a field that is not in `RECORDED`
-    becomes `WITHHELD`.
+    text its beginning, a list loses its repeats or is counted (`COUNTED`), and a field that is not in `RECORDED`, or
+    among `OWN_WORDS` of the operation, becomes `WITHHELD`.
     """
-    return {name: _written(name, value) for name, value in values.items() if value is not None}
+    withheld = OWN_WORDS.get(action, frozenset())
+    return {
+        name: WITHHELD if name in withheld else _written(name, value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _written(name: str, value: Any) -> Any:

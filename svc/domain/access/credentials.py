@@ -47,7 +47,7 @@ class Credential(msgspec.Struct, frozen=True):
 
 
 class ApiKey(msgspec.Struct, frozen=True, array_like=True):
-    """A key as stored: everything but the secret. Times are Unix milliseconds. Append fields, never move them."""
+    """A key as stored: all but what is secret of it. Times are Unix milliseconds. Append fields, never move them."""
 
     id: str
     organization: int
@@ -65,6 +65,8 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     last_used_at_ms: int | None = None
+    public_key: str | None = None
+    """The whole text of a public key, which is no secret; `None` of all others, and of those made before 0.3.0."""
     created_by: str | None = None
     """The id of the member who issued it; `None` = a management key or the command line did."""
     revoked_by: str | None = None
@@ -150,6 +152,7 @@ def new_key(  # noqa: PLR0913  a key is its fields
         last4=secret[-4:],
         created_at_ms=now_ms,
         expires_at_ms=expires_at_ms,
+        public_key=secret if kind == "public" else None,
     )
     return key, secret
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
@@ -19,7 +20,7 @@ MOST: Final = 64
 """Entries of each kind that a row has, and the largest count."""
 WINDOWS: Final[dict[str, int]] = {"1h": 3600, "24h": 24 * 3600, "30d": 30 * 24 * 3600}
 """Name -> seconds."""
-LONGEST_S: Final = max(WINDOWS.values())
+_HOUR_S, _DAY_S, LONGEST_S = WINDOWS.values()
 
 EnvironmentKind = Literal["live", "test"]
 """Production, or staging and development together: they are counted apart."""
@@ -65,6 +66,8 @@ class Seen(NamedTuple):
 
     def with_one(self, other: int, at_s: int) -> Seen:
         """With an other that was seen at this time, which may be earlier than others'."""
+        if not self.ids or (self.ids[-1] == other and at_s >= self.times[-1]):  # nearly always
+            return Seen((*self.times[:-1], at_s), (*self.ids[:-1], other))
         times, ids = list(self.times), list(self.ids)
         if other in ids:
             position = ids.index(other)
@@ -84,8 +87,10 @@ class Seen(NamedTuple):
 
     def since(self, at_s: int) -> Seen:
         """Those that were seen after this time."""
+        if not self.times or self.times[0] > at_s:
+            return self
         at = bisect_right(self.times, at_s)
-        return self if not at else Seen(self.times[at:], self.ids[at:])
+        return Seen(self.times[at:], self.ids[at:])
 
 
 class VelocityRow(msgspec.Struct, frozen=True):
@@ -147,7 +152,9 @@ class VelocityRow(msgspec.Struct, frozen=True):
 
     def counts(self, subject: Subject, now_s: int) -> Counts:
         """How many events and others each window has now."""
-        others = tuple(_window(seen.times, now_s) for seen, _ in zip(self.others, OTHERS[subject], strict=False))
+        one, two, three = self.others
+        first_two = _window(one.times, now_s), _window(two.times, now_s)
+        others = first_two if len(OTHERS[subject]) == len(first_two) else (*first_two, _window(three.times, now_s))
         return Counts(_window(self.events, now_s), others)
 
     @property
@@ -157,10 +164,12 @@ class VelocityRow(msgspec.Struct, frozen=True):
 
     def pack(self) -> bytes:
         """12 bytes, 4 an event, 12 an other; little-endian (docs/internals/format.md)."""
-        sizes = [len(self.events), *(len(seen.ids) for seen in self.others)]
+        one, two, three = self.others
+        sizes = len(self.events), len(one.ids), len(two.ids), len(three.ids)
         head = _HEAD.pack(self.first_s, self.last_s, *sizes)
-        values = [value for seen in self.others for part in seen for value in part]
-        return head + _body(*sizes).pack(*self.events, *values)
+        return head + _body(*sizes).pack(
+            *self.events, *one.times, *one.ids, *two.times, *two.ids, *three.times, *three.ids
+        )
 
     @staticmethod
     def unpack(raw: bytes) -> VelocityRow:
@@ -178,14 +187,20 @@ class VelocityRow(msgspec.Struct, frozen=True):
 EMPTY: Final = VelocityRow(0, 0, (), (Seen(), Seen(), Seen()))
 
 
+@lru_cache(maxsize=4096)
 def _body(events: int, *others: int) -> struct.Struct:
     return struct.Struct(f"<{events}I" + "".join(f"{size}I{size}Q" for size in others))
 
 
 def _window(times: tuple[int, ...], now_s: int) -> Window:
     total = len(times)
-    hour, day, month = (total - bisect_right(times, now_s - length) for length in WINDOWS.values())
-    return hour, day, month
+    if not total or times[0] > now_s - _HOUR_S:
+        return total, total, total
+    return (
+        total - bisect_right(times, now_s - _HOUR_S),
+        total - bisect_right(times, now_s - _DAY_S),
+        total - bisect_right(times, now_s - LONGEST_S),
+    )
 
 
 def account_digest(organization: int, account_id: str) -> int:

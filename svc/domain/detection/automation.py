@@ -57,7 +57,7 @@ MARKS = {
 
 def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
     """Add `automation` and `headless` findings: drivers by their flag and traces, browsers without a window by their
-    traits (signals.md 2).
+    traits (docs/signals.md).
     """
     find_flag(report, findings)
     _find_marks(report.claims, findings)

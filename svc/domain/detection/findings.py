@@ -15,7 +15,7 @@ Strength = Literal["definitive", "proof", "hint"]
 """`definitive` settles it alone, `proof` has no ordinary explanation, `hint` is a rule of thumb."""
 
 TOO_MANY_LIES = 3
-"""Contradictions about so many things are an invented device (signals.md 2)."""
+"""Contradictions about so many things are an invented device (docs/signals.md)."""
 
 
 class Findings:
@@ -66,7 +66,7 @@ class Findings:
 
     def observations(self, platform: Platform) -> tuple[Observation, ...]:
         """One observation per signal that exists on `platform`, in catalog order. Confidence: high for a `definitive`
-        finding or two proofs, medium for one proof, low for hints alone (signals.md 2).
+        finding or two proofs, medium for one proof, low for hints alone (docs/signals.md).
         """
         return tuple(
             Observation(signal, self._confidence(signal), tuple(self._evidence[signal]))

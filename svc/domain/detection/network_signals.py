@@ -16,7 +16,7 @@ from svc.domain.network.timezones import zone_fits_country
 def detect_network_signals(
     report: Report, facts: RequestFacts, agent: Agent, network: Network, claimed: Claimed, findings: Findings
 ) -> None:
-    """Add the signals of the address and the connection: `tor`, VPN, proxies, `hosting` and others (signals.md 2)."""
+    """Add the signals of the address and the connection: `tor`, VPN, proxies, `hosting` and others."""
     if network.tor:
         findings.add("tor", "exit_address", "definitive")
     if network.vpn:
@@ -67,7 +67,7 @@ def _is_of_another_system(facts: RequestFacts, agent: Agent, claimed: Claimed) -
 
 
 def _weigh_vpn(network: Network, findings: Findings, hints: list[str]) -> None:
-    """The confidence mode: one heuristic, one proof, or two (signals.md 2). A relay is no VPN."""
+    """The confidence mode: one heuristic, one proof, or two (docs/signals.md). A relay is no VPN."""
     if network.vpn and not network.relay:
         signal = "vpn_high" if hints else "vpn_medium"
         for evidence in ("vpn_range", *hints):

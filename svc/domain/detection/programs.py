@@ -1,7 +1,7 @@
 """Visitors that say themselves that they are programs, and whether crawlers come from where they should.
 
 What may live here: checks on what the user agent was read as, and the kind of visitor that follows from everything
-observed (signals.md 3).
+observed (docs: useragents.md).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _DEFINITIVE = frozenset({"frida", "simulator"})
 CLOCK_WRONG_MS = 10 * 60 * 1000
 """How far the device's clock may be from ours. An SDK sends a report within seconds, its retries included."""
 RECENT_MS = 7 * 24 * 3600 * 1000
-"""How long a factory reset is recent (signals.md 2)."""
+"""How long a factory reset is recent (docs/signals.md)."""
 
 
 def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:

@@ -26,7 +26,7 @@ from svc.domain.model import Attribute, Claims, ClientHints, Platform, Report, R
 
 def detect_tampering(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
     """Add contradictions between parts of the report, the request's headers and the claimed browser: `os_mismatch`,
-    `engine_mismatch`, `browser_tampering` and others (signals.md 2).
+    `engine_mismatch`, `browser_tampering` and others (docs/signals.md).
     """
     # Firefox that resists fingerprinting, and Tor Browser, deliberately show one system in the header and another in
     # the page; what they mask is distinguished from lies by `privacy_settings`.
@@ -55,7 +55,7 @@ def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: 
 
 def conclude(findings: Findings) -> None:
     """Add `anti_detect_browser` where the findings so far contradict each other about `TOO_MANY_LIES` things
-    (signals.md 2). To be called after all other checks.
+    (docs/signals.md). To be called after all other checks.
     """
     if len(findings.lies) >= TOO_MANY_LIES:
         findings.add_contradictions("anti_detect_browser")

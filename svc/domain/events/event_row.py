@@ -20,6 +20,8 @@ from svc.domain.fields import (
     AccountId,
     Action,
     Confidence,
+    EventLabel,
+    EventLabelReason,
     RequestId,
     Tag,
     Timestamp,
@@ -178,6 +180,8 @@ class EventBody(VerdictBody, frozen=True, kw_only=True):
         bool | UnsetType, about("Whether a secret key named the account; beside `account_id` alone.", True)
     ] = UNSET
     action: Action | UnsetType = UNSET
+    label: EventLabel | UnsetType = UNSET
+    label_reason: EventLabelReason | UnsetType = UNSET
     ip_address: Annotated[str, about("The visitor's address.", "81.2.69.160")]
     country_code: Annotated[str | UnsetType, about("ISO 3166-1 alpha-2.", "GB")] = UNSET
     country_name: Annotated[str | UnsetType, about("The country in English.", "United Kingdom")] = UNSET

@@ -48,6 +48,10 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Rule -> events that it decided, or matched in shadow mode."""
     rule_errors: dict[str, int] = {}
     """Rule -> events for which its evaluation failed."""
+    decisions: dict[str, int] = {}
+    """Action -> events that a rule decided so; those that none decided are in none."""
+    groups: dict[str, int] = {}
+    """Group of signals -> events in which one of it fired."""
 
     def plus(self, event: Event) -> HourCounts:
         """The counts with one more event."""
@@ -79,6 +83,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     def _with(self, event: Event, change: int) -> HourCounts:
         verdict, country = event.verdict, event.country_code
         identifiable, is_new, score = verdict.identifiable, verdict.visitor_is_new, verdict.suspect_score
+        decided = () if verdict.decision is None else (verdict.decision.action,)
         signals = self.signals
         if verdict.signals:
             signals = signals.copy()
@@ -97,6 +102,8 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
             kinds=_changed(self.kinds, event.visitor_kind, change),
             rules=_all_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
             rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
+            decisions=_all_changed(self.decisions, decided, change),
+            groups=_all_changed(self.groups, [trigger.signal for trigger in verdict.triggers], change),
         )
 
 

@@ -1,4 +1,4 @@
-"""What earlier identifications make of this one: velocity, replay, shared addresses, rare devices (signals.md 2).
+"""What earlier identifications make of this one: velocity, replay, shared addresses, rare devices (docs/signals.md).
 
 What may live here: what is remembered of visitors, addresses and reports, how it follows an identification, and what
 it shows. Pure: records in, records and observations out; the identification's transaction reads and writes them.
@@ -49,7 +49,7 @@ MANY_COUNTRIES: Final = 3
 PLACES: Final = 8
 """Countries and networks that are remembered of a visitor."""
 STALE_REPORT_MS: Final = 600_000
-"""A report that was collected longer ago than this was kept by somebody (signals.md 2)."""
+"""A report that was collected longer ago than this was kept by somebody (docs/signals.md)."""
 SAMPLED_VISITORS: Final = 16
 MANY_VISITORS: Final = 8
 MANY_TIMEZONE_COUNTRIES: Final = 4
@@ -231,7 +231,7 @@ def _latest(
 
 
 def velocity(history: VisitorHistory) -> list[Observation]:
-    """The velocity signals of a visitor's history (signals.md 2): activity, addresses, countries. This identification
+    """The velocity signals of a visitor's history: activity, addresses, countries. This identification
     must be in it already (`visited`).
     """
     shown: list[Observation] = []

@@ -1,4 +1,4 @@
-"""One report, many new ids: whether a new visitor repeats what other new visitors sent lately (signals.md 2).
+"""One report, many new ids: whether a new visitor repeats what other new visitors sent lately (docs/signals.md).
 
 What may live here: the judgment over visitors that sent the very same report, which the transaction has read. Pure.
 

@@ -58,6 +58,17 @@ def _spell(text: str) -> str | None:
     return None if address is None else str(address)
 
 
+def is_within(text: str, network: str) -> bool:
+    """Whether the address in `text` lies in a network, which may be an address. Raises `ValueError` for text that is no
+    network.
+    """
+    address = read_address(text)
+    return address is not None and address in _network(network)
+
+
+_network = lru_cache(maxsize=64)(ip_network)
+
+
 def is_public(address: Address) -> bool:
     """Whether the address can be that of a host on the internet: no private, reserved, multicast or translated one."""
     number = int(address)

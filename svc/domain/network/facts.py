@@ -1,4 +1,4 @@
-"""Network facts: what is known of the address that a request came from (signals.md 3).
+"""Network facts: what is known of the address that a request came from (docs: network-accuracy.md).
 
 What may live here: the meaning of what a look-up finds, also of a network's name. The look-up itself is passed in, so
 that this stays pure.

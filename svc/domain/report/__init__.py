@@ -1,4 +1,4 @@
-"""Free-form signals in, one canonical `Report` out, whatever library collected them (signals.md 1).
+"""Free-form signals in, one canonical `Report` out, whatever library collected them (docs/report-fields.md).
 
 What may live here: reading report shapes. One module per collector (`fingerprintjs`, `thumbmark`, `fpscanner`, `botd`,
 `probes`, `native`, `plain`) with its table of fields, the engine that reads through a table (`table`), the converters

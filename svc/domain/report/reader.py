@@ -45,7 +45,7 @@ def read_report(signals: Signals, facts: RequestFacts) -> Report:
 
     The adapters are chosen by what the report looks like. The first that recognizes a part gives the attributes, the
     later ones fill what it left open; a value is always prefixed by the collector it came from, so values of two
-    libraries are never equal. Source: signals.md 1.
+    libraries are never equal. Source: docs/report-fields.md.
     """
     taken: set[str] = set()
     readings = [reading for adapter in ADAPTERS if (reading := adapter.read(signals, taken)) is not None]

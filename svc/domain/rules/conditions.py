@@ -1,7 +1,7 @@
 """Conditions in CEL, the Common Expression Language: what they may name, and how one is compiled and evaluated.
 
 What may live here: the environment of conditions (decisions 13.4) over `cel-expr-python` (docs/adr/0115), and its
-errors with their position. What an event's variables are is said in `variables.py`.
+errors with their position. What an event's variables are is said in `ruleset.py`.
 
 Names such as `visitor.id` are declared whole, so that the checker finds a mistyped one. A variable without a value is
 left out of an evaluation: what asks for it is an error, which `&&` and `||` absorb where the other side decides.
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from ipaddress import ip_address, ip_network
+from itertools import islice
 from typing import Any, Final, NamedTuple, cast
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]  it has them for this module
@@ -100,6 +101,8 @@ class _Evaluation:
     def __init__(self) -> None:
         self.values: Mapping[str, Any] = {}
         self.in_list: InList = _in_none
+        self.failure: BaseException | None = None
+        """Of the store, which the language would make an error of the condition of."""
 
 
 def _in_none(_: str) -> bool:
@@ -132,17 +135,42 @@ known = lru_cache(maxsize=4096)(compiled)
 """As `compiled`, for texts that were saved: each is compiled once in a process."""
 
 
-def holds(condition: Condition, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> bool | None:
-    """Whether the condition is true of an event; `None` where its evaluation fails. `activation` as of `activation_of`
-    these `values`.
+def question(values: Mapping[str, Any], in_list: InList) -> Callable[[Condition], bool | None]:
+    """What asks conditions of an event with these variables, of which those that are missing have no value: whether one
+    is true; `None` where its evaluation fails. Raises what `in_list` raises. Ask before the next question is made.
     """
-    _now.values, _now.in_list = values, in_list
+    _now.values, _now.in_list, _now.failure = values, in_list, None
+    activation = activation_of(values)
+
+    def holds(condition: Condition) -> bool | None:
+        try:
+            value = condition.expression.eval(activation).value()
+        except RuntimeError:  # the budget of iterations
+            value = None
+        if _now.failure is not None:
+            raise _now.failure
+        return value if isinstance(value, bool) else None
+
+    return holds
+
+
+def value_of(text: str, activation: cel.Activation, values: Mapping[str, Any], in_list: InList) -> Any:
+    """What a part of a condition comes to, as Python has it: a boolean, number, text, time, list or dictionary; `None`
+    where its evaluation fails, or it is no expression by itself.
+    """
+    _now.values, _now.in_list, _now.failure = values, in_list, None
     try:
-        found = condition.expression.eval(activation)
-    except RuntimeError:  # the budget of iterations
+        found = environment().compile(text).eval(activation)
+    except RuntimeError:
         return None
-    value = found.value()
-    return value if isinstance(value, bool) else None
+    if _now.failure is not None:
+        raise _now.failure
+    return None if str(found.type()) == "ERROR" else found.value()
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The variables that a part of a condition names."""
+    return frozenset(_named(list(_tokens(text))))
 
 
 def activation_of(values: Mapping[str, Any]) -> cel.Activation:
@@ -171,7 +199,13 @@ def _is_present(name: str) -> bool:
 
 
 def _is_in_list(name: str) -> bool:
-    return _now.in_list(name)
+    if _now.failure is not None:
+        return False
+    try:
+        return _now.in_list(name)
+    except BaseException as error:  # noqa: BLE001  it is raised when the evaluation is over
+        _now.failure = error
+        return False
 
 
 def _is_within(ip: str, network: str) -> bool:
@@ -180,7 +214,7 @@ def _is_within(ip: str, network: str) -> bool:
 
 _network = lru_cache(maxsize=1024)(ip_network)
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
     |(?P<text>[rRbB]{0,2}(?:'{3}(?s:.*?)(?<!\\)'{3}|"{3}(?s:.*?)(?<!\\)"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -188,6 +222,7 @@ _TOKEN = re.compile(
     |(?P<mark>.)""",
     re.VERBOSE,
 )
+"""Names, marks, literals and what is between them. Each mark is one character."""
 _OPENING, _CLOSING = "([{", ")]}"
 _PLAIN = re.compile(r"""["'][\w.]*["']""", re.ASCII)
 _MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
@@ -199,7 +234,7 @@ _NOTHING: Token = ("", "", (0, 0))
 
 def _tokens(text: str) -> Iterator[Token]:
     """Names, marks and literals; what the language makes of them is left to its own parser."""
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         kind = found.lastgroup or "mark"
         if kind != "space":
             line = text.count("\n", 0, found.start())
@@ -253,7 +288,8 @@ def _named(tokens: list[Token]) -> set[str]:
         while end + 1 < len(tokens) and tokens[end][1] == "." and tokens[end + 1][0] == "name":
             path.append(tokens[end + 1][1])
             end += 2
-        found.update(name for size in range(len(path), 0, -1) if (name := ".".join(path[:size])) in VARIABLES)
+        names = (".".join(path[:size]) for size in range(len(path), 0, -1))
+        found.update(islice((name for name in names if name in VARIABLES), 1))
         at = end
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Address, ip_network
 from typing import Final, Literal, get_args
@@ -64,6 +65,7 @@ def is_list_id(text: str) -> bool:
     return _LIST_ID.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=1024)
 def first_list_id(number: int, name: str) -> str:
     """The id of one of `FIRST_LISTS` of the organization with this number: it follows from both, so that the list needs
     no row before it is used.

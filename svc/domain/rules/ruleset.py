@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from svc.domain.accounts.velocity import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.domain.model import Decision, RuleAction, ShadowMatch
 from svc.domain.records import Event
-from svc.domain.rules.conditions import Condition, InList, activation_of, holds, known
+from svc.domain.rules.conditions import Condition, ConditionError, InList, known, question
 
 RuleMode = Literal["active", "shadow", "off"]
 MOST_RULES: Final = 100
@@ -98,22 +98,39 @@ class Ages(NamedTuple):
     account: int | None = None
 
 
-def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Decided:
+LabelsOf = Callable[[Literal["visitor", "account"]], Sequence[str]]
+"""What other events of a visitor or an account turned out to be, each label once."""
+
+
+def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
+    return ()
+
+
+class Facts(NamedTuple):
+    """What conditions are asked about."""
+
+    event: Event
+    ages: Ages
+    in_list: InList
+    labels: LabelsOf = _no_labels
+    """Asked only where a condition names them."""
+
+
+def evaluate(ruleset: Ruleset, facts: Facts) -> Decided:
     """The first active rule whose condition is true decides; shadows are evaluated as well. The ruleset is not asked
     where it has no rules.
     """
     prepared = ruleset.prepared
     if not prepared.rules:
         return NOTHING_DECIDED
-    values = variables(event, ages, prepared.names)
-    activation = activation_of(values)
+    holds = question(variables(facts, prepared.names), facts.in_list)
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
     errors: list[str] = []
     for rule, condition in prepared.rules:
         if decision is not None and rule.mode == "active":
             continue
-        is_true = holds(condition, activation, values, in_list)
+        is_true = holds(condition)
         if is_true is None:
             errors.append(rule.id)
         elif is_true and rule.mode == "active":
@@ -121,6 +138,22 @@ def evaluate(ruleset: Ruleset, event: Event, ages: Ages, in_list: InList) -> Dec
         elif is_true:
             shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
     return Decided(decision, tuple(shadow), tuple(errors))
+
+
+def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
+    """Condition -> whether it is true of an event; `None` where its evaluation fails. What they name is read once."""
+    conditions = {text: _readable(text) for text in texts}
+    names = (condition.names for condition in conditions.values() if condition is not None)
+    holds = question(variables(facts, frozenset[str]().union(*names)), facts.in_list)
+    return {text: None if condition is None else holds(condition) for text, condition in conditions.items()}
+
+
+def _readable(text: str) -> Condition | None:
+    """A saved condition; `None` for one that this version does not take."""
+    try:
+        return known(text)
+    except ConditionError:
+        return None
 
 
 def with_decision(event: Event, decided: Decided) -> Event:
@@ -131,72 +164,90 @@ def with_decision(event: Event, decided: Decided) -> Event:
     return msgspec.structs.replace(event, verdict=verdict, shadow=decided.shadow, rule_errors=decided.errors)
 
 
+def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
+    """The event with more ids of what was evaluated in vain."""
+    return msgspec.structs.replace(event, rule_errors=event.rule_errors + failed) if failed else event
+
+
 NOTHING_DECIDED: Final = Decided(None)
 
 
-def variables(event: Event, ages: Ages, names: frozenset[str]) -> dict[str, Any]:
+def variables(facts: Facts, names: frozenset[str]) -> dict[str, Any]:
     """The values of these variables of `VARIABLES` that an event has."""
     found: dict[str, Any] = {}
     for name in names:
-        value = _VALUES[name](event, ages) if name in _VALUES else _velocity(event, name)
+        value = _VALUES[name](facts)
         if value is not None:
             found[name] = value
     return found
 
 
-def _velocity(event: Event, name: str) -> Any:
-    """`velocity` and what is below it."""
-    if event.velocity is None:
+def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
+    """The whole map."""
+    if facts.event.velocity is None:
         return None
-    _, *path = name.split(".")
-    if not path:
-        return {subject: _windows(subject, counts) for subject in SUBJECTS if (counts := _counts(event, subject))}
-    counts = _counts(event, path[0])
-    return None if counts is None else _windows(path[0], counts)[path[1]]
-
-
-def _counts(event: Event, subject: str) -> Counts | None:
-    return getattr(event.velocity, subject)
-
-
-def _windows(subject: Subject | str, counts: Counts) -> dict[str, dict[str, int]]:
-    kinds = ("events", *OTHERS[subject])  # pyright: ignore[reportArgumentType]  one of the names in VARIABLES
     return {
-        kind: dict(zip(WINDOWS, window, strict=True))
-        for kind, window in zip(kinds, (counts.events, *counts.others), strict=True)
+        subject: {kind: _window(counts, place) for kind, place in _PLACES[subject].items()}
+        for subject in SUBJECTS
+        if (counts := _counts(facts.event, subject))
     }
 
 
-_VALUES: Final[dict[str, Callable[[Event, Ages], Any]]] = {
-    "score": lambda event, _: event.verdict.suspect_score,
-    "level": lambda event, _: event.verdict.suspect_level,
-    "signals": lambda event, _: [fired.signal for fired in event.verdict.signals or ()],
-    "groups": lambda event, _: [group.signal for group in event.verdict.triggers],
-    "visitor.id": lambda event, _: event.verdict.visitor_id,
-    "visitor.is_new": lambda event, _: event.verdict.visitor_is_new,
-    "visitor.confidence": lambda event, _: event.verdict.visitor_confidence,
-    "visitor.identifiable": lambda event, _: event.verdict.identifiable,
-    "visitor.age_days": lambda _, ages: ages.visitor,
-    "account.id": lambda event, _: event.account_id,
-    "account.verified": lambda event, _: None if event.account_id is None else event.account_verified,
-    "account.age_days": lambda _, ages: ages.account,
-    "action": lambda event, _: event.action,
-    "tag": lambda event, _: event.tag,
-    "environment": lambda event, _: event.environment,
-    "platform": lambda event, _: event.platform,
-    "sdk_platform": lambda event, _: event.sdk_platform,
-    "origin": lambda event, _: event.origin,
-    "address.ip": lambda event, _: event.ip_address,
-    "address.country": lambda event, _: event.country_code,
-    "address.asn": lambda event, _: event.asn,
-    "address.asn_name": lambda event, _: event.asn_name,
-    "address.anonymity_network": lambda event, _: event.anonymity_network,
-    "agent": lambda event, _: event.agent,
-    "os": lambda event, _: event.os,
-    "device_kind": lambda event, _: event.device_kind,
-    "visitor_kind": lambda event, _: event.visitor_kind,
-    "labels.visitor": lambda _, __: [],
-    "labels.account": lambda _, __: [],
-    "now": lambda event, _: datetime.fromtimestamp(event.occurred_at_ms / 1000, UTC),
+def _counts(event: Event, subject: Subject) -> Counts | None:
+    return getattr(event.velocity, subject)
+
+
+def _window(counts: Counts, place: int) -> dict[str, int]:
+    return dict(zip(WINDOWS, counts.others[place] if place >= 0 else counts.events, strict=True))
+
+
+def _one_window(subject: Subject, place: int, facts: Facts) -> dict[str, int] | None:
+    counts = None if facts.event.velocity is None else _counts(facts.event, subject)
+    return None if counts is None else _window(counts, place)
+
+
+_PLACES: Final[dict[Subject, dict[str, int]]] = {
+    subject: {kind: place for place, kind in enumerate(("events", *kinds), -1)} for subject, kinds in OTHERS.items()
+}
+"""Subject -> kind -> place in `Counts.others`; -1 = the events."""
+
+
+_VALUES: Final[dict[str, Callable[[Facts], Any]]] = {
+    "score": lambda facts: facts.event.verdict.suspect_score,
+    "level": lambda facts: facts.event.verdict.suspect_level,
+    "signals": lambda facts: [fired.signal for fired in facts.event.verdict.signals or ()],
+    "groups": lambda facts: [group.signal for group in facts.event.verdict.triggers],
+    "visitor.id": lambda facts: facts.event.verdict.visitor_id,
+    "visitor.is_new": lambda facts: facts.event.verdict.visitor_is_new,
+    "visitor.confidence": lambda facts: facts.event.verdict.visitor_confidence,
+    "visitor.identifiable": lambda facts: facts.event.verdict.identifiable,
+    "visitor.age_days": lambda facts: facts.ages.visitor,
+    "account.id": lambda facts: facts.event.account_id,
+    "account.verified": lambda facts: None if facts.event.account_id is None else facts.event.account_verified,
+    "account.age_days": lambda facts: facts.ages.account,
+    "action": lambda facts: facts.event.action,
+    "tag": lambda facts: facts.event.tag,
+    "environment": lambda facts: facts.event.environment,
+    "platform": lambda facts: facts.event.platform,
+    "sdk_platform": lambda facts: facts.event.sdk_platform,
+    "origin": lambda facts: facts.event.origin,
+    "address.ip": lambda facts: facts.event.ip_address,
+    "address.country": lambda facts: facts.event.country_code,
+    "address.asn": lambda facts: facts.event.asn,
+    "address.asn_name": lambda facts: facts.event.asn_name,
+    "address.anonymity_network": lambda facts: facts.event.anonymity_network,
+    "agent": lambda facts: facts.event.agent,
+    "os": lambda facts: facts.event.os,
+    "device_kind": lambda facts: facts.event.device_kind,
+    "visitor_kind": lambda facts: facts.event.visitor_kind,
+    "velocity": _velocity,
+    **{
+        f"velocity.{subject}.{kind}": partial(_one_window, subject, place)
+        for subject, places in _PLACES.items()
+        for kind, place in places.items()
+    },
+    "labels.visitor": lambda facts: list(facts.labels("visitor")),
+    "labels.account": lambda facts: list(facts.labels("account")),
+    "now": lambda facts: datetime.fromtimestamp(facts.event.occurred_at_ms / 1000, UTC),
 }
 """Name -> the value of an event. `now` is when it arrived: a preview of old events sees what they saw."""

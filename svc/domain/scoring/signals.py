@@ -1,7 +1,7 @@
 """The catalog of signals: what can fire, on which platforms, and what it weighs by default.
 
 What may live here: questions that the catalog (`svc/domain/data/signals.toml`) alone can answer. Its names are a
-public contract and permanent (signals.md 2). What makes a signal fire lives in `detection` and in the identification's
+public contract and permanent. What makes a signal fire lives in `detection` and in the identification's
 transaction; what a fired signal adds up to lives in `scoring`.
 """
 
@@ -23,7 +23,7 @@ MAX_WEIGHT = 100
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One signal of the catalog (signals.md 2)."""
+    """One signal of the catalog (docs/signals.md)."""
 
     name: str
     group: str
@@ -46,7 +46,7 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in read_tables("signals", _Tables).signals}
-"""Every signal by name, in the order of signals.md 2."""
+"""Every signal by name, in the order of docs/signals.md."""
 
 SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
 SignalGroup = Annotated[

@@ -1,6 +1,6 @@
 """What a user agent and its client hints say: browser, system, kind of device, and whether it is a program.
 
-What may live here: reading what a visitor calls itself (signals.md 3). Nothing here decides whether that is true.
+What may live here: reading what a visitor calls itself. Nothing here decides whether that is true.
 `agent` joins the pieces; `names` and `crawlers` hold the tables; `hints` reads the headers.
 """
 

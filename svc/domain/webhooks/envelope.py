@@ -69,7 +69,7 @@ def seal(
 
 
 def without_account(body: bytes) -> bytes:
-    """An envelope whose data is an event row, without the event's account and what it counts (decisions 11.6)."""
+    """An envelope whose data is an event row or a review, without the account and what it counts (decisions 11.6)."""
     envelope = msgspec.json.decode(body)
     data: dict[str, Any] = envelope["data"]
     for name in ("account_id", "account_verified"):

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from svc.domain.billing import BillingStatus, BlockedReason
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.fields import A_KEY_ID, about
+from svc.domain.labels.reviews import ReviewBody
 from svc.domain.model import Environment
 from svc.domain.records import Event
 from svc.domain.webhooks.records import EventType
@@ -89,6 +90,8 @@ DATA: dict[EventType, tuple[type[msgspec.Struct], str]] = {
     "billing.status_changed": (BillingStatusChanged, "The billing status of the organization has changed."),
     "usage.daily_settled": (DailySettled, "A day of production traffic was settled."),
     "webhook.test": (EndpointTest, "A test of the endpoint was asked for."),
+    "review.opened": (ReviewBody, "A review was opened, by a rule or by a person."),
+    "review.closed": (ReviewBody, "A review was closed."),
 }
 """What `data` is made of, and when there is such an event."""
 

@@ -23,10 +23,19 @@ EventType = Literal[
     "billing.status_changed",
     "usage.daily_settled",
     "webhook.test",
+    "review.opened",
+    "review.closed",
 ]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 LIVE_ONLY: frozenset[EventType] = frozenset({"billing.status_changed"})
 """Types that only `live` endpoints may subscribe to (interface 6)."""
+
+IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
+"""What an identification gives rise to: always the first."""
+FILTERED: frozenset[str] = frozenset({"identification.completed", "visitor.suspect", "review.opened", "review.closed"})
+"""Types to which the filter of an endpoint applies; others go out whatever it says (decisions 16.2)."""
+WebhookFormat = Literal["json", "slack", "discord", "teams"]
+"""What a delivery is: the signed envelope, or one unsigned message for people (decisions 16.2)."""
 
 WebhookEnvironment = Literal["live", "test"]
 """Their indexes here are stored: append, never reorder."""
@@ -109,6 +118,14 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     previous_secret_expires_at_ms: int | None = None
     """Until then the secret of the generation before signs too."""
     status: EndpointStatus = "active"
+    format: WebhookFormat = "json"
+    filter: str | None = None
+    """A condition in CEL: only events of which it is true are sent, of the types in `FILTERED`."""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether what is sent to it is signed. Without, it has no secret that anybody has seen."""
+        return self.format == "json"
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):

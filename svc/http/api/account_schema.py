@@ -17,6 +17,7 @@ from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.http.schema import CursorOn, Limit
 from svc.store.views.events import EventMatch
+from svc.store.views.reviews import Judged
 from svc.store.views.subjects import Sighted
 
 MOST_SHOWN = 100
@@ -144,19 +145,19 @@ class SeenCountry(msgspec.Struct, frozen=True, kw_only=True):
 class LabelCounts(msgspec.Struct, frozen=True):
     """Events by what they turned out to be."""
 
-    fraud: Annotated[int, about("Labeled `fraud`.", 1)] = 0
-    legitimate: Annotated[int, about("Labeled `legitimate`.", 7)] = 0
+    fraud: Annotated[int, about("Labeled `fraud`.", 1)]
+    legitimate: Annotated[int, about("Labeled `legitimate`.", 7)]
 
 
 class _SubjectAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account and a visitor have in common. Nothing sets labels or notes yet: they are zero."""
+    """What an account and a visitor have in common."""
 
     first_seen_at: _FirstSeen
     last_seen_at: _LastSeen
     addresses: Annotated[tuple[SeenAddress, ...], about("The newest 100, the one seen last first.")]
     countries: Annotated[tuple[SeenCountry, ...], about("The newest 100, the one seen last first.")]
-    labels: Annotated[LabelCounts, about("Its labeled events.")] = LabelCounts()
-    notes_count: Annotated[int, about("Notes about it.", 0)] = 0
+    labels: Annotated[LabelCounts, about("Its labeled events of the last 400 days.")]
+    notes_count: Annotated[int, about("Notes about it.", 0)]
 
 
 class AccountAnswer(_SubjectAnswer, frozen=True, kw_only=True):
@@ -180,7 +181,9 @@ class SeenVisitorAnswer(_SubjectAnswer, frozen=True, kw_only=True):
     ]
 
 
-def account_body(account_id: str, row: VelocityRow, found: Sequence[EventMatch], now_s: int) -> AccountAnswer:
+def account_body(
+    account_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
+) -> AccountAnswer:
     """An account by its row and its newest events, of which there is one at least, newest first."""
     visitors = _grouped(
         (match for match in found if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
@@ -192,11 +195,13 @@ def account_body(account_id: str, row: VelocityRow, found: Sequence[EventMatch],
             VisitorOfAccount(visitor_id=visitor_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
             for visitor_id, used in visitors
         ),
-        **_common(row, found),
+        **_common(row, judged, found),
     )
 
 
-def visitor_body(visitor_id: str, row: VelocityRow, found: Sequence[EventMatch], now_s: int) -> SeenVisitorAnswer:
+def visitor_body(
+    visitor_id: str, row: VelocityRow, judged: Judged, found: Sequence[EventMatch], now_s: int
+) -> SeenVisitorAnswer:
     """A visitor by its row and its newest events, of which there is one at least, newest first."""
     return SeenVisitorAnswer(
         visitor_id=visitor_id,
@@ -205,7 +210,7 @@ def visitor_body(visitor_id: str, row: VelocityRow, found: Sequence[EventMatch],
             AccountOfVisitor(account_id=account_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
             for account_id, used in _grouped(found, lambda event: event.account_id)
         ),
-        **_common(row, found),
+        **_common(row, judged, found),
     )
 
 
@@ -226,7 +231,7 @@ def _times(each: Sighted) -> dict[str, str]:
     return {"first_seen_at": _first_seen(each.row, last_ms), "last_seen_at": timestamp(last_ms)}
 
 
-def _common(row: VelocityRow, found: Sequence[EventMatch]) -> dict[str, Any]:
+def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> dict[str, Any]:
     """What the bodies of an account and of a visitor have in common."""
     return {
         "first_seen_at": _first_seen(row, found[-1].event.occurred_at_ms),
@@ -239,6 +244,8 @@ def _common(row: VelocityRow, found: Sequence[EventMatch]) -> dict[str, Any]:
             SeenCountry(country_code=code, **_span(used))
             for code, used in _grouped(found, lambda event: event.country_code)
         ),
+        "labels": LabelCounts(judged.labels.fraud, judged.labels.legitimate),
+        "notes_count": judged.notes_count,
     }
 
 

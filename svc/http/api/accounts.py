@@ -18,12 +18,11 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.domain.accounts.names import ACCOUNT_ID
-from svc.domain.accounts.velocity import EMPTY, VelocityRow, kind_of
+from svc.domain.accounts.velocity import EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.domain.cursor import List, read_cursor, write_cursor
 from svc.domain.events.listing import FILTERS, Listing, Position
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import Level
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.account_schema import (
     AccountAnswer,
@@ -32,6 +31,7 @@ from svc.http.api.account_schema import (
     SeenVisitorAnswer,
     SeenVisitorsAnswer,
     SeenVisitorsQuery,
+    SubjectsQuery,
     account_body,
     account_row,
     visitor_body,
@@ -44,6 +44,7 @@ from svc.http.rows import in_parts
 from svc.store.snapshot import Snapshot
 from svc.store.views import subjects
 from svc.store.views.events import EventMatch, EventPosition
+from svc.store.views.reviews import Judged, judged
 from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
 from svc.store.views.velocity import party_of, row_of
 
@@ -57,11 +58,12 @@ _CURSOR = struct.Struct(">16sQ16s")
 _LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """One account or visitor."""
 
     row: VelocityRow
     """What it counts."""
+    judged: Judged
     events: list[EventMatch]
     """The newest, newest first: at least one."""
 
@@ -74,7 +76,7 @@ async def get_account(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    return Outcome(account_body(account_id, seen.row, seen.events, call.at_ms // 1000))
+    return Outcome(account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
 
 
 async def get_visitor(services: Services, call: Call) -> Outcome:
@@ -85,16 +87,23 @@ async def get_visitor(services: Services, call: Call) -> Outcome:
     seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
     if seen is None:
         return Outcome(Refusal("not_found"))
-    return Outcome(visitor_body(visitor_id, seen.row, seen.events, call.at_ms // 1000))
+    return Outcome(visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000))
 
 
-async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> _Seen | None:
-    """An account or a visitor with its newest events; `None` where there is none."""
+async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
+    """One of the kind of environment of the caller's key; `None` where there is none."""
     caller = await touch_caller(services, call)
     assert caller.key.environment is not None, "only management keys have none"
-    number, kind = caller.organization.number, kind_of(caller.key.environment)
+    kind = kind_of(caller.key.environment)
+    return await seen_subject(services, caller.organization.number, kind, listed, subject_id, call.at_ms)
+
+
+async def seen_subject(
+    services: Services, number: int, kind: EnvironmentKind, listed: Listed, subject_id: str, now_ms: int
+) -> Seen | None:
+    """An account or a visitor of the organization with its newest events; `None` where there is none."""
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
     for environment in subjects.environments_of(kind):
         places += (await find_positions(services, number, environment, listing)).rows
@@ -103,13 +112,14 @@ async def _seen(services: Services, call: Call, listed: Listed, subject_id: str)
     if not found:
         return None
 
-    def read(snapshot: Snapshot) -> VelocityRow:
+    def read(snapshot: Snapshot) -> Seen:
         known_as = subjects.number_of(snapshot, number, listed, subject_id)
-        if known_as is None:
-            return _row_of_events(number, found)
-        return row_of(snapshot, number, kind, listed, known_as, call.at_ms // 1000)
+        row = _row_of_events(number, found)
+        if known_as is not None:
+            row = row_of(snapshot, number, kind, listed, known_as, now_ms // 1000)
+        return Seen(row, judged(snapshot, number, kind, listed, subject_id, [match.event for match in found]), found)
 
-    return _Seen(await services.store.query(read), found)
+    return await services.store.query(read)
 
 
 def _row_of_events(number: int, found: Sequence[EventMatch]) -> VelocityRow:
@@ -152,34 +162,24 @@ async def _page(
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
-    number, key = caller.organization.number, services.webhooks.cursors_key
-    filters = _filters(query)
-    if isinstance(filters, Refusal):
-        return Outcome(filters)
-    sought = Sought(
-        listed,
-        number,
-        kind_of(caller.key.environment),
-        call.at_ms,
-        prefix="" if query.q is UNSET else query.q,
-        least=0 if least is UNSET else least,
-        country=filters.get("country"),
-        level=cast("Level | None", filters.get("level")),
-    )
-    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0)), digest_size=16).digest()
-    since = _position(key, listed, number, bound, query.cursor)
-    if since is None:
-        return Outcome(invalid("cursor", "invalid_cursor", "query"))
-    await touch_caller(services, call)
-    found, resume = await _find(services, sought, since, query.limit)
-    cursor: str | UnsetType = UNSET
-    if resume is not None:
-        cursor = write_cursor(key, _LISTS[listed], number, _CURSOR.pack(bound, *resume))
-    return Outcome(answer(found, call.at_ms // 1000, cursor))
+    number, kind = caller.organization.number, kind_of(caller.key.environment)
+    sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
+    if isinstance(sought, Refusal):
+        return Outcome(sought)
+    page = await page_of_subjects(services, call, sought, query.cursor, query.limit)
+    return Outcome(page if isinstance(page, Refusal) else answer(page[0], call.at_ms // 1000, page[1]))
 
 
-def _filters(query: AccountsQuery | SeenVisitorsQuery) -> dict[str, str] | Refusal:
-    """Country and level as events have them, where they were sent."""
+def read_sought(
+    services: Services,
+    query: SubjectsQuery,
+    least: int | UnsetType,
+    listed: Listed,
+    number: int,
+    kind: EnvironmentKind,
+    now_ms: int,
+) -> Sought | Refusal:
+    """What a query of a list asks for. `422` (`invalid_value`)."""
     values: dict[str, str] = {}
     for name, text in (("country", query.country), ("level", query.level)):
         if text is not UNSET:
@@ -187,7 +187,34 @@ def _filters(query: AccountsQuery | SeenVisitorsQuery) -> dict[str, str] | Refus
             if value is None:
                 return invalid(name, "invalid_value", "query")
             values[name] = value
-    return values
+    return Sought(
+        listed,
+        number,
+        kind,
+        now_ms,
+        now_ms - services.event_retention_ms,
+        prefix="" if query.q is UNSET else query.q,
+        least=0 if least is UNSET else least,
+        country=values.get("country"),
+        level=cast("Level | None", values.get("level")),
+    )
+
+
+async def page_of_subjects(
+    services: Services, call: Call, sought: Sought, cursor: str | UnsetType, limit: int
+) -> tuple[list[Sighted], str | UnsetType] | Refusal:
+    """At most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
+    key = services.webhooks.cursors_key
+    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0, oldest_ms=0)), digest_size=16).digest()
+    since = _position(key, sought.listed, sought.number, bound, cursor)
+    if since is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    await touch_caller(services, call)
+    found, resume = await _find(services, sought, since, limit)
+    if resume is None:
+        return found, UNSET
+    row = _CURSOR.pack(bound, *resume)
+    return found, write_cursor(key, _LISTS[sought.listed], sought.number, row)
 
 
 def _position(key: bytes, listed: Listed, number: int, bound: bytes, cursor: str | UnsetType) -> Position | None:
@@ -236,7 +263,7 @@ async def _find(
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "
 _LIST = (
-    "The one that was seen last first, of the last 30 days. "
+    "The one that was seen last first, as far back as events are kept. "
     + _KINDS
     + "Filters may be combined. A page with filters that few fit may be short, or empty, and still have a "
     "`next_cursor`: a request looks at no more than 5,000 events."

@@ -22,7 +22,7 @@ from svc.domain.events.archive import deflate, inflate
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.events.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS, DeferredReport, Event
+from svc.domain.records import DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.api.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
 from svc.http.authentication import Caller
@@ -33,6 +33,7 @@ from svc.http.route import Call, Outcome, Route, Services
 from svc.http.rows import read_and_encoded
 from svc.http.schema import (
     EventsAnswer,
+    LabelAnswer,
     ListEventsQuery,
     SupplementAnswer,
     SupplementBody,
@@ -41,6 +42,7 @@ from svc.http.schema import (
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
 from svc.store.transactions.event_changes import change_event, supplement
+from svc.store.transactions.labels.labels import LabelChange, Labeled
 from svc.store.views import events, lookups
 from svc.store.views.visitors import visitor_id_of
 
@@ -76,7 +78,7 @@ async def page_of_events(services: Services, call: Call, asked: Asked, environme
     """
     number = caller_of(call).organization.number
     scope = CursorScope(services.webhooks.cursors_key, number, environment)
-    listing = read_listing(asked, call.at_ms, scope)
+    listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
         return Outcome(listing)
     await touch_caller(services, call)
@@ -146,7 +148,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
     number, environment = caller.organization.number, _environment(caller)
 
     def read(snapshot: Snapshot) -> EventDetailBody | Refusal:
-        event = events.event_by_request(snapshot, number, environment, request_id, now_ms)
+        event = events.event_by_request(snapshot, number, environment, request_id, now_ms, services.event_retention_ms)
         return Refusal("event_not_found") if event is None else detailed(snapshot, number, request_id, event)
 
     return await services.store.query(read)
@@ -160,14 +162,15 @@ def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) ->
 
 
 async def update_event(services: Services, call: Call) -> Outcome:
-    """`PATCH /events/{request_id}`: set or remove account, action and tag of an event (decisions 11.2). `404
-    event_not_found`, `422 invalid_request_id`.
+    """`PATCH /events/{request_id}`: set or remove account, action, tag and label of an event (decisions 11.2); beyond
+    its retention the label alone, which is the response then (14.1). `404 event_not_found`, `422 invalid_request_id`.
     """
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     caller, body = caller_of(call), call.body
     fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
     job = partial(
         change_event,
         number=caller.organization.number,
@@ -175,10 +178,14 @@ async def update_event(services: Services, call: Call) -> Outcome:
         request_id=request_id,
         fields=fields,
         now_ms=call.at_ms,
+        label=label,
+        retention_ms=services.event_retention_ms,
     )
-    changed = await change(services, call, job) if fields else None
+    changed = await change(services, call, job) if fields or label != LabelChange() else None
     if isinstance(changed, Refusal):
         return Outcome(changed)
+    if isinstance(changed, Labeled):
+        return Outcome(LabelAnswer(request_id=str(request_id), label=changed.label, label_reason=changed.reason))
     return Outcome(await read_event(services, caller, request_id, call.at_ms))
 
 
@@ -188,7 +195,7 @@ async def visits(
     """The newest events of a visitor in the caller's environment, at most `limit`, newest first, with their request
     ids.
     """
-    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
     number, environment = caller.organization.number, _environment(caller)
     found = await services.store.query(
         partial(events.event_page, number=number, environment=environment, listing=listing)
@@ -304,13 +311,13 @@ ROUTES: tuple[Route, ...] = (
         path="/events",
         summary="List events",
         description=(
-            "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
-            "window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of "
-            "identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be "
-            "combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is left "
-            "out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters "
-            "that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at "
-            "no more than 20,000 events."
+            "Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as "
+            "events are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before "
+            "its end. Each row has the verdict of identify, with the signals by name under `signals` and their groups "
+            "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
+            "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
+            "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
+            "have a `next_cursor`: a request looks at no more than 20,000 events."
         ),
         handler=list_events,
         query=ListEventsQuery,
@@ -335,15 +342,18 @@ ROUTES: tuple[Route, ...] = (
         operation_id="updateEvent",
         method="PATCH",
         path="/events/{request_id}",
-        summary="Set the account, the action or the tag of an event",
+        summary="Set the account, the action, the tag or the label of an event",
         description=(
-            "For what is known only afterwards, such as the account that a sign-up makes. Fields that are left out "
-            "stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score and "
-            "price, and no webhook is sent; the counts of the account and the visitor follow."
+            "For what is known only afterwards, such as the account that a sign-up makes, or a chargeback. Fields that "
+            "are left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, "
+            "signals, score and price, and no webhook is sent; the counts of the account and the visitor follow. A "
+            "label may be set for 400 days: of an event that is not readable any more the label alone, which is then "
+            "the response."
         ),
         handler=update_event,
         body=UpdateEventBody,
         response=EventDetailBody,
+        other_responses=((200, LabelAnswer),),
         errors=("event_not_found", "invalid_request_id"),
     ),
 )

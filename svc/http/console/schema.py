@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,17 +12,25 @@ from svc.domain.access.credentials import ApiKey
 from svc.domain.bodies import body_of
 from svc.domain.events.event_row import EventBody
 from svc.domain.events.listing import MAX_TAG_LENGTH
-from svc.domain.fields import A_KEY_ID, Cursor, PageCursor, RequestId, Tag, Timestamp, VisitorId, about, open_to
+from svc.domain.fields import (
+    A_KEY_ID,
+    TIME_FORM,
+    Cursor,
+    PageCursor,
+    RequestId,
+    Tag,
+    Timestamp,
+    VisitorId,
+    about,
+    open_to,
+)
 from svc.domain.matching import Visitor
 from svc.domain.model import AnonymityNetwork, Environment
 from svc.domain.records import Event
 from svc.domain.timestamps import timestamp
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.management.webhook_schema import WebhookDeliveryBody
-from svc.http.schema import (
-    Limit,
-    ListEventsQuery,
-)
+from svc.http.schema import FiltersQuery, Limit, ListEventsQuery, WindowEnd
 from svc.store.views.events import EventMatch
 from svc.store.views.visitors import Activity
 
@@ -60,6 +68,18 @@ class ConsoleEventsQuery(ListEventsQuery, frozen=True, forbid_unknown_fields=Tru
     environment: InEnvironment = "production"
 
 
+class ExportEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of a file of events. Window and filters are checked by `svc.domain.events.listing`."""
+
+    environment: InEnvironment = "production"
+    start: Annotated[
+        str | UnsetType,
+        about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
+    ] = msgspec.field(default=UNSET, name="from")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
+    format: Annotated[Literal["csv", "jsonl"], about("CSV with a fixed list of columns, or JSON lines.", "csv")] = "csv"
+
+
 class VisitorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the visitors. The filters are checked by `svc.http.console.visitors`."""
 
@@ -85,7 +105,7 @@ class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     visitor_id: VisitorId
     first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
-    events: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    events: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     matching_events: (
         Annotated[int, about("With a tag or an address: its events among the newest 500 with that.", 3)] | UnsetType
     ) = UNSET
@@ -142,7 +162,7 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
     visitor_id: VisitorId
     first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
-    event_count: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    event_count: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     environment_event_count: Annotated[int, about("Those of them in the environment.", 12)]
     identifiable: Annotated[
         bool, about("`false` for one that cannot be recognized: what is here is what its one event says.", True)

@@ -5,6 +5,7 @@ Thirty days are 720 rows, read and added up a day at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -17,21 +18,26 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.bodies import body_of, sent
 from svc.domain.events.hour_counts import HOUR_MS, NOTHING, HourCounts
-from svc.domain.events.listing import read_window
+from svc.domain.events.listing import Listing, read_window
 from svc.domain.fields import TIME_FORM, Timestamp, about
 from svc.domain.ids import DAY_MS
 from svc.domain.refusals import Detail, Refusal
 from svc.domain.scoring.preview import LevelCounts
 from svc.domain.scoring.signals import SignalName
 from svc.domain.timestamps import timestamp, unix_ms
+from svc.http.api.events import find_positions, read_at
 from svc.http.change import caller_of, touch_caller
 from svc.http.console.schema import InEnvironment
 from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.http.rows import in_parts
 from svc.http.schema import WindowEnd
 from svc.store.views.hours import hours
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
+EVENTS_LOOKED_AT = 2000
+"""The newest of a window, of which networks are counted: no counter has them, since there are too many."""
+NETWORKS_SHOWN = 50
 COUNTRIES_SHOWN = 50
 LAST_HOUR_MS = unix_ms(datetime(9999, 12, 31, 23, tzinfo=UTC))
 """RFC 3339 has no year beyond."""
@@ -39,14 +45,17 @@ LAST_HOUR_MS = unix_ms(datetime(9999, 12, 31, 23, tzinfo=UTC))
 _encoder = msgspec.json.Encoder()
 
 
+WindowStart = Annotated[
+    str | UnsetType,
+    about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
+]
+
+
 class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the statistics. The window is checked by `svc.domain.events.listing`."""
 
     environment: InEnvironment = "production"
-    start: Annotated[
-        str | UnsetType,
-        about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
-    ] = msgspec.field(default=UNSET, name="from")
+    start: WindowStart = msgspec.field(default=UNSET, name="from")
     end: WindowEnd = msgspec.field(default=UNSET, name="to")
     step: StepLength = "hour"
 
@@ -85,6 +94,10 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     signals: Annotated[tuple[SignalCount, ...], about("The 20 that fired most often.")]
     countries: Annotated[tuple[CountryCount, ...], about("The 50 with most identifications.")]
     kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
+    decisions: Annotated[
+        dict[str, int],
+        about("Decision of the rules to identifications; those without one are left out.", {"review": 4}),
+    ]
 
 
 C = TypeVar("C", bound=CountsBody)
@@ -106,12 +119,62 @@ class StatisticsBody(msgspec.Struct, frozen=True, kw_only=True):
     periods: Annotated[tuple[PeriodBody, ...], about("Oldest first; those without identifications are left out.")]
 
 
+class NetworkCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many identifications came from a network."""
+
+    asn: Annotated[str, about("Number of the autonomous system.", "20712")]
+    asn_name: Annotated[str | UnsetType, about("Its name, where it is known.", "Andrews & Arnold Ltd")] = UNSET
+    events: Annotated[int, about("Identifications from there.", 420)]
+    suspicious: Annotated[int, about("Those of the level medium or high.", 12)]
+
+
+class NetworksBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The networks of a window."""
+
+    networks: Annotated[tuple[NetworkCount, ...], about("The 50 with most identifications.")]
+    events: Annotated[int, about("Identifications that were looked at.", 2000)]
+    is_complete: Annotated[bool, about("Whether these are all of the window.", False)]
+
+
+class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the networks. The window is checked by `svc.domain.events.listing`."""
+
+    environment: InEnvironment = "production"
+    start: WindowStart = msgspec.field(default=UNSET, name="from")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
+
+
+async def read_networks(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/networks`: where the newest identifications of a window came from. `422 invalid_window`."""
+    query: NetworksQuery = call.query
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
+    if isinstance(window, Refusal):
+        return Outcome(window)
+    number = (await touch_caller(services, call)).organization.number
+    listing = Listing(*window, limit=EVENTS_LOOKED_AT)
+    found = await find_positions(services, number, query.environment, listing)
+    events = Counter[str]()
+    suspicious = Counter[str]()
+    names: dict[str, str] = {}
+    for _, event in await in_parts(found.rows, partial(read_at, services, listing.filters)):
+        if event.asn is not None:
+            events[event.asn] += 1
+            suspicious[event.asn] += event.verdict.suspect_level in ("medium", "high")
+            if event.asn_name is not None:
+                names.setdefault(event.asn, event.asn_name)
+    rows = (
+        NetworkCount(asn=asn, asn_name=names.get(asn, UNSET), events=count, suspicious=suspicious[asn])
+        for asn, count in _most(events, NETWORKS_SHOWN)
+    )
+    return Outcome(NetworksBody(networks=tuple(rows), events=len(found.rows), is_complete=found.resume is None))
+
+
 async def read_statistics(services: Services, call: Call) -> Outcome:
     """`GET /console/api/statistics`: counts of the hours that the window touches, as whole hours or days, and their
     sum. `422 invalid_window`.
     """
     query: StatisticsQuery = call.query
-    window = read_window(sent(query.start), sent(query.end), call.at_ms)
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
@@ -172,12 +235,22 @@ ROUTES: tuple[Route, ...] = (
         path="/statistics",
         summary="Read statistics of an environment",
         description=(
-            "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
-            "identification, and what is erased or over 30 days old is taken off."
+            "Of the whole hours that the window touches, at most 30 days of those for which events are kept. They are "
+            "counted with each identification, and what is erased or no longer kept is taken off."
         ),
         handler=read_statistics,
         query=StatisticsQuery,
         response=StatisticsBody,
+        errors=("invalid_window",),
+    ),
+    console_route(
+        operation_id="getConsoleNetworks",
+        path="/networks",
+        summary="Read the networks of an environment",
+        description=f"Of the newest {EVENTS_LOOKED_AT:,} identifications of the window.",
+        handler=read_networks,
+        query=NetworksQuery,
+        response=NetworksBody,
         errors=("invalid_window",),
     ),
 )

@@ -18,7 +18,6 @@ from svc.actors.live import MOST_VIEWERS, LiveEvent, Viewer
 from svc.domain.events.listing import Filters, Listing, Position, read_filters
 from svc.domain.fields import about
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import find_positions, read_at, read_request_id
 from svc.http.authentication import Caller
@@ -141,7 +140,7 @@ async def _positions_after(services: Services, watched: Watched, last: UUID, now
     """
     known = await services.store.query(partial(lookups.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
-    from_ms = max(arrival_ms, now_ms - RETENTION_MS)
+    from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
     found = await find_positions(services, watched.number, watched.environment, listing, MOST_COUNTED)
     return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]

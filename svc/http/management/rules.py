@@ -22,7 +22,7 @@ from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
 from svc.http.change import caller_of, change, touch_caller
@@ -180,7 +180,7 @@ async def preview_rules(services: Services, call: Call) -> Outcome:
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = (await touch_caller(services, call)).organization.number, query.environment
-    given = [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(body.rules)]
+    given = given_rules(body.rules)
     refusal = await services.store.query(
         partial(checked_rules, number=number, kind=kind, rules=given[: MOST_RULES + 1])
     )
@@ -190,6 +190,11 @@ async def preview_rules(services: Services, call: Call) -> Outcome:
     tried = Ruleset(revision=0, rules=tuple(rule for _, rule in given))
     async with services.limits.long_reads.turn(number):
         return Outcome(await _previewed(services, number, kind, tried, body.rules, call.at_ms))
+
+
+def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
+    """(id that was sent, rule) of rules that are only tried."""
+    return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
 
 
 class _Tally:
@@ -226,7 +231,7 @@ async def _previewed(
         resume: Position | None = None
         while kind_of(environment) == kind and tally.looked_at < MOST_PREVIEWED:
             limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - tally.looked_at)
-            listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=limit, after=resume)
+            listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=limit, after=resume)
             found, resume = await services.store.query(partial(_decided, number, environment, tried, listing))
             for each in found:
                 tally.note(*each)
@@ -282,7 +287,7 @@ def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -
     for environment in ENVIRONMENTS:
         if kind_of(environment) != kind:
             continue
-        for began_ms, counts in hours(snapshot, number, environment, now_ms - RETENTION_MS, now_ms + 1):
+        for began_ms, counts in hours(snapshot, number, environment, now_ms - 30 * DAY_MS, now_ms + 1):
             month += counts
             if began_ms > now_ms - DAY_MS:
                 day += counts

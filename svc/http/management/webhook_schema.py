@@ -22,6 +22,7 @@ from svc.domain.fields import (
     WebhookId,
     about,
 )
+from svc.domain.rules.conditions import MAX_LENGTH
 from svc.domain.timestamps import timestamp
 from svc.domain.webhooks.addresses import MAX_URL_LENGTH
 from svc.domain.webhooks.records import (
@@ -33,6 +34,7 @@ from svc.domain.webhooks.records import (
     EndpointStatus,
     EventType,
     WebhookEnvironment,
+    WebhookFormat,
 )
 from svc.http.management.schema import CreatedAt
 from svc.http.schema import CursorOn, Limit
@@ -59,6 +61,25 @@ Hours = Annotated[int, Meta(ge=0, le=MAX_OVERLAP_HOURS), about("For how long the
 EventId = Annotated[str, Meta(examples=[AN_EVENT_ID], extra_json_schema=UUID_FORM)]
 
 
+Format = Annotated[
+    WebhookFormat,
+    about(
+        "`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people, "
+        "unsigned.",
+        "json",
+    ),
+]
+Filter = Annotated[
+    str,
+    about(
+        "Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all "
+        "others whatever it says.",
+        "score >= 60",
+    ),
+]
+NewFilter = Annotated[Filter, Meta(max_length=MAX_LENGTH)]
+
+
 class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of `createWebhook` (interface 4.4). What a type cannot say is checked by the endpoint: the URL and the
     events.
@@ -68,6 +89,8 @@ class CreateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     environment: LiveOrTest
     events: Annotated[tuple[EventName, ...], SOME_EVENTS, about("Types of events to be told of.")]
     description: Annotated[Description, about("May be empty.")]
+    format: Format = "json"
+    filter: Annotated[NewFilter | None, about("Which events are sent; `null` or left out for all.")] = None
 
 
 class UpdateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,6 +101,8 @@ class UpdateWebhookBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     events: Annotated[tuple[EventName, ...] | UnsetType, SOME_EVENTS, about("The whole new list.")] = UNSET
     description: Description | UnsetType = UNSET
     paused: Annotated[bool | UnsetType, about("`true` holds deliveries back, `false` lets them go on.", False)] = UNSET
+    format: Format | UnsetType = UNSET
+    filter: Annotated[NewFilter | UnsetType | None, about("`null` removes it.")] = UNSET
 
 
 class RotateWebhookSecretBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +128,20 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[
         EndpointStatus, about("`failing` is never switched off: the first `2xx` makes it `active` again.", "active")
     ]
-    secret_last4: Annotated[str, about("Last four characters of the signing secret.", "x7Qe")]
+    format: Format
+    filter: Filter | UnsetType = UNSET
+    filter_errors_24h: (
+        Annotated[
+            int,
+            about(
+                "Identifications of the last 24 hours that were held back because the evaluation of the filter failed; "
+                "with a filter alone. Whole hours: those that the window touches.",
+                0,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    secret_last4: Annotated[str, about("Last four characters of the signing secret; empty for a chat format.", "x7Qe")]
     previous_secret_expires_at: (
         Annotated[Timestamp, about("During a rotation: when the previous secret stops signing.")] | UnsetType
     ) = UNSET
@@ -120,12 +158,20 @@ class WebhooksBody(msgspec.Struct, frozen=True):
 
 
 class IssuedWebhookBody(msgspec.Struct, frozen=True):
-    """An endpoint with its new signing secret: the response to a creation and to a rotation (interface 2.9)."""
+    """An endpoint with its new signing secret: the response to a creation and to a rotation (interface 2.9). A chat
+    format has none.
+    """
 
     endpoint: Annotated[WebhookBody, about("The endpoint.")]
-    secret: Annotated[str, about("The whole signing secret, shown this once.", "svc_whsec_...")]
+    secret: Annotated[
+        str, about("The whole signing secret, shown this once; empty for a chat format.", "svc_whsec_...")
+    ]
     standard_secret: Annotated[
-        str, about("The same for a library of Standard Webhooks: `whsec_` and base64.", "whsec_c3ZjX3doc2VjXy4uLg==")
+        str,
+        about(
+            "The same for a library of Standard Webhooks: `whsec_` and base64. Empty for a chat format.",
+            "whsec_c3ZjX3doc2VjXy4uLg==",
+        ),
     ]
 
 
@@ -174,16 +220,22 @@ class WebhookDeliveriesBody(msgspec.Struct, frozen=True):
     next_cursor: CursorOn | UnsetType = UNSET
 
 
-def webhook_row(registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, now_ms: int) -> WebhookBody:
-    """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours."""
+def webhook_row(
+    registered: Registered, day: AttemptCount, last_attempt_at_ms: int | None, filter_errors: int, now_ms: int
+) -> WebhookBody:
+    """A stored endpoint in the form of interface 2.9. `day`: its attempts in the last 24 hours; `filter_errors`: for
+    how many events its filter failed.
+    """
     endpoint = registered.endpoint
-    until_ms = endpoint.previous_secret_expires_at_ms
+    until_ms = endpoint.previous_secret_expires_at_ms if endpoint.is_signed else None
     return body_of(
         WebhookBody,
         endpoint,
         previous_secret_expires_at=UNSET if until_ms is None or now_ms >= until_ms else timestamp(until_ms),
         delivered_24h=day.delivered,
         failed_24h=day.failed,
+        secret_last4=endpoint.secret_last4 if endpoint.is_signed else "",
+        filter_errors_24h=UNSET if endpoint.filter is None else filter_errors,
         last_delivery_at=UNSET if last_attempt_at_ms is None else timestamp(last_attempt_at_ms),
     )
 

@@ -47,6 +47,7 @@ from svc.store.views.webhooks import (
     attempts_in_a_day,
     attempts_page,
     endpoints_of,
+    filter_errors_in_a_day,
     find_endpoint,
     health,
     refuse_hidden_endpoints,
@@ -124,7 +125,7 @@ async def delete_webhook(services: Services, call: Call) -> Outcome:
 
 async def rotate_secret(services: Services, call: Call) -> Outcome:
     """`POST .../webhooks/{webhook_id}/rotate-secret`: the endpoint with its new secret, which is shown only now
-    (decisions 8.1). `404 not_found`.
+    (decisions 8.1). `404 not_found`, `409 webhook_unsigned`.
     """
     body: RotateWebhookSecretBody = call.body
     endpoint_id, hours = call.path["webhook_id"], body.previous_secret_valid_hours
@@ -204,19 +205,22 @@ async def _issue(services: Services, call: Call, job: Callable[..., Issued | Ref
     if isinstance(issued, Refusal):
         return Outcome(issued)
     row = await _row(services, call, issued.registered)
-    body = IssuedWebhookBody(row, issued.secret, standard_secret(issued.secret))
+    is_signed = issued.registered.endpoint.is_signed
+    shown = (issued.secret, standard_secret(issued.secret)) if is_signed else ("", "")
+    body = IssuedWebhookBody(row, *shown)
     return Outcome(body, status=status)
 
 
 async def _row(services: Services, call: Call, registered: Registered) -> WebhookBody:
     queue = registered.queue
-    day, last_ms = await services.store.query(
+    day, last_ms, errors = await services.store.query(
         lambda snapshot: (
             attempts_in_a_day(snapshot, queue, call.at_ms),
             health(snapshot, queue).last_attempt_at_ms,
+            filter_errors_in_a_day(snapshot, registered, call.at_ms),
         )
     )
-    return webhook_row(registered, day, last_ms, call.at_ms)
+    return webhook_row(registered, day, last_ms, errors, call.at_ms)
 
 
 _WEBHOOK = ORGANIZATION + "/webhooks/{webhook_id}"
@@ -241,7 +245,7 @@ ROUTES: tuple[Route, ...] = (
             "address of its host public and none of this service's own; it is judged again at every attempt, and "
             "redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others. "
             "`live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs "
-            "`live`."
+            "`live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column."
         ),
         handler=create_webhook,
         body=CreateWebhookBody,
@@ -256,7 +260,8 @@ ROUTES: tuple[Route, ...] = (
         summary="Change a webhook endpoint",
         description=(
             "Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until "
-            "it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start."
+            "it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes "
+            "out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret."
         ),
         handler=update_webhook,
         body=UpdateWebhookBody,
@@ -278,12 +283,13 @@ ROUTES: tuple[Route, ...] = (
         summary="Rotate the signing secret of a webhook endpoint",
         description=(
             "The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an "
-            "older one no more."
+            "older one no more. A chat format has no secret."
         ),
         handler=rotate_secret,
         body=RotateWebhookSecretBody,
         body_required=False,
         response=IssuedWebhookBody,
+        errors=("webhook_unsigned",),
     ),
     _route(
         operation_id="testWebhook",
@@ -291,7 +297,7 @@ ROUTES: tuple[Route, ...] = (
         path=_WEBHOOK + "/test",
         summary="Send a test event",
         description=(
-            "One signed `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its "
+            "One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its "
             "failure does not make the endpoint `failing`."
         ),
         handler=send_test,

@@ -60,10 +60,10 @@ class SignInOptionsBody(msgspec.Struct, frozen=True):
 class CallbackQuery(msgspec.Struct, frozen=True):
     """What the provider sends the browser back with. Parameters that are not named here are passed over."""
 
-    state: Annotated[str, about("That of the attempt.", "4fzZ0aQbX7Lr2WmKc9Tn")] | UnsetType = UNSET
+    state: Annotated[str, about("That of the attempt.", "4mXq0Wc7")] | UnsetType = UNSET
     code: Annotated[str, about("To be exchanged for the ID token.", "SplxlOBeZQQYbYS6WxSbIA")] | UnsetType = UNSET
     iss: Annotated[str, about("The provider's issuer (RFC 9207).", "https://id.shop.example")] | UnsetType = UNSET
-    error: Annotated[str, about("Why the provider lets nobody in.", "access_denied")] | UnsetType = UNSET
+    error: Annotated[str, about("What the provider refused.", "access_denied")] | UnsetType = UNSET
 
 
 class Coming(NamedTuple):

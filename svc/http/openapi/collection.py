@@ -50,6 +50,9 @@ FROM_RESPONSES = {
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
     "createList": {"listId": "id"},
+    "openReview": {"reviewId": "review.id"},
+    "createVisitorNote": {"noteId": "id"},
+    "createAccountNote": {"noteId": "id"},
     "inviteMember": {"memberId": "member.id"},
     "testWebhook": {"eventId": "event_id"},
 }
@@ -57,9 +60,10 @@ FROM_RESPONSES = {
 
 IN_BODIES: dict[str, Json] = {
     "supplementEvent": {"token": "{{deferredToken}}"},
-    "createWebhook": {"url": "{{webhookUrl}}"},
+    "createWebhook": {"url": "{{webhookUrl}}", "filter": None},
     "updateWebhook": {"url": "{{webhookUrl}}"},
     "redeliverWebhook": {"event_id": "{{eventId}}"},
+    "openReview": {"request_id": "{{requestId}}"},
     "saveRules": {"revision": "{{rulesRevision}}"},
     "updateMember": {"status": None},
     "saveOrganizationRiskWeights": {"revision": None},
@@ -70,7 +74,7 @@ IN_BODIES: dict[str, Json] = {
 _NUMBERS = re.compile(r'"({{rulesRevision}})"')
 """Variables that stand for a number."""
 
-WAITS_MS = {"redeliverWebhook": 3000, "listLists": 1000, "removeMember": 2000}
+WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000, "listLists": 1000, "removeMember": 2000}
 """How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
 management keys, which a run that does not pause would use up.
 """

@@ -67,6 +67,9 @@ TAGS = {
     "Management: rules": "What is decided of a visit. Needs a management key; saving needs the role `admin`.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: lists": "Lists of visitors, accounts, addresses and more. Needs a management key.",
+    "Management: labels": "What events turned out to be, and how signals and rules did. Needs a management key.",
+    "Management: reviews": "Cases that a person decides. Needs a management key.",
+    "Management: notes": "What people write about visitors and accounts. Needs a management key.",
     "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
     "Management: members": "People who sign in to the console. Needs a management key with the role `admin`.",
     "Management: visitors": "The rights of visitors and account holders. Needs a management key with the role `admin`.",
@@ -242,7 +245,8 @@ def _responses(route: Route, headers: tuple[str, ...]) -> Json:
     for status, kinds in _response_bodies(route).items():
         responses[status] = _response(status, kinds, refusals.get(status, []), headers)
     if route.media_type:
-        responses[route.status]["content"] = {route.media_type: {"schema": {"type": "string"}}}
+        kinds = route.media_type.split(", ")
+        responses[route.status]["content"] = {kind: {"schema": {"type": "string"}} for kind in kinds}
     return {str(status): responses[status] for status in sorted(responses)}
 
 

@@ -24,6 +24,7 @@ from svc.domain.fields import (
     VisitorId,
     about,
 )
+from svc.domain.labels.reviews import A_REVIEW_ID
 from svc.domain.model import PLATFORMS
 
 PATH: dict[str, Any] = {
@@ -34,6 +35,8 @@ PATH: dict[str, Any] = {
     "key_id": KeyId,
     "proxy_credential_id": Annotated[str, about("Id of the proxy key.", A_KEY_ID)],
     "list_id": Annotated[str, about("Id of the list.", A_LIST_ID)],
+    "review_id": Annotated[str, about("Id of the review.", A_REVIEW_ID)],
+    "note_id": Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS")],
     "member_id": Annotated[str, about("Id of the member.", A_MEMBER_ID)],
     "webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)],
     "platform": Annotated[str, about("Platform whose weights are meant.", "web", form={"enum": [*PLATFORMS]})],

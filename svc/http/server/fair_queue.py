@@ -1,4 +1,4 @@
-"""The fair_queue: how many requests begin in one pass of the loop, and whose is next.
+"""The fair queue: how many requests begin in one pass of the loop, and whose is next.
 
 A pass of the loop lasts as long as everything that is ready to run in it, and an identification takes some eight
 passes. If every request began at once, a flood of cheap requests would make every pass long. So while several owners

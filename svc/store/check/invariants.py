@@ -1,8 +1,8 @@
 """What must be true of every store, at every moment: the rules behind `svc check` and behind the crash tests.
 
 Each rule reads its tables in key order and yields a sentence for each violation. Memory is bounded whatever the size of
-the store: by the days and credits of one organization's ledger, the hours of its events and the minutes of its webhook
-attempts.
+the store: by the days and credits of one organization's ledger, the hours of its events, the days of its outcomes and
+its labeled visitors and accounts, and the minutes of its webhook attempts.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from svc.domain.model import ENVIRONMENTS, PLATFORMS
 from svc.domain.records import Event
 from svc.store import operations
 from svc.store.check.index import index_faults
+from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.lists import list_faults
 from svc.store.check.members import address_faults, member_faults
+from svc.store.check.rulesets import ruleset_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
@@ -306,6 +308,22 @@ def _lists(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from list_faults(snapshot, number)
 
 
+def _outcomes(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from outcome_faults(snapshot, number)
+
+
+def _labels(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from label_faults(snapshot, number)
+
+
+def _reviews(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from review_faults(snapshot, number)
+
+
+def _rulesets(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from ruleset_faults(snapshot, number)
+
+
 def _members(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from member_faults(snapshot, number)
 
@@ -385,6 +403,10 @@ RULES: tuple[Rule, ...] = (
     _history,
     _velocity,
     _lists,
+    _outcomes,
+    _labels,
+    _reviews,
+    _rulesets,
     _members,
     _attested_keys,
     _holding,

@@ -1,4 +1,6 @@
-"""The rule of lists: each counts the entries that it has, and each entry that expires has its row of expiry."""
+"""The rule of lists: each counts the entries that it has, lists and entries have their marks, and each entry that
+expires its row of expiry.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,9 @@ from collections.abc import Iterator
 
 from svc.domain.rules.lists import StoredList, entry_key, prefix_of
 from svc.store.schema.key_parts import LIST_ID, moment
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.store.snapshot import Snapshot
+from svc.store.views.lists import mark_of, raw_id
 
 
 def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -19,6 +22,8 @@ def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, name), stored in snapshot.scan(LISTS, number):
         if stored.name != name or stored.id in lists:
             yield f"list {stored.id} of organization {number} is not the one named {name}"
+        if not snapshot.has(LIST_MARKS, number, mark_of(raw_id(stored.id))):
+            yield f"list {stored.id} of organization {number} has no mark"
         lists[stored.id] = stored
     yield from _miscounted(snapshot, number, lists)
     for _, expires_at_ms, raw_list, key in snapshot.scan_keys(LIST_EXPIRIES, (number,), (number + 1,)):
@@ -37,9 +42,14 @@ def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -
             yield f"{name} lies under the key of another value"
         if expires_at_ms is not None and not snapshot.has(LIST_EXPIRIES, number, expires_at_ms, raw_list, key):
             yield f"{name} expires at {moment(expires_at_ms)}, and is not listed there"
+        if not snapshot.has(LIST_MARKS, number, mark_of(raw_list, entry.value)):
+            yield f"{name} has no mark"
         entries[list_id] += 1
         if list_id in lists and lists[list_id].kind == "address":
             prefixes[list_id][prefix_of(entry.value)] += 1
+    marks = sum(1 for _ in snapshot.scan_keys(LIST_MARKS, (number,), (number + 1,)))
+    if marks > len(lists) + entries.total():
+        yield f"organization {number} has {marks} marks, of {len(lists)} lists with {entries.total()} entries"
     for list_id, stored in lists.items():
         counted = {(version, length): count for version, length, count in stored.prefixes}
         if (stored.entries, counted) != (entries[list_id], prefixes[list_id]):

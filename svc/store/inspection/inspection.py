@@ -15,7 +15,7 @@ from uuid import UUID
 
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.webhooks.envelope import identification_event_id
-from svc.domain.webhooks.records import DELIVERY_KINDS
+from svc.domain.webhooks.records import DELIVERY_KINDS, IDENTIFICATION_EVENTS
 from svc.store.engine import EngineError
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.codec import MAX_KEY_BYTES, TEXT_LAYOUT, CorruptionError
@@ -46,7 +46,6 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.transactions.erasure import events_of
-from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS
 
 
 def show_key(table: Table[Any], raw: bytes) -> dict[str, Any]:

@@ -14,11 +14,14 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from svc.domain.accounts.velocity import KINDS
 from svc.domain.events.hour_counts import NOTHING
 from svc.domain.history.evidence import AddressHistory
+from svc.domain.labels.reviews import SUBJECTS
 from svc.domain.matching.blocks import Block
 from svc.domain.records import Event
 from svc.domain.webhooks.envelope import identification_event_id
+from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
 from svc.store.inspection.inspection import Row
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.schema.segments import Digests
@@ -33,7 +36,10 @@ from svc.store.schema.tables import (
     HOURS,
     LIST_ENTRIES,
     LIST_EXPIRIES,
+    LIST_MARKS,
+    NOTES,
     REPORT_FINGERPRINTS,
+    SUBJECT_LABELS,
     VELOCITY,
     VISITOR_IDS,
     VISITOR_KEYS,
@@ -50,11 +56,14 @@ from svc.store.transactions.erasure import (
     fingerprint_key,
     stems,
 )
+from svc.store.transactions.labels.reviews import has_cases, note_keys, review_rows, webhook_event_ids
 from svc.store.transactions.rules.lists import listed
 from svc.store.transactions.velocity import own_part
-from svc.store.transactions.webhooks.deliveries import IDENTIFICATION_EVENTS, webhook_event_rows
+from svc.store.transactions.webhooks.deliveries import webhook_event_rows
 from svc.store.views.event_index import digests, rows_of
 from svc.store.views.hours import hour_key
+from svc.store.views.lists import mark_of
+from svc.store.views.reviews import reviews_of
 from svc.store.views.velocity import party_of, row_keys
 
 Keys = Iterator[tuple[Table[Any], tuple[Any, ...]]]
@@ -73,15 +82,17 @@ class VisitorRows:
             )
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
-            self._is_listed = next(listed(snapshot, number, "visitor", visitor_id), None) is not None
+            self._is_named = any(listed(snapshot, number, "visitor", visitor_id)) or has_cases(
+                snapshot, number, "visitor", visitor_id
+            )
 
     @property
     def exists(self) -> bool:
         """Whether anything is kept of such a visitor."""
-        return bool(self._visitor or self.request_ids or self._is_listed)
+        return bool(self._visitor or self.request_ids or self._is_named)
 
     def of_visitor(self) -> list[Row]:
-        """Its ids, record, history, and the lists and lists of look-alikes that it is in."""
+        """Its ids, record, history, reviews, notes, and the lists and lists of look-alikes that it is in."""
         number, visitor = self._number, self._visitor
         with self._store.read() as snapshot:
             by_id = ((table, (number, self._raw_id)) for table in ERASED_BY_KEY["visitor_id"])
@@ -159,8 +170,25 @@ def _attested_keys(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes)
 def _listed(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
     for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
+        yield LIST_MARKS, (number, mark_of(raw_list, entry.value))
         if entry.expires_at_ms is not None:
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
+
+
+def _labels(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    for kind in range(len(KINDS)):
+        yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("visitor"), visitor)
+
+
+def _reviews(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    for review in reviews_of(snapshot, number, "visitor", raw_id.decode()):
+        yield from review_rows(number, review)
+        for event_id in webhook_event_ids(review):
+            yield from webhook_event_rows(snapshot, number, event_id)
+
+
+def _notes(snapshot: Snapshot, number: int, visitor: int, raw_id: bytes) -> Keys:  # noqa: ARG001  as the others
+    yield from ((NOTES, key) for key in note_keys(snapshot, number, "visitor", raw_id.decode()))
 
 
 def _counts(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:  # noqa: ARG001  as the others
@@ -189,6 +217,9 @@ OF_VISITOR: dict[str, Callable[[Snapshot, int, int, bytes], Keys]] = {
     "leave_blocks": _blocks,
     "purge_attested_keys": _attested_keys,
     "purge_listed": _listed,
+    "forget_labels": _labels,
+    "forget_reviews": _reviews,
+    "forget_notes": _notes,
 }
 """Function of `erasure.BY_FUNCTION` that erases by the visitor -> what finds the same rows, by number and id."""
 OF_EVENT: dict[str, Callable[[Snapshot, int, bytes, Event], Keys]] = {

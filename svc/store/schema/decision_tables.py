@@ -9,7 +9,7 @@ from svc.domain.accounts.velocity import KINDS as _KINDS
 from svc.domain.rules.lists import ListEntry, StoredList
 from svc.domain.rules.ruleset import Ruleset
 from svc.store.schema.codec import Key, Opaque, Record
-from svc.store.schema.key_parts import LIST_ID, MOMENT, TEXT, U32, index_of
+from svc.store.schema.key_parts import DIGEST_16, LIST_ID, MOMENT, TEXT, U32, index_of
 from svc.store.schema.table import NOT_PERSONAL, WITH_ORGANIZATION, ErasedBy, NotPersonal, Swept, Table, Until, With
 
 # Lists of values that rules look up. Entries lie in the order of their values.
@@ -40,6 +40,15 @@ LIST_EXPIRIES = Table(
     rules=("lists",),
 )
 """The entries that expire, by when."""
+LIST_MARKS = Table(
+    "list_marks",
+    Key(organization=U32, mark=DIGEST_16),
+    Opaque(),
+    With("lists"),
+    ErasedBy("purge_listed"),
+    rules=("lists",),
+)
+"""A digest of each list and of each entry: it tells one that a corrupt table hides from one that never was."""
 
 RULESETS = Table(
     "rulesets",
@@ -47,6 +56,7 @@ RULESETS = Table(
     Record(Ruleset, remembered=1024),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
+    rules=("rulesets",),
 )
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
@@ -55,5 +65,6 @@ RULESET_HISTORY = Table(
     Record(Ruleset),
     Until("`MOST_REVISIONS` later ones were saved (`transactions/rules`)"),
     NotPersonal("conditions are the customer's own text"),
+    rules=("rulesets",),
 )
-"""Every revision that was in force, of the latest."""
+"""The latest revisions that were in force, and revision 0 for good: it tells that others were saved."""

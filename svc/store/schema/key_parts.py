@@ -131,6 +131,8 @@ TEXT = KeyPart(TEXT_LAYOUT, str, str)
 UUID_V7 = KeyPart("16s", show_uuid, _read_uuid)
 """An id that begins with its time, so that it is an index by time, too."""
 VISITOR_ID = KeyPart("20s", _show_visitor_id, _read_visitor_id)
+ORDERED_ID = KeyPart("20s", _show_visitor_id, str.encode)
+"""Of a review or a note, without its prefix: 20 letters and digits, of which the first 8 are its time."""
 LIST_ID = KeyPart("20s", _show_list_id, _read_list_id)
 MOMENT = KeyPart("Q", moment, _read_moment)
 """Unix time in milliseconds."""

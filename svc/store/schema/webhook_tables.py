@@ -33,7 +33,7 @@ ENDPOINTS = Table(
     _ENDPOINT,
     Record(Endpoint, remembered=1024),
     Until("it is removed"),
-    NOT_PERSONAL,
+    NotPersonal("filters are the customer's own text"),
     rules=("endpoints",),
 )
 """Oldest first."""

@@ -13,8 +13,9 @@ webhook about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
 id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
-sums of which one visitor's share cannot be separated, and, where a list of look-alikes still names the visitor's
-number, that number, which leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
+sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
+of look-alikes still names the visitor's number, that number, which leads nowhere, until retention comes by.
+`NotPersonal` gives the reason table by table.
 
 An organization loses its archived reports, or everything, in steps as well. It is removed by one mark on its row: from
 that commit on its keys are refused and nothing is added to it. Retention goes on where the command was interrupted.
@@ -50,6 +51,7 @@ from svc.domain.report import read_report
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.table import LEADS, ErasedBy, ErasedByKey, PolicyError
 from svc.store.schema.tables import (
+    ACCOUNT_NUMBERS,
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
     BLOCKS,
@@ -68,11 +70,19 @@ from svc.store.schema.tables import (
     KEYS,
     LIST_ENTRIES,
     LIST_EXPIRIES,
+    LIST_MARKS,
     MANUAL,
     MEMBERS,
+    NOTES,
+    NUMBERED_ACCOUNTS,
+    OPEN_CASES,
+    OPEN_REVIEWS,
     ORGANIZATION_KEYS,
     ORGANIZATIONS,
     REPORT_FINGERPRINTS,
+    REVIEWS,
+    SUBJECT_LABELS,
+    SUBJECT_REVIEWS,
     TABLES,
     VELOCITY,
     VISITOR_IDS,
@@ -84,6 +94,8 @@ from svc.store.schema.tables import (
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
+from svc.store.transactions.labels.labels import archive, forget_labels
+from svc.store.transactions.labels.reviews import forget_notes, forget_reviews
 from svc.store.transactions.members import unlist_member
 from svc.store.transactions.rules.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
@@ -101,8 +113,11 @@ BY_FUNCTION: dict[str, tuple[Table[Any], ...]] = {
     "purge_velocity": (VELOCITY,),
     "purge_report": (ADDRESS_HISTORY, REPORT_FINGERPRINTS),
     "leave_blocks": (BLOCKS,),
-    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES),
+    "purge_listed": (LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS),
     "purge_attested_keys": (ATTESTED_KEYS, VISITOR_KEYS),
+    "forget_labels": (SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS),
+    "forget_reviews": (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS),
+    "forget_notes": (NOTES,),
     "erase_identification": (WEBHOOK_EVENTS, DELIVERIES, DUE, MANUAL),
 }
 """Function -> the tables of which it erases what is of a visitor."""
@@ -126,7 +141,7 @@ EVENTS_A_STEP = 32
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
     """Begin to erase a visitor, or go on (decisions 7.6); `False` = `continue_erasure` must follow. `404 not_found`
-    where there is no such visitor, nor any list that has it; `visitor_id` may be any text.
+    where there is no such visitor, nor any list, review or note of it; `visitor_id` may be any text.
     """
     if not is_visitor_id(visitor_id):
         return Refusal("not_found")
@@ -136,7 +151,12 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         is_known = (
             visitor_number or has_events(transaction, number, raw_id) or has_keys(transaction, number, visitor_id)
         )
-        if not purge_listed(transaction, number, "visitor", visitor_id) and not is_known:
+        purged = [
+            purge_listed(transaction, number, "visitor", visitor_id),
+            forget_reviews(transaction, number, "visitor", visitor_id),
+            forget_notes(transaction, number, "visitor", visitor_id),
+        ]
+        if not any(purged) and not is_known:
             return Refusal("not_found")
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         purge_attested_keys(transaction, number, visitor_id)
@@ -154,6 +174,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     if visitor_number is None:
         return True
     found = list(islice(events_of(transaction, number, raw_id), EVENTS_A_STEP + 1))
+    archive(transaction, number, found[:EVENTS_A_STEP])
     for request_id in found[:EVENTS_A_STEP]:
         purge_report(transaction, number, request_id, visitor_number)
         purge_velocity(transaction, number, request_id, visitor_number)
@@ -198,6 +219,8 @@ def purge_visitor(transaction: Transaction, number: int, visitor_number: int, no
     for table in ERASED_BY_KEY["visitor_id"]:
         transaction.delete(table, number, visitor.visitor_id.encode())
     purge_attested_keys(transaction, number, visitor.visitor_id)
+    forget_labels(transaction, number, "visitor", visitor_number)
+    forget_notes(transaction, number, "visitor", visitor.visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 

@@ -1,4 +1,6 @@
-"""What comes to an event afterwards: account, action and tag from a backend (decisions 11.2), and a deferred report."""
+"""What comes to an event afterwards: account, action, tag and label from a backend (decisions 11.2, 14.1), and a
+deferred report.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,15 @@ import msgspec
 
 from svc.domain.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.model import Environment
-from svc.domain.records import DeferredReport, Event
+from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
 from svc.store.transactions.holdings import add, ask
+from svc.store.transactions.labels.labels import LabelChange, Labeled, label_request, rewrite_labeled
 from svc.store.transactions.velocity import move_event
 from svc.store.transactions.webhooks.deliveries import remove_account
-from svc.store.views.events import event_by_request, refuse_hidden, rewrite_event
+from svc.store.views.events import event_by_request, refuse_hidden
 from svc.store.views.velocity import party_of
 
 
@@ -28,21 +31,30 @@ def change_event(
     request_id: UUID,
     fields: Mapping[str, str | None],
     now_ms: int,
-) -> Event | Refusal:
-    """Give an event these values of `account_id`, `action` and `tag`; `None` removes one. `404 event_not_found`.
+    retention_ms: int,
+    label: LabelChange = LabelChange(),  # noqa: B008  immutable
+) -> Event | Labeled | Refusal:
+    """Give an event these values of `account_id`, `action` and `tag`, `None` removes one; and another label. `404
+    event_not_found`, or `422` for a reason without a label.
 
     The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses follow. Webhooks
-    about it that are still to be sent no longer name an account that it had: its erasure would not find them.
+    about it that are still to be sent no longer name an account that it had: its erasure would not find them. Of one
+    that is not readable any more the label alone can be changed, and is returned.
     """
-    before = event_by_request(transaction, number, environment, request_id, now_ms)
+    before = event_by_request(transaction, number, environment, request_id, now_ms, retention_ms)
+    if before is None and not fields:
+        return label_request(transaction, number, request_id.bytes, label, now_ms, environment)
     if before is None:
         return Refusal("event_not_found")
-    after = msgspec.structs.replace(before, **fields)
+    labeled = label.upon(Labeled(before.label, before.label_reason))
+    if isinstance(labeled, Refusal):
+        return labeled
+    after = msgspec.structs.replace(before, **fields, label=labeled.label, label_reason=labeled.reason)
     if "account_id" in fields:
         after = msgspec.structs.replace(after, account_verified=after.account_id is not None)
     if after == before:
         return before
-    rewrite_event(transaction, number, request_id, before, after)
+    rewrite_labeled(transaction, number, request_id.bytes, before, after)
     if before.account_id not in (None, after.account_id):
         remove_account(transaction, number, request_id)
     if after.account_id != before.account_id and before.velocity is not None:
@@ -70,7 +82,7 @@ def supplement(
         return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
     event = transaction.get(EVENTS, *key)
     if event is None:
-        refuse_hidden(transaction, number, request_id, report.received_at_ms)
+        refuse_hidden(transaction, number, request_id, report.received_at_ms, RETENTION_MS)
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):

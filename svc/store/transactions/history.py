@@ -79,7 +79,7 @@ def update_history(
     visitor_number: int | None,
 ) -> Remembered:
     """Write an identification into the histories of its visitor, address and report; returns the report's observations
-    with those that the histories add (signals.md 2).
+    with those that the histories add (docs/signals.md).
 
     `address_before` is the `address_today`, `replayed` the `replay_of` the report; `visitor_number` is that of the
     recognition or, of a new visitor, the one it was given. `None` is a visitor who cannot be recognized: the address

@@ -4,12 +4,15 @@ In this order: idempotency, the 402 gate, matching with visitor and blocks, hist
 force, then event, document, ledger and balance. Nothing is written before nothing can be refused any more.
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
-its writes, 6 rows of history, 2 of weights, 6 of velocity, one of rules and 10 beside them, with an account 11; 22 rows
-are written, 4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A
-report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads
-and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to
-everything, 12 rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of
-both.
+its writes, 6 rows of history, 2 of weights, 6 of velocity and 11 beside them, with an account 12; where there are rules
+or lists, one for the rules and two for each list that they name and each entry that they ask for; 22 rows are written,
+4 of history and 3 of velocity. Of a new visitor whose very report was sent before, 17 more are read. A report that
+names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes
+beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
+rows are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
+`views/lists.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A decision
+`review` reads at most 3 more and writes 5, and the webhook events of a review. Of labels nothing is read but what rules
+name: two rows for a visitor and as many for an account.
 """
 
 from __future__ import annotations
@@ -18,8 +21,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
-
-import msgspec
 
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
@@ -38,13 +39,9 @@ from svc.domain.limits.quotas import (
     seconds_to_midnight,
 )
 from svc.domain.matching import (
-    EMPTY_BLOCK,
-    Block,
-    BlockKey,
     Recognition,
     Statistics,
     StatisticsUpdate,
-    Visitor,
     changes,
     match_visitor,
 )
@@ -58,20 +55,14 @@ from svc.domain.records import (
     WeightsSnapshot,
 )
 from svc.domain.refusals import Refusal, over_day, over_share
-from svc.domain.rules.ruleset import with_decision
+from svc.domain.rules.ruleset import with_decision, with_errors
 from svc.domain.scoring.score import Weights, score
 from svc.domain.webhooks.records import EndpointKey
-from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import (
     BALANCES,
-    BLOCKS,
-    DELETED_VISITORS,
     DOCUMENTS,
     EVENTS,
     IDEMPOTENCY,
-    VISITOR_COUNTS,
-    VISITOR_IDS,
-    VISITORS,
     WEIGHTS_SNAPSHOTS,
 )
 from svc.store.snapshot import Late, Transaction
@@ -79,10 +70,13 @@ from svc.store.transactions.attestation import redeem
 from svc.store.transactions.history import address_today, replay_of, update_history
 from svc.store.transactions.holdings import add, ask
 from svc.store.transactions.keys import note_use
+from svc.store.transactions.labels.reviews import open_review
 from svc.store.transactions.organizations import enter
-from svc.store.transactions.rules.rulesets import decide_event
+from svc.store.transactions.rules.rulesets import decide_event, facts_of
 from svc.store.transactions.velocity import count_event
+from svc.store.transactions.visitors import VisitorIndex
 from svc.store.transactions.webhooks.deliveries import enqueue_identification
+from svc.store.transactions.webhooks.filters import NOBODY, Receivers, identification_receivers
 from svc.store.views.events import put_event
 from svc.store.views.lookups import balance, find_key, is_removed, organization, weights_in_force
 
@@ -102,7 +96,7 @@ class Recorded(NamedTuple):
     new_number: int | None = None
     """The visitor's, who was new; `None` where nobody was."""
     flooding: bool = False
-    """Whether its address floods (`history.is_flooding`)."""
+    """Whether its address floods (`history.evidence.is_flooding`)."""
 
 
 def identify(
@@ -152,9 +146,9 @@ def identify(
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    event = with_decision(event, decide_event(transaction, number, event, first_s, counted.account_first_s))
+    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.account_first_s)
     put_event(transaction, number, submission.request_id, event)
-    queues = enqueue_identification(transaction, submission, event, profile.threshold) if submission.notify else ()
+    queues = _told(transaction, submission, event, profile.threshold, to)
     attested = None if redeemed is None else redeemed.result
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     taken = partial(
@@ -176,6 +170,37 @@ def identify(
         new_number=visitor.number if is_new else None,
         flooding=is_flooding(address),
     )
+
+
+def _judged(
+    transaction: Transaction,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    visitor_first_s: int | None,
+    account_first_s: int | None,
+) -> tuple[Event, Receivers]:
+    """The event with what the rules decide of it, and the webhook endpoints that it goes to."""
+    number = submission.organization
+    facts = facts_of(transaction, number, event, visitor_first_s, account_first_s)
+    event = with_decision(event, decide_event(transaction, number, facts))
+    to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
+    return with_errors(event, to.failed), to
+
+
+def _told(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
+) -> tuple[EndpointKey, ...]:
+    """Tell webhook endpoints, and where the rules say so a person (decisions 14.4); the endpoints to which something is
+    due.
+    """
+    queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
+    decision = event.verdict.decision
+    if decision is None or decision.action != "review":
+        return queues
+    number, raw_id = submission.organization, submission.request_id.bytes
+    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=submission.notify)
+    return tuple(sorted({*queues, *reviewed.queues}))
 
 
 def _record_request(transaction: Transaction, submission: Submission, amount: int) -> None:
@@ -227,85 +252,6 @@ def _original(transaction: Transaction, submission: Submission, request_id: byte
 def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused], **rest: Any) -> Late[Recorded]:
     """With the balance after this identification, which it has not seen: others charge it too."""
     return Late(lambda snapshot: Recorded(outcome(balance(snapshot, number)), **rest))
-
-
-class Applied(NamedTuple):
-    """The visitor that an identification was given to: its id, and its number in the store."""
-
-    id: str
-    number: int | None
-    """`None` for a visitor who cannot be known again."""
-
-
-class VisitorIndex:
-    """What matching asks of the store, bound to one organization and one transaction; and what it then changes.
-
-    What was read is kept, so that nothing is read twice.
-    """
-
-    def __init__(self, transaction: Transaction, organization: int, next_number: NextNumber = ANY_NUMBER) -> None:
-        self._transaction = transaction
-        self._organization = organization
-        self._next_number = next_number
-        self._blocks: dict[BlockKey, Block] = {}
-        self._visitors: dict[int, Visitor | None] = {}
-
-    def block(self, key: BlockKey) -> Block:
-        """The block under this key with the changes of this identification; an empty one when there is none."""
-        block = self._blocks.get(key)
-        if block is None:
-            block = self._blocks[key] = self._transaction.get(BLOCKS, self._organization, key) or EMPTY_BLOCK
-        return block
-
-    def visitor(self, number: int) -> Visitor | None:
-        """The visitor's record as it was before this identification; `None` for one that was deleted. Raises
-        `CorruptionError` where a corrupt table hides it: who visits would get another id.
-        """
-        if number not in self._visitors:
-            found = self._visitors[number] = self._transaction.get(VISITORS, self._organization, number)
-            if found is None and not self._transaction.has(DELETED_VISITORS, self._organization, number):
-                raise CorruptionError(f"visitor {number} is missing, and a block has it")
-        return self._visitors[number]
-
-    def first_seen_s(self, number: int | None, now_s: int) -> int:
-        """Since when a visitor is known; now for one without a record from before."""
-        known = None if number is None else self.visitor(number)
-        return now_s if known is None else known.first_seen_s
-
-    def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write the visitor and the blocks that a recognition changes; returns the visitor's id and number. A new
-        visitor gets `new_visitor_id` and the `next_number` of the index; nothing is written for one without a record.
-        """
-        number, visitor = recognition.number, recognition.visitor
-        if number is None:
-            if visitor is None:
-                return Applied(new_visitor_id, None)
-            visitor = msgspec.structs.replace(visitor, visitor_id=new_visitor_id)
-            number = self._new_number(new_visitor_id)
-        for key, weight in recognition.postings:
-            self._put_block(key, self.block(key).with_posting(number, weight))
-        if recognition.left is not None:
-            self._transaction.put(VISITORS, (self._organization, recognition.split_from), recognition.left)
-        if visitor is not None:
-            self._transaction.put(VISITORS, (self._organization, number), visitor)
-            return Applied(visitor.visitor_id, number)
-        known = self.visitor(number)
-        assert known is not None, "matching returned a visitor that it never read"
-        return Applied(known.visitor_id, number)
-
-    def _new_number(self, visitor_id: str) -> int:
-        number, at_once = self._next_number
-        if number is None:
-            taken = self._transaction.get(VISITOR_COUNTS, self._organization) or 0
-            number = taken + 1
-            self._transaction.put(VISITOR_COUNTS, (self._organization,), taken + at_once)
-        self._transaction.put(VISITOR_IDS, (self._organization, visitor_id.encode()), number)
-        return number
-
-    def _put_block(self, key: BlockKey, block: Block) -> None:
-        if block is not self._blocks[key]:
-            self._blocks[key] = block
-            self._transaction.put(BLOCKS, (self._organization, key), block)
 
 
 def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None:

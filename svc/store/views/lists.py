@@ -1,12 +1,14 @@
-"""Lists as they are read: by rules, of which each question costs a row or two, and by the API and the command line.
+"""Lists as they are read: by rules, of which each question costs up to three rows, and by the API and the command line.
 
-The six lists that every organization has are there for all of these, whether or not they have a row.
+The six lists that every organization has are there for all of these, whether or not they have a row. A row that a
+corrupt table hides is an error and no empty list: each list and each entry has its mark beside it (docs/adr/0118).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import islice
 
 from svc.domain.rules.lists import (
@@ -18,26 +20,43 @@ from svc.domain.rules.lists import (
     covering,
     entry_key,
     first_list,
+    is_list_id,
     is_list_name,
     key_prefix,
 )
+from svc.store.schema.codec import CorruptionError
 from svc.store.schema.key_parts import LIST_ID
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.store.snapshot import Snapshot
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
-    """A list of the organization by its name; `None` for any other text. One row is read."""
+    """A list of the organization by its name; `None` for any other text. One row is read. Raises `CorruptionError`
+    where the row of one of the six is missing and its mark is there.
+    """
     found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
-    return first_list(number, name) if found is None and name in FIRST_LISTS else found
+    return _unused(snapshot, number, name) if found is None and name in FIRST_LISTS else found
+
+
+def _unused(snapshot: Snapshot, number: int, name: str) -> StoredList:
+    """One of the six of which there is no row."""
+    found = first_list(number, name)
+    _refuse_hidden(snapshot, number, found.id)
+    return found
+
+
+def _refuse_hidden(snapshot: Snapshot, number: int, list_id: str) -> None:
+    """For a list of which there is no row. Raises `CorruptionError` where its mark is there."""
+    if snapshot.has(LIST_MARKS, number, mark_of(raw_id(list_id))):
+        raise CorruptionError(f"the list {list_id} is missing, and its mark is there")
 
 
 def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
     """Whether a value of the list's kind is in it now, as any text; an address also where one of its networks has it.
     `None` and text of another kind are in no list.
 
-    Nothing is read of an empty list, and one row of any other; of one of addresses, at most one for each length of
-    networks that it really has.
+    Nothing is read of an empty list, and one or two rows of any other; of one of addresses, at most two for each length
+    of networks that it really has. Raises as `stored_entry` does.
     """
     if value is None or not found.entries:
         return False
@@ -55,14 +74,17 @@ def list_names(snapshot: Snapshot, number: int) -> dict[str, ListKind]:
 
 def lists_of(snapshot: Snapshot, number: int) -> dict[str, StoredList]:
     """Name -> list of all lists of the organization, in the order of their names."""
-    found = {name: first_list(number, name) for name in FIRST_LISTS}
-    found |= {name: stored for (_, name), stored in snapshot.scan(LISTS, number)}
+    found = {name: stored for (_, name), stored in snapshot.scan(LISTS, number)}
+    found |= {name: _unused(snapshot, number, name) for name in FIRST_LISTS if name not in found}
     return dict(sorted(found.items()))
 
 
 def find_list(snapshot: Snapshot, number: int, list_id: str) -> StoredList | None:
-    """A list of the organization by its id; `None` for any other text."""
-    return next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
+    """A list of the organization by its id; `None` for any other text. Raises as `named_list` does."""
+    found = next((found for found in lists_of(snapshot, number).values() if found.id == list_id), None)
+    if found is None and is_list_id(list_id):
+        _refuse_hidden(snapshot, number, list_id)
+    return found
 
 
 def raw_id(list_id: str) -> bytes:
@@ -71,9 +93,24 @@ def raw_id(list_id: str) -> bytes:
 
 
 def find_entry(snapshot: Snapshot, number: int, found: StoredList, value: str, now_ms: int) -> ListEntry | None:
-    """The living entry of a value in its canonical spelling."""
-    entry = snapshot.get(LIST_ENTRIES, number, raw_id(found.id), entry_key(value))
-    return entry if entry is not None and entry.value == value and entry.is_living(now_ms) else None
+    """The living entry of a value in its canonical spelling. Raises as `stored_entry` does."""
+    entry = stored_entry(snapshot, number, raw_id(found.id), value)
+    return entry if entry is not None and entry.is_living(now_ms) else None
+
+
+def stored_entry(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -> ListEntry | None:
+    """The entry of a value, also one that has expired. Raises `CorruptionError` where it is missing and its mark is
+    there.
+    """
+    entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
+    if entry is None and snapshot.has(LIST_MARKS, number, mark_of(raw_list, value)):
+        raise CorruptionError(f"an entry of list {LIST_ID.show(raw_list)} is missing, and its mark is there")
+    return entry if entry is not None and entry.value == value else None
+
+
+def mark_of(raw_list: bytes, value: str = "") -> bytes:
+    """What stands in `LIST_MARKS` for an entry, whose value is never empty, or for a list."""
+    return blake2b(raw_list + value.encode(), digest_size=16).digest()
 
 
 def expired_keys(snapshot: Snapshot, number: int, now_ms: int) -> Iterator[tuple[int, int, bytes, str]]:

@@ -6,6 +6,7 @@ between two pages, and each step looks at a bounded number of events, of however
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -14,7 +15,8 @@ from svc.domain.accounts.velocity import EnvironmentKind, VelocityRow, account_d
 from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.network.addresses import is_within
+from svc.domain.records import Event
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -28,7 +30,12 @@ NEWEST = Position(*LAST)
 """Where the first page begins."""
 EVENTS_AT_ONCE = 64
 """Events that one step of a list looks at: about 2 milliseconds."""
-SUBJECTS_AT_ONCE = 2
+MOST_OF_A_DAY = 100
+"""Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
+MOST_NEWER = 200
+"""Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
+"""
+SUBJECTS_AT_ONCE = 4
 """That one step finds: each is some searches."""
 
 
@@ -40,6 +47,8 @@ class Sought(NamedTuple):
     """Of the organization."""
     kind: EnvironmentKind
     now_ms: int
+    oldest_ms: int
+    """When the oldest event arrived that is readable."""
     prefix: str = ""
     """Of the id."""
     least: int = 0
@@ -48,6 +57,14 @@ class Sought(NamedTuple):
     """Two upper-case letters: one of its countries in 30 days."""
     level: Level | None = None
     """The highest of its events in 24 hours."""
+    network: str | None = None
+    """An address or a network: of its events only those from there are looked at."""
+    with_levels: bool = True
+    """Whether the highest level of each is looked for, which is some searches."""
+
+    def is_meant(self, event: Event) -> bool:
+        """Whether the event is one of those that are looked at."""
+        return self.network is None or is_within(event.ip_address, self.network)
 
     def id_in(self, event: Event) -> str | None:
         """The id of what is listed in an event; `None` where it has none."""
@@ -67,12 +84,17 @@ class Sighted(NamedTuple):
     """An account or a visitor of a list."""
 
     id: str
-    at: Position
-    """Of its last event."""
+    last: EventMatch
+    """Its last event."""
     row: VelocityRow
     """What it counts; an empty one where its events were stored before 0.3.0."""
     level: Level | None
-    """The highest of its events in 24 hours; `None` where none was scored."""
+    """The highest of its events in 24 hours; `None` where none was scored, or nobody asked."""
+
+    @property
+    def at(self) -> Position:
+        """Of its last event."""
+        return _at(self.last)
 
 
 class Step(NamedTuple):
@@ -97,6 +119,17 @@ def filters_of(listed: Listed, subject_id: str) -> Filters:
     return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
 
 
+def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
+    """Whether an account or a visitor of the organization has any event, in whatever environment."""
+    filters = filters_of(listed, subject_id)
+    found = (
+        place
+        for environment in range(len(ENVIRONMENTS))
+        for place in Search(snapshot, Scope(number, environment), wanted(filters))
+    )
+    return any(_found(snapshot, number, place, filters) is not None for place in found)
+
+
 def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
     """The id by which rows of velocity know an account or a visitor of the organization; `None` for a visitor that is
     not identifiable, and for one that is being erased.
@@ -118,7 +151,7 @@ def step(
     looked = set(looked_at)
     for count, match in enumerate(events.read(snapshot, places, EVERYTHING), start=1):
         subject_id = sought.id_in(match.event)
-        if subject_id is None or subject_id in looked:
+        if subject_id is None or subject_id in looked or not sought.is_meant(match.event):
             continue
         looked.add(subject_id)
         sighted = _sighted(snapshot, sought, since, match, subject_id)
@@ -132,7 +165,7 @@ def step(
 def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
     """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest = (max(sought.now_ms - RETENTION_MS, 0), bytes(16))
+    oldest = (max(sought.oldest_ms, 0), bytes(16))
     searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
     of_each = (
         [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]
@@ -169,9 +202,8 @@ def _sighted(snapshot: Snapshot, sought: Sought, since: Position, match: EventMa
         return None
     if since != NEWEST and _was_seen_later(snapshot, sought, row, match, subject_id):
         return None
-    is_recent = match.event.occurred_at_ms >= sought.now_ms - DAY_MS
-    level = _highest_level(snapshot, sought, subject_id) if is_recent else None
-    return Sighted(subject_id, _at(match), row, level) if sought.level in (None, level) else None
+    level = highest_level(snapshot, sought, match) if sought.with_levels or sought.level is not None else None
+    return Sighted(subject_id, match, row, level) if sought.level in (None, level) else None
 
 
 def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
@@ -187,28 +219,53 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
     """
     here = _at(match)
     at_s = here.arrival_ms // 1000
-    if row.last_s > at_s:
+    if row.last_s > at_s and sought.network is None:
         return True
     top = Position(1000 * (at_s + 1), bytes(16)) if row.last_s == at_s else NEWEST
     filters = sought.filters(subject_id)
     newer = (place for scope in sought.scopes for place in Search(snapshot, scope, wanted(filters), here, top))
-    return any(place > here and _has(snapshot, sought.number, place, filters) for place in newer)
+    found = (_found(snapshot, sought.number, place, filters) for place in newer if place > here)
+    return any(event is not None and sought.is_meant(event) for event in islice(found, MOST_NEWER))
 
 
-def _highest_level(snapshot: Snapshot, sought: Sought, subject_id: str) -> Level | None:
-    """The highest suspect level of the events of an account or visitor in 24 hours; `None` where none was scored."""
+def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
+    """The highest suspect level in 24 hours of the events of the account or visitor whose last event this is; `None`
+    where none was scored.
+    """
+    subject_id = sought.id_in(last.event)
+    if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
+        return None
     oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
+    of_all = sought.filters(subject_id)
+    found_all = [
+        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MOST_OF_A_DAY + 1)))
+        for scope in sought.scopes
+    ]
+    if all(len(places) <= MOST_OF_A_DAY for _, places in found_all):
+        return _highest_of(snapshot, sought.number, of_all, [place for _, places in found_all for place in places])
     for level in reversed(LEVELS):
         filters = sought.filters(subject_id)
         filters = Filters(account_id=filters.account_id, visitor_id=filters.visitor_id, level=level)
         for scope in sought.scopes:
             found = Search(snapshot, scope, wanted(filters), oldest)
-            if any(_has(snapshot, sought.number, place, filters) for place in found):
+            if any(_found(snapshot, sought.number, place, filters) is not None for place in found):
                 return level
     return None
 
 
-def _has(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> bool:
-    """Whether the event there is meant: another may have its digests."""
+def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Sequence[Position]) -> Level | None:
+    """The highest level of the events at these positions, of those that are meant."""
+    highest = -1
+    for place in places:
+        event = _found(snapshot, number, place, filters)
+        if event is not None and event.verdict.suspect_level is not None:
+            highest = max(highest, LEVELS.index(event.verdict.suspect_level))
+        if highest == len(LEVELS) - 1:
+            break
+    return None if highest < 0 else LEVELS[highest]
+
+
+def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
+    """The event there; `None` where it is not meant: another may have its digests."""
     event = snapshot.get(EVENTS, number, place.request_id)
-    return event is not None and filters.matches(event)
+    return event if event is not None and filters.matches(event) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from svc.domain.accounts.velocity import (
     EMPTY,
@@ -43,13 +44,13 @@ class Party(NamedTuple):
 
     def others_of(self, subject: Subject) -> tuple[int | None, ...]:
         """The others of a subject, in the order of `OTHERS`."""
-        ids = {
-            "visitors": self.visitor,
-            "accounts": self.account,
-            "addresses": self.address,
-            "countries": self.country,
-        }
-        return tuple(ids[kind] for kind in OTHERS[subject])
+        return _OTHERS_OF[subject](self)
+
+
+_FIELDS: Final = {"visitors": "visitor", "accounts": "account", "addresses": "address", "countries": "country"}
+_OTHERS_OF: Final[dict[Subject, Callable[[Party], tuple[int | None, ...]]]] = {
+    subject: attrgetter(*(_FIELDS[kind] for kind in kinds)) for subject, kinds in OTHERS.items()
+}
 
 
 def party_of(number: int, event: Event, visitor: int | None) -> Party:

@@ -50,6 +50,17 @@ def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | 
     return record
 
 
+def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -> list[str]:
+    """At most `limit` ids of visitors that begin so, in their order; `beginning` has 1 to 20 ASCII letters or digits.
+    Those that are being erased are left out.
+    """
+    first = beginning.encode()[:20]
+    beyond = first[:-1] + bytes([first[-1] + 1])
+    keys = snapshot.scan_keys(VISITOR_IDS, (number, first), (number, beyond))
+    found = (raw_id for _, raw_id in keys if not snapshot.has(ERASURES, number, raw_id))
+    return [raw_id.decode() for raw_id in islice(found, limit)]
+
+
 def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
     """The id of the visitor of the organization with this number; `None` for `None`, and for one that was erased or is
     being erased.

@@ -7,6 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from svc.domain.ids import DAY_MS
+from svc.domain.model import ENVIRONMENTS
 from svc.domain.webhooks.queues import BACKLOG_OVER, is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
@@ -22,6 +24,7 @@ from svc.domain.webhooks.records import (
     Health,
     WebhookEnvironment,
     WebhookEvent,
+    webhook_environment,
 )
 from svc.domain.webhooks.schedule import LONGEST_WAIT_MS
 from svc.store.schema.codec import CorruptionError
@@ -41,6 +44,7 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot
+from svc.store.views.hours import hours
 
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
@@ -186,6 +190,21 @@ def attempts_in_a_day(snapshot: Snapshot, queue: EndpointKey, now_ms: int) -> At
     rows = snapshot.scan(ATTEMPT_COUNTS, *queue, start=(*queue, minute - MINUTES_PER_DAY))
     counts = [count for (*_, counted), count in rows if counted <= minute]  # later ones are of a clock that was ahead
     return AttemptCount(sum(count.delivered for count in counts), sum(count.failed for count in counts))
+
+
+def filter_errors_in_a_day(snapshot: Snapshot, registered: Registered, now_ms: int) -> int:
+    """Events of the last 24 hours, in whole hours, for which the evaluation of the endpoint's filter failed. Nothing is
+    read without a filter.
+    """
+    queue, endpoint = registered
+    if endpoint.filter is None:
+        return 0
+    return sum(
+        counts.rule_errors.get(endpoint.id, 0)
+        for environment in ENVIRONMENTS
+        if webhook_environment(environment) == endpoint.environment
+        for _, counts in hours(snapshot, queue.organization, environment, now_ms - DAY_MS, now_ms + 1)
+    )
 
 
 def queues_with_work(snapshot: Snapshot, after: EndpointKey, limit: int) -> WaitingQueues:

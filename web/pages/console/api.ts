@@ -45,6 +45,20 @@ async function failure(response: Response): Promise<ApiError> {
 /** What is at `/console` itself. */
 const SIGNING_IN = ["session", "invitations", "sign-in"];
 
+const MOST_TRIES = 5;
+
+/** What is asked for many times in a row: where the service says to wait, it is waited for. */
+export async function patiently<T>(ask: () => Promise<T>, wait = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds))): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 429 || tries === MOST_TRIES) throw error;
+      await wait(Math.max(1, error.retryAfter));
+    }
+  }
+}
+
 export class Api {
   /** Of the session; management routes name it. */
   organization = "";

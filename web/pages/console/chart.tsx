@@ -1,7 +1,6 @@
 /** A stacked chart of counts by period, and the same as a table. */
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type uPlot from "uplot";
 import { count } from "./format.js";
 import { Table } from "./ui.js";
 
@@ -13,8 +12,12 @@ export interface Series {
 }
 
 const HEIGHT = 220;
+/** Room for the times below and above the highest bar, in pixels. */
+const BELOW = 24;
+const ABOVE = 8;
+const LABEL = 76;
 const DIGIT = 8;
-const DARK = "(prefers-color-scheme: dark)";
+const DAY_S = 86_400;
 
 /** Sums from the first series up to each: what a stacked chart draws. */
 export function stacked(series: number[][]): number[][] {
@@ -23,33 +26,34 @@ export function stacked(series: number[][]): number[][] {
   return sums;
 }
 
+/** Whole numbers from 0 to at least `most`, in even steps of 1, 2 or 5 times a power of ten: at most six. */
+export function marks(most: number): number[] {
+  const least = Math.max(1, most) / 5;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step = Math.max(1, power * [1, 2, 5, 10].find((factor) => factor * power >= least)!);
+  return Array.from({ length: Math.ceil(Math.max(1, most) / step) + 1 }, (_, at) => at * step);
+}
+
+/** One path with a bar for each value between its two sums. */
+function bars(below: number[] | undefined, above: number[], x: (at: number) => number, y: (value: number) => number, width: number): string {
+  return above.map((value, at) => {
+    const base = below?.[at] ?? 0;
+    return value > base ? `M${x(at).toFixed(1)} ${y(base).toFixed(1)}V${y(value).toFixed(1)}h${width.toFixed(1)}V${y(base).toFixed(1)}z` : "";
+  }).join("");
+}
+
 /** `times` in seconds, `step` in seconds between them. */
 export function Chart({ name, times, step, series }: { name: string; times: number[]; step: number; series: Series[] }) {
   const place = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
   const [at, setAt] = useState<number | null>(null);
   const [showsTable, setShowsTable] = useState(false);
   useEffect(() => {
     const element = place.current!;
-    let chart: uPlot | undefined;
-    let isGone = false;
-    const draw = async () => {
-      const { UPlot } = await import("../console.plot.js");
-      if (isGone) return;
-      chart?.destroy();
-      chart = plot(UPlot, element, times, step, series, setAt);
-    };
-    const dark = matchMedia(DARK);
-    const resized = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height: HEIGHT }));
-    draw().catch(() => setShowsTable(true));
+    const resized = new ResizeObserver(() => setWidth(element.clientWidth));
     resized.observe(element);
-    dark.addEventListener("change", draw);
-    return () => {
-      isGone = true;
-      dark.removeEventListener("change", draw);
-      resized.disconnect();
-      chart?.destroy();
-    };
-  }, [times, step, series]);
+    return () => resized.disconnect();
+  }, []);
   return (
     <>
       <ul class="legend">
@@ -58,7 +62,9 @@ export function Chart({ name, times, step, series }: { name: string; times: numb
         ))}
         <li class="quiet">{at === null ? "in total" : label(times[at] ?? 0, step)}</li>
       </ul>
-      <div ref={place} class="chart" role="img" aria-label={`${name}. The same numbers are in the table below.`} />
+      <div ref={place} class="chart" role="img" aria-label={`${name}. The same numbers are in the table below.`}>
+        {width > 0 && <Drawing width={width} times={times} step={step} series={series} at={at} onPoint={setAt} />}
+      </div>
       <button type="button" class="small" aria-expanded={showsTable} onClick={() => setShowsTable(!showsTable)}>{showsTable ? "Hide the table" : "Show as a table"}</button>
       {showsTable && (
         <Table
@@ -66,7 +72,7 @@ export function Chart({ name, times, step, series }: { name: string; times: numb
           keyOf={(row) => String(row)}
           rows={times.map((_, index) => index).reverse()}
           columns={[
-            { head: step < 86_400 ? "Hour" : "Day (UTC)", cell: (row) => label(times[row] ?? 0, step) },
+            { head: step < DAY_S ? "Hour" : "Day (UTC)", cell: (row) => label(times[row] ?? 0, step) },
             ...series.map(({ name: head, values }) => ({ head, number: true, cell: (row: number) => count(values[row] ?? 0) })),
           ]}
         />
@@ -75,39 +81,53 @@ export function Chart({ name, times, step, series }: { name: string; times: numb
   );
 }
 
+function Drawing({ width, times, step, series, at, onPoint }: {
+  width: number;
+  times: number[];
+  step: number;
+  series: Series[];
+  at: number | null;
+  onPoint: (at: number | null) => void;
+}) {
+  const sums = stacked(series.map(({ values }) => values));
+  const scale = marks(Math.max(0, ...(sums[sums.length - 1] ?? [])));
+  const top = scale[scale.length - 1]!;
+  const left = 10 + DIGIT * Math.max(2, count(top).length);
+  const each = (width - left) / Math.max(1, times.length);
+  const x = (index: number) => left + index * each;
+  const y = (value: number) => HEIGHT - BELOW - (value / top) * (HEIGHT - BELOW - ABOVE);
+  const every = Math.ceil(LABEL / each);
+  const point = (event: PointerEvent) => {
+    const index = Math.floor((event.offsetX - left) / each);
+    onPoint(index >= 0 && index < times.length ? index : null);
+  };
+  return (
+    <svg width={width} height={HEIGHT} aria-hidden="true" onPointerMove={point} onPointerLeave={() => onPoint(null)}>
+      {scale.map((mark) => (
+        <g key={mark}>
+          <line x1={left} x2={width} y1={y(mark)} y2={y(mark)} />
+          <text x={left - 6} y={y(mark) + 4} text-anchor="end">{count(mark)}</text>
+        </g>
+      ))}
+      {at !== null && <rect class="pointed" x={x(at)} y={ABOVE} width={each} height={HEIGHT - BELOW - ABOVE} />}
+      {series.map(({ name, color }, index) => <path key={name} d={bars(sums[index - 1], sums[index]!, x, y, Math.max(each * 0.9, 1))} style={{ fill: `var(${color})` }} />)}
+      {times.map((time, index) => index % every === 0 && x(index) + LABEL / 2 < width && <text key={time} x={x(index)} y={HEIGHT - 6}>{tick(time, step)}</text>)}
+    </svg>
+  );
+}
+
 /** Days are those of UTC, hours are local. */
 function label(seconds: number, step: number): string {
   const time = new Date(1000 * seconds);
-  if (step >= 86_400) return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+  if (step >= DAY_S) return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
   return time.toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
 /** Hours by the clock, a new day by its date. */
 function tick(seconds: number, step: number): string {
   const time = new Date(1000 * seconds);
-  if (step >= 86_400 || time.getHours() + time.getMinutes() === 0) {
-    return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...(step >= 86_400 && { timeZone: "UTC" }) });
+  if (step >= DAY_S || time.getHours() + time.getMinutes() === 0) {
+    return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...(step >= DAY_S && { timeZone: "UTC" }) });
   }
   return time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", hour12: false });
-}
-
-function plot(UPlot: typeof uPlot, element: HTMLElement, times: number[], step: number, series: Series[], onPoint: (at: number | null) => void): uPlot {
-  const style = getComputedStyle(element);
-  const color = (property: string) => style.getPropertyValue(property).trim();
-  const bars = UPlot.paths.bars!({ size: [0.9, 40], align: 1 });
-  // The tallest first, so that each sum is drawn over the next one.
-  const sums = stacked(series.map(({ values }) => values)).reverse();
-  const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
-  const options: uPlot.Options = {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-    scales: { x: { time: true, range: (_, from, to) => [from, to + step] }, y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
-    axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((at) => tick(at, step)) }, { ...axis, size: (_, shown) => 18 + DIGIT * Math.max(4, ...(shown ?? []).map((one) => one.length)), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7], values: (_, ticks) => ticks.map(count) }],
-    series: [{}, ...[...series].reverse().map((one) => ({ fill: color(one.color), paths: bars, points: { show: false } }))],
-    hooks: { setCursor: [(chart) => onPoint(chart.cursor.idx ?? null)] },
-  };
-  if (step >= 86_400) options.tzDate = (seconds) => UPlot.tzDate(new Date(1000 * seconds), "UTC");
-  return new UPlot(options, [times, ...sums], element);
 }

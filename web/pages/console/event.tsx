@@ -1,19 +1,23 @@
 /** Event: why an identification is what it is. */
 /** @jsxImportSource preact */
+import { Velocity } from "../parts/activity.js";
 import { Certainty, Proof } from "../parts/identity.js";
 import { Score } from "../parts/score.js";
 import { ApiError } from "./api.js";
 import { Attempts } from "./attempts.js";
+import { Decision } from "./decision.js";
 import { client } from "./eventlist.js";
 import { capital, country, words } from "./format.js";
+import { EventLabel } from "./judging/label.js";
 import { useConsole, useLink, useLoad } from "./state.js";
-import { Card, type Fact, Facts, Id, Show, Time, Verdict, VisitorLink } from "./ui.js";
+import { Standing } from "./standing.js";
+import { AccountLink, Card, Decided, type Fact, Facts, Id, Show, Time, Verdict, VisitorLink } from "./ui.js";
 import type { EventDetail } from "./wire.js";
 
 export function Event() {
   const { api, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<EventDetail>(`events/${encodeURIComponent(id)}`, {}, signal), [id]);
-  return <><Show of={loaded}>{(found) => <Shown found={found} />}</Show><NoSuch error={loaded.error} /></>;
+  return <><Show of={loaded}>{(found) => <Shown found={found} onChanged={loaded.reload} />}</Show><NoSuch error={loaded.error} /></>;
 }
 
 /** What was looked for as an id may be a tag of this form. */
@@ -23,21 +27,24 @@ export function NoSuch({ error }: { error: unknown }) {
   return error instanceof ApiError && error.status === 404 ? <p><a href={link("visitors", "", { tag: id })}>Look for it as a tag</a></p> : null;
 }
 
-function Shown({ found }: { found: EventDetail }) {
+function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void }) {
   const { event } = found;
   const { texts } = useConsole();
   const link = useLink();
   return (
     <>
       <p class="summary">
-        <Verdict row={event} /> <Time at={event.occurred_at} /> <span>{event.environment}</span> <Id what="the request id">{event.request_id}</Id>
+        <Verdict row={event} /> <Decided decision={event.decision} /> <Time at={event.occurred_at} /> <span>{event.environment}</span> <Id what="the request id">{event.request_id}</Id>
       </p>
       <nav class="buttons" aria-label="Visits of this visitor">
         {found.previous && <a href={link("events", found.previous)}>Previous visit</a>}
         {found.next && <a href={link("events", found.next)}>Next visit</a>}
       </nav>
+      <EventLabel event={event} onChanged={onChanged} />
+      <Decision event={event} />
       <Score event={event} texts={texts} />
       <Recognition found={found} />
+      {event.velocity && <Card title="Velocity"><Velocity event={event} names={["Visitor", "Address"]} /></Card>}
       <div class="pair">
         <Card title="Client">
           <Facts rows={clientFacts(found)} />
@@ -62,6 +69,7 @@ export function Recognition({ found: { event } }: { found: EventDetail }) {
   return (
     <Card title="How the visitor was recognized">
       <p class="id"><VisitorLink id={event.visitor_id} /></p>
+      {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} />}
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
       <Certainty event={event} />
       <Proof event={event} texts={texts} />
@@ -80,6 +88,8 @@ function clientFacts({ event, key }: EventDetail): Fact[] {
     ["Device", event.device_kind],
     ["Kind", event.visitor_kind && words(event.visitor_kind)],
     ["Origin", event.origin],
+    ["Account", event.account_id && <><AccountLink id={event.account_id} />{event.account_verified && " (named by your server)"}</>],
+    ["Action", event.action],
     ["Tag", event.tag && <TagLink tag={event.tag} />],
     ["SDK", `${event.sdk_platform} ${event.sdk_version}`],
     ["Key", key && (key.name ? `${key.name} …${key.last4}` : key.id)],

@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { country, shortVersion } from "./format.js";
 import { useLink } from "./state.js";
-import { type Column, Known, Signals, Time, Verdict, VisitorLink } from "./ui.js";
+import { AccountLink, type Column, Decided, Known, LabelBadge, Name, Signals, Time, Verdict, VisitorLink } from "./ui.js";
 import type { Client, EventRow } from "./wire.js";
 
 /** Browser and system in few words: of the version what people call it. */
@@ -13,17 +13,21 @@ export function place(row: Pick<Client, "country_code" | "ip_address" | "anonymi
   return [row.country_code && country(row.country_code), row.ip_address, row.anonymity_network].filter(Boolean).join(" · ");
 }
 
-export function useEventColumns({ visitor = true } = {}): Column<EventRow>[] {
+/** `rows` decide whether there are columns for labels and tags, which few events have. */
+export function useEventColumns(rows: Pick<EventRow, "tag" | "label">[]): Column<EventRow>[] {
   const link = useLink();
   const all: (Column<EventRow> | false)[] = [
     { head: "Time", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.occurred_at} /></a> },
     { head: "Score", cell: (row) => <Verdict row={row} /> },
-    visitor && { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
-    { head: "Known", cell: (row) => <Known row={row} /> },
+    { head: "Decision", cell: (row) => <Decided decision={row.decision} /> },
+    rows.some((row) => row.label) && { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
+    { head: "Visitor", cell: (row) => <><VisitorLink id={row.visitor_id} short /> <span class="quiet"><Known row={row} /></span></> },
+    { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Action", cell: (row) => row.action && <Name of={row.action} /> },
     { head: "Signals", cell: (row) => <Signals fired={row.signals} /> },
-    { head: "From", cell: (row) => place(row) },
-    { head: "Client", cell: (row) => client(row) },
-    { head: "Tag", cell: (row) => row.tag && <span class="tag" title={row.tag}>{row.tag}</span> },
+    { head: "From", cell: (row) => <span title={place(row)}>{place(row)}</span> },
+    { head: "Client", cell: (row) => <span title={client(row)}>{client(row)}</span> },
+    rows.some((row) => row.tag) && { head: "Tag", cell: (row) => row.tag && <span class="tag" title={row.tag}>{row.tag}</span> },
   ];
   return all.filter((column): column is Column<EventRow> => column !== false);
 }

@@ -1,22 +1,22 @@
 /** Filters of a list, kept in the address so that a view can be shared. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useState } from "preact/hooks";
-import { FILTERS, instantOf, KINDS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
+import { DECISIONS, FILTERS, instantOf, KINDS, LABELS, LEVELS, tidy, WINDOW_NAMES } from "./filters.js";
 import { words } from "./format.js";
 import { useConsole, useLink, useQuery } from "./state.js";
 import { Choice, type Content, Field } from "./ui.js";
 
-const LABELS: Record<string, string> = { ip_address: "Address", visitor: "Visitor", tag: "Tag", country: "Country" };
-const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits" };
+const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Account", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
+const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits", asn: "20712", action: "log_in", network: "95.194.0.0/16" };
 
 /** The form around filters: what it changes stands in the address at once. */
 export function Filters({ children, clear }: { children: Content; clear: boolean }) {
-  const { place: { screen } } = useConsole();
+  const { place: { screen, id } } = useConsole();
   const link = useLink();
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {children}
-      {clear && <a class="clear" href={link(screen)}>Clear filters</a>}
+      {clear && <a class="clear" href={link(screen, id)}>Clear filters</a>}
     </form>
   );
 }
@@ -57,23 +57,31 @@ export function WindowFilter({ names, preset }: { names: Record<string, string>;
   );
 }
 
+/** More filters than these are folded up, but for the first ones. */
+const MOST_AT_ONCE = 7;
+
 /** Filters by these names; of those that are `single`, one at a time. */
-export function FilterBar({ names, windowed, single }: { names: readonly string[]; windowed?: boolean; single?: boolean }) {
+export function FilterBar({ names, windowed, single, children, labels = {} }: { names: readonly string[]; windowed?: boolean; single?: boolean; children?: Content; labels?: Record<string, string> }) {
   const { place: { query }, texts } = useConsole();
   const changed = useQuery();
   const change = (changes: Record<string, string | undefined>) =>
     changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
-  const options: Record<string, string[]> = { level: LEVELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  const first = names.length > MOST_AT_ONCE ? names.slice(0, MOST_AT_ONCE - 2) : names;
+  const rest = names.slice(first.length);
+  const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  const one = (name: string) => (
+    <Field key={name} label={labels[name] ?? TITLES[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
+      {options[name]
+        ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((value): [string, string] => [value, name === "signal" ? value : words(value)])]} onPick={(value) => change({ [name]: value })} />
+        : <Entry value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} class={name} onEnter={(text) => change({ [name]: tidy(name, text) })} />}
+    </Field>
+  );
   return (
-    <Filters clear={[...FILTERS, "window"].some((name) => query[name] !== undefined)}>
+    <Filters clear={[...FILTERS, ...names, "window"].some((name) => query[name] !== undefined)}>
       {windowed && <WindowFilter names={WINDOW_NAMES} preset="24h" />}
-      {names.map((name) => (
-        <Field key={name} label={LABELS[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
-          {options[name]
-            ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((one): [string, string] => [one, name === "signal" ? one : words(one)])]} onPick={(value) => change({ [name]: value })} />
-            : <Entry value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} class={name} onEnter={(text) => change({ [name]: tidy(name, text) })} />}
-        </Field>
-      ))}
+      {first.map(one)}
+      {children}
+      {rest.length > 0 && <details class="more" open={rest.some((name) => query[name] !== undefined)}><summary>More filters</summary><div class="filters">{rest.map(one)}</div></details>}
     </Filters>
   );
 }

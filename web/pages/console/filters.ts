@@ -1,11 +1,11 @@
 /** Filters of events, as they stand in the address and as the service reads them. */
 import type { Query } from "./hash.js";
 
-export const FILTERS = ["level", "signal", "kind", "country", "tag", "ip_address", "visitor"] as const;
+export const FILTERS = ["level", "decision", "signal", "account_id", "action", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
 export type Filter = (typeof FILTERS)[number];
 
 const HOUR = 3_600_000;
-/** The service keeps 30 days, and a request takes a moment to arrive. */
+/** A window has 30 days at most, however long events are kept, and a request takes a moment to arrive. */
 const MOST = 720 * HOUR - 60_000;
 /** Length of a window by its name in the address, in ms. */
 export const WINDOWS: Record<string, number> = { "1h": HOUR, "24h": 24 * HOUR, "7d": 168 * HOUR, "30d": 720 * HOUR };
@@ -16,25 +16,27 @@ export const WINDOW_NAMES: Record<string, string> = {
   "30d": "Last 30 days",
 };
 export const LEVELS = ["low", "medium", "high"];
+export const DECISIONS = ["allow", "review", "challenge", "block"];
+export const LABELS = ["fraud", "legitimate"];
 export const KINDS = ["human", "ai_bot", "automation", "search_crawler"];
 
 /** A value as the service takes it: without spaces around it, and a country in capitals. */
 export function tidy(name: string, value: string): string {
   const trimmed = value.trim();
+  if (name === "asn") return trimmed.replace(/^as/i, "");
   return name === "country" ? trimmed.toUpperCase() : trimmed;
 }
 
 /** Of version 7, as the service gives them: other UUIDs are ids of accounts. */
 const REQUEST_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const VISITOR_ID = /^[0-9A-Za-z]{20}$/;
-const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|[\da-f.]*(:[\da-f.]*){2,})$/i;
 
-/** What somebody looks for by its name: the event or the visitor of this id, else everyone from this address or with this tag. */
+/** What somebody looks for: the event or visitor with this id at once, all else by a search. */
 export function wanted(text: string): [screen: string, id: string, query?: Query] {
   const name = text.trim();
   if (REQUEST_ID.test(name)) return ["events", name.toLowerCase()];
   if (VISITOR_ID.test(name)) return ["visitors", name];
-  return ["visitors", "", { [ADDRESS.test(name) ? "ip_address" : "tag"]: name }];
+  return ["search", "", { q: name }];
 }
 
 /** The filters of an address as parameters of a request. */

@@ -3,8 +3,11 @@
 const whole = new Intl.NumberFormat("en");
 export const count = (value: number): string => whole.format(value);
 
-/** "1 visit", "2 visits". */
-export const many = (value: number, one: string): string => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+/** "1 visit", "2 visits"; "2 entries" where the plural is told. */
+export const many = (value: number, one: string, more = `${one}s`): string => `${count(value)} ${value === 1 ? one : more}`;
+
+/** A count that ends at 64. */
+export const upTo64 = (value: number): string => (value >= 64 ? "64+" : String(value));
 
 export const share = (part: number, all: number): string =>
   all === 0 ? "0 %" : `${((100 * part) / all).toFixed(part > 0 && part * 10 < all ? 1 : 0)} %`;
@@ -25,6 +28,15 @@ export function moment(at: string, now: Date = new Date()): string {
   if (sameDay(time, now)) return time.toLocaleTimeString("en-GB", clock);
   const year = time.getFullYear() === now.getFullYear() ? {} : { year: "numeric" as const };
   return time.toLocaleString("en-GB", { day: "numeric", month: "short", ...year, ...clock });
+}
+
+/** The time zone in which times are shown, such as "Europe/London (UTC+1)". */
+export function zone(now: Date = new Date()): string {
+  const { timeZone } = new Intl.DateTimeFormat("en").resolvedOptions();
+  const minutes = -now.getTimezoneOffset();
+  const rest = Math.abs(minutes) % 60;
+  const offset = `UTC${minutes === 0 ? "" : `${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`}`;
+  return timeZone === "UTC" ? "UTC" : `${timeZone} (${offset})`;
 }
 
 export const utc = (at: string): string => `${at.replace("T", " ").replace(/(\.\d+)?Z$/, "")} UTC`;

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Snippet } from "./snippet.js";
 import { useAdmin, useConsole, useLink, useLoad } from "./state.js";
-import { AdminNote, Button, Card, Choice, type Column, Confirm, Dialog, Field, Secret, Show, Table, Time } from "./ui.js";
+import { AdminNote, Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Secret, Show, Table, Time } from "./ui.js";
 import type { Key } from "./wire.js";
 
 type Open = { is: "issue"; proxy: boolean } | { is: "revoke" | "origins" | "snippet"; key: Key } | { is: "secret"; secret: string; key: Key };
@@ -43,7 +43,7 @@ export function Keys() {
 function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; onOpen: (open: Open) => void; empty: string }) {
   const link = useLink();
   const columns: Column<Key>[] = [
-    { head: "Name", cell: (key) => <><strong>{key.name}</strong><br /><code class="quiet">{key.prefix}…{key.last4}</code></> },
+    { head: "Name", cell: (key) => <><strong>{key.name}</strong><br /><code class="quiet">{key.public_key ?? `${key.prefix}…${key.last4}`}</code></> },
     { head: "Kind", cell: (key) => [key.kind ?? "proxy", key.environment].join(", ") },
     { head: "Works from", cell: (key) => (key.kind === "public" ? [...(key.allowed_origins ?? []), ...(key.platforms ?? []).filter((one) => one !== "web")].join(", ") || (key.environment === "development" ? "localhost" : "nowhere: add an origin") : "servers") },
     { head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
@@ -76,16 +76,14 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "issue":
       return <Issue proxy={open.proxy} onClose={onClose} onIssued={(key, secret) => onDone({ is: "secret", key, secret })} />;
     case "secret":
-      return (
-        <Secret title={`The key ${open.key.name}`} secret={open.secret} onClose={onClose}>
-          {open.key.kind === "public" && <><p>On a page:</p><Snippet apiKey={open.secret} /></>}
-        </Secret>
-      );
+      return open.key.kind === "public"
+        ? <Dialog title={`The key ${open.key.name}`} onClose={onClose}><p>Pages contain it, so it is no secret. It stays here, under Snippet.</p><p class="secret"><code>{open.secret}</code> <Copy text={open.secret} what="the key" /></p><Snippet apiKey={open.secret} /></Dialog>
+        : <Secret title={`The key ${open.key.name}`} secret={open.secret} onClose={onClose} />;
     case "snippet":
       return (
         <Dialog title={`Identify with ${open.key.name}`} onClose={onClose}>
-          <p>Put your key in place of <code>{open.key.prefix}…{open.key.last4}</code>: the service keeps only its last four characters.</p>
-          <Snippet apiKey={`${open.key.prefix}_…${open.key.last4}`} />
+          {!open.key.public_key && <p>Put your key in place of <code>{open.key.prefix}…{open.key.last4}</code>: it was issued by an earlier version, which kept only its last four characters.</p>}
+          <Snippet apiKey={open.key.public_key ?? `${open.key.prefix}_…${open.key.last4}`} />
         </Dialog>
       );
     case "origins":

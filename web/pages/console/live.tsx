@@ -4,12 +4,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useEventColumns } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { filters } from "./filters.js";
+import { lazy } from "./lazy.js";
 import { many } from "./format.js";
-import { useConsole, useLink } from "./state.js";
+import { SavedViews } from "./saved.js";
+import { useConsole } from "./state.js";
 import { follow, type Listener, type StreamState } from "./stream.js";
 import { type Column, Problem, Table } from "./ui.js";
 import type { EventRow } from "./wire.js";
 
+const FirstRun = lazy<{ waits: boolean }>(async () => (await import("./firstrun.js")).FirstRun);
 const MOST_ROWS = 200;
 const BEFORE = 20;
 const DRAW_MS = 200;
@@ -105,16 +108,15 @@ export function Live() {
   const [isPaused, setPaused] = useState(false);
   const { rows, state, error, isHidden, arrived, waits } = useStream(isPaused);
   const { environment, place: { query } } = useConsole();
-  const link = useLink();
   const isFiltered = Object.keys(filters(query)).length > 0;
-  const shared = useEventColumns();
+  const shared = useEventColumns(rows.filter((row): row is EventRow => !isMissed(row)));
   const columns = shared.map((column, at): Column<Row> => ({
     ...column,
     cell: (row) => (isMissed(row) ? (at === 0 ? `${many(row.missed, "identification")} missed` : null) : column.cell(row)),
   }));
   return (
     <>
-      <FilterBar names={["level", "signal", "country", "tag"]} />
+      <FilterBar names={["level", "decision", "signal", "account_id", "action", "country", "tag"]}><SavedViews /></FilterBar>
       {error === undefined && <div class="bar-of-state">
         <p class={`state ${isHidden ? "connecting" : isPaused ? "paused" : state.is}`}><span role="status">{described(state, isPaused)}</span>
           {isPaused && ` ${many(waits, "identification")} waiting${waits === MOST_ROWS ? " or more" : ""}.`}</p>
@@ -128,12 +130,13 @@ export function Live() {
         columns={columns}
         rows={rows}
         keyOf={(row) => row.request_id}
-        rowClass={(row) => (isMissed(row) ? "missed" : "")}
+        rowClass={(row) => (isMissed(row) ? "missed" : "event")}
         empty={state.is !== "open" ? <p>{state.is === "connecting" && error === undefined ? "Loading …" : "Nothing is loaded."}</p> : <>
           <p>No identification in {environment}{isFiltered ? " matches" : ""} yet. This list fills itself as they arrive.</p>
-          <p>Nothing arrives? Choose another environment above, clear the filters, or <a href={link("keys")}>put the snippet of a key on a page</a>.</p>
+          {isFiltered && <p>Nothing arrives? Choose another environment above, or clear the filters.</p>}
         </>}
       />
+      {state.is === "open" && rows.length === 0 && !isFiltered && <FirstRun waits={false} />}
     </>
   );
 }

@@ -2,11 +2,13 @@
 /** @jsxImportSource preact */
 import { useMemo } from "preact/hooks";
 import { Chart, type Series } from "./chart.js";
+import { FirstRun } from "./firstrun.js";
+import { WorldMap } from "./map.js";
 import { WINDOW_NAMES, WINDOWS } from "./filters.js";
 import { count, country, money, share, words } from "./format.js";
 import { useConsole, useLink, useLoad, useQuery } from "./state.js";
 import { Bars, Card, Choice, Facts, Field, Name, Show } from "./ui.js";
-import type { Billing, Counts, Statistics } from "./wire.js";
+import type { Billing, Counts, Networks, Statistics } from "./wire.js";
 
 const RANGES = ["24h", "7d", "30d"];
 const STEP_S = { hour: 3600, day: 86_400 };
@@ -17,10 +19,18 @@ export function Overview() {
   const change = useQuery();
   const range = RANGES.includes(query.window ?? "") ? query.window! : "24h";
   const step = query.step === "day" || query.step === "hour" ? query.step : range === "30d" ? "day" : "hour";
-  const loaded = useLoad((signal) => {
-    const now = Date.now();
-    const from = new Date(now - WINDOWS[range]! + (range === "30d" ? 60_000 : 0)).toISOString();
-    return api.get<Statistics>("statistics", { environment, from, to: new Date(now).toISOString(), step }, signal);
+  const loaded = useLoad(async (signal) => {
+    const now = Date.now(), length = WINDOWS[range]!;
+    const at = (time: number) => new Date(time).toISOString();
+    const of = (from: number, to: number) => api.get<Statistics>("statistics", { environment, from: at(from), to: at(to), step }, signal);
+    const start = now - length + (range === "30d" ? 60_000 : 0);
+    const [statistics, before, networks] = await Promise.all([
+      of(start, now),
+      // The service keeps 30 days: those before them are gone.
+      range === "30d" ? undefined : of(now - 2 * length, now - length),
+      api.get<Networks>("networks", { environment, from: at(start), to: at(now) }, signal),
+    ]);
+    return { statistics, before, networks };
   }, [environment, range, step]);
   return (
     <>
@@ -28,7 +38,7 @@ export function Overview() {
         <Field label="Time"><Choice value={range} options={RANGES.map((one): [string, string] => [one, WINDOW_NAMES[one]!])} onPick={(window) => change({ window, step: undefined })} /></Field>
         <Field label="Per"><Choice value={step} options={["hour", "day"]} onPick={(one) => change({ step: one })} /></Field>
       </form>
-      <Show of={loaded}>{(statistics) => <Shown statistics={statistics} />}</Show>
+      <Show of={loaded}>{(found) => <Shown {...found} />}</Show>
       <Money />
     </>
   );
@@ -59,37 +69,62 @@ function useSeries(statistics: Statistics) {
       of("new", "--tone-2", (counts) => counts.new),
       of("not identifiable", "--none-bar", (counts) => counts.unidentifiable),
     ];
-    return { step, times, levels, visitors };
+    const decisions = [
+      of("allow", "--low-bar", (counts) => counts.decisions.allow ?? 0),
+      of("review", "--tone-2", (counts) => counts.decisions.review ?? 0),
+      of("challenge", "--medium-bar", (counts) => counts.decisions.challenge ?? 0),
+      of("block", "--high-bar", (counts) => counts.decisions.block ?? 0),
+    ];
+    return { step, times, levels, visitors, decisions };
   }, [statistics]);
 }
 
-function Shown({ statistics }: { statistics: Statistics }) {
+/** By how much a number grew since the period before, as people read it; nothing where there was none. */
+export function growth(now: number, before: number | undefined): string {
+  if (before === undefined) return "";
+  if (before === 0) return now === 0 ? "as before" : "none before";
+  const change = Math.round((100 * (now - before)) / before);
+  return change === 0 ? "as before" : `${change > 0 ? "+" : "−"}${count(Math.abs(change))} %`;
+}
+
+const MOST_NETWORKS = 10;
+
+function Shown({ statistics, before, networks }: { statistics: Statistics; before: Statistics | undefined; networks: Networks }) {
   const { environment, place: { query } } = useConsole();
   const link = useLink();
-  const { step, times, levels, visitors } = useSeries(statistics);
+  const { step, times, levels, visitors, decisions } = useSeries(statistics);
   const { totals } = statistics;
   const all = totals.identifications;
   const window = query.window ?? "24h";
-  if (all === 0) {
-    return <div class="empty"><p>No identification in {environment} in this window.</p><p>Choose another window or environment, or <a href={link("keys")}>put the snippet of a key on a page</a>.</p></div>;
-  }
+  if (all === 0) return <><div class="empty"><p>No identification in {environment} in this window. Choose another window or environment.</p></div><FirstRun /></>;
   const suspicious = totals.levels.medium + totals.levels.high;
+  const earlier = before?.totals;
+  const since = (now: number, of: (counts: Counts) => number) => before && <span class="quiet">{growth(now, earlier && of(earlier))}</span>;
+  const decided = Object.values(totals.decisions).reduce((sum, one) => sum + one, 0);
   return (
     <>
       <ul class="numbers">
-        <li><strong>{count(all)}</strong> identifications</li>
-        <li><strong>{share(suspicious, all)}</strong> suspicious</li>
-        <li><strong>{share(totals.new, all)}</strong> new visitors</li>
+        <li><strong>{count(all)}</strong> identifications {since(all, (counts) => counts.identifications)}</li>
+        <li><strong>{count(suspicious)}</strong> suspicious, {share(suspicious, all)} {since(suspicious, (counts) => counts.levels.medium + counts.levels.high)}</li>
+        <li><strong>{count(totals.new)}</strong> new visitors {since(totals.new, (counts) => counts.new)}</li>
+        <li><strong>{count(totals.decisions.block ?? 0)}</strong> blocked {since(totals.decisions.block ?? 0, (counts) => counts.decisions.block ?? 0)}</li>
         <li><strong>{money(totals.amount_micros)}</strong> spent</li>
       </ul>
+      {before && <p class="quiet">Compared with the period of the same length before.</p>}
       <Card title="Identifications by level"><Chart name="Identifications by level" times={times} step={step} series={levels} /></Card>
+      {decided > 0 && <Card title="Decisions of the rules"><Chart name="Decisions of the rules" times={times} step={step} series={decisions} /></Card>}
       <Card title="New and returning visitors"><Chart name="New and returning visitors" times={times} step={step} series={visitors} /></Card>
+      {totals.countries.length > 0 && <Card title="Map"><WorldMap counts={totals.countries} /></Card>}
       <div class="pair">
         <Card title="Top signals">
           <Bars name="Signals" of={all} rows={totals.signals.slice(0, MOST_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}><Name of={one.signal} /></a>, count: one.count }))} />
         </Card>
         <Card title="Countries">
           <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MOST_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
+        </Card>
+        <Card title="Networks">
+          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MOST_NETWORKS).map((one) => ({ key: one.asn, label: <a href={link("events", "", { asn: one.asn, window })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
+          {!networks.is_complete && <p class="quiet">Of the newest {count(networks.events)} identifications.</p>}
         </Card>
         <Card title="Scores"><Bars name="Scores" of={all} rows={histogram(totals.scores)} /></Card>
         <Card title="Kinds of visitor">

@@ -4,7 +4,7 @@ import { useContext, useEffect, useState } from "preact/hooks";
 import type { Texts } from "../parts/wire.js";
 import type { Api } from "./api.js";
 import { type Place, write } from "./hash.js";
-import type { Session } from "./wire.js";
+import type { Role, Session } from "./wire.js";
 
 export interface Console {
   api: Api;
@@ -20,7 +20,12 @@ export const Shared = createContext<Console>(null as unknown as Console);
 
 export const useConsole = (): Console => useContext(Shared);
 
-export const useAdmin = (): boolean => useConsole().session.role === "admin";
+export const roleOf = ({ role }: Session): Role => role;
+
+export const useAdmin = (): boolean => roleOf(useConsole().session) === "admin";
+
+/** Whether labels, reviews, notes and entries of lists may be written: by everyone but a viewer. */
+export const useMayJudge = (): boolean => roleOf(useConsole().session) !== "viewer";
 
 /** Makes links that keep the environment. */
 export function useLink(): (screen: string, id?: string, query?: Record<string, string | undefined>) => string {

@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, utc, words } from "./format.js";
-import { type Loaded, useAdmin, useLink } from "./state.js";
+import { type Loaded, roleOf, useAdmin, useConsole, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -55,6 +55,23 @@ export function Verdict({ row }: { row: VisitRow }) {
   return <span class={`badge ${level}`}>{score} {level}</span>;
 }
 
+const TONES: Record<string, string> = { allow: "low", review: "medium", challenge: "medium", block: "high" };
+
+/** What a rule decided; the rule on hovering. */
+export const Decided = ({ decision }: { decision: { action: string; rule?: string } | undefined }) =>
+  decision === undefined ? null : <span class={`badge ${TONES[decision.action] ?? ""}`} title={decision.rule && `Rule ${decision.rule}`}>{decision.action}</span>;
+
+const LABEL_TONES: Record<string, string> = { fraud: "high", legitimate: "low" };
+
+/** What an event turned out to be; the reason on hovering. */
+export const LabelBadge = ({ label, reason }: { label: string | null | undefined; reason?: string | null | undefined }) =>
+  label ? <span class={`badge ${LABEL_TONES[label] ?? ""}`} title={reason ? words(reason) : undefined}>{label}</span> : null;
+
+export function AccountLink({ id }: { id: string }) {
+  const link = useLink();
+  return <a class="tag account" href={link("accounts", id)} title={id}>{id}</a>;
+}
+
 export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) => (
   <>{row.identifiable === false ? "not identifiable" : row.visitor_is_new ? "new" : `${row.visitor_confidence ?? "?"} %`}</>
 );
@@ -74,10 +91,31 @@ export interface Column<T> {
   head: string;
   cell: (row: T) => Content;
   number?: boolean;
+  /** The name of the order that its heading asks for. */
+  sort?: string;
+}
+
+/** Which rows are chosen, by their keys. */
+export interface Selection {
+  chosen: ReadonlySet<string>;
+  choose: (keys: Set<string>) => void;
+}
+
+export interface Sorting {
+  by: string;
+  sort: (by: string) => void;
+}
+
+/** The rows that stay chosen: of those that are shown. */
+export function useSelection(shown: string[]): Selection {
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
+  return { chosen: new Set(shown.filter((key) => chosen.has(key))), choose };
 }
 
 /** A table; on a narrow screen each row becomes a card. The roles stay when the style takes them away. */
-export function Table<T>({ name, columns, rows, keyOf, rowClass, empty }: {
+export function Table<T>({ name, columns, rows, keyOf, rowClass, empty, selection, sorting }: {
+  selection?: Selection;
+  sorting?: Sorting;
   name: string;
   columns: Column<T>[];
   rows: T[];
@@ -86,15 +124,29 @@ export function Table<T>({ name, columns, rows, keyOf, rowClass, empty }: {
   empty?: Content;
 }) {
   if (rows.length === 0) return <div class="empty">{empty ?? "Nothing yet."}</div>;
+  const chosen = selection?.chosen ?? new Set<string>();
+  const toggle = (key: string) => {
+    const next = new Set(chosen);
+    if (!next.delete(key)) next.add(key);
+    selection?.choose(next);
+  };
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={name}>
       <table role="table" aria-label={name}>
         <thead role="rowgroup">
-          <tr role="row">{columns.map(({ head, number }) => <th role="columnheader" scope="col" class={number ? "number" : ""}>{head}</th>)}</tr>
+          <tr role="row">
+            {selection && <th role="columnheader" scope="col" class="choose"><input type="checkbox" aria-label="Choose all that are shown" checked={chosen.size === rows.length} onChange={(event) => selection.choose(new Set(event.currentTarget.checked ? rows.map(keyOf) : []))} /></th>}
+            {columns.map(({ head, number, sort }) => (
+              <th role="columnheader" scope="col" class={number ? "number" : ""} aria-sort={sort && sorting?.by === sort ? "descending" : undefined}>
+                {sort && sorting ? <button type="button" class="sort" aria-pressed={sorting.by === sort} onClick={() => sorting.sort(sort)}>{head}</button> : head}
+              </th>
+            ))}
+          </tr>
         </thead>
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr role="row" key={keyOf(row)} class={rowClass?.(row)}>
+              {selection && <td role="cell" data-head="Choose" class="choose"><div><input type="checkbox" aria-label={`Choose row ${rows.indexOf(row) + 1}`} checked={chosen.has(keyOf(row))} onChange={() => toggle(keyOf(row))} /></div></td>}
               {columns.map(({ head, cell, number }) => <td role="cell" data-head={head} class={number ? "number" : ""}><div>{cell(row)}</div></td>)}
             </tr>
           ))}
@@ -114,24 +166,30 @@ const ISSUES: Record<string, string> = {
   invalid_origin: "must be an origin such as https://shop.example",
   requires_live: "needs an endpoint for production traffic",
   invalid_value: "is not valid",
+  invalid_condition: "is no condition that can be used",
   // by field
   country: "must be a code of two letters, such as GB",
   ip_address: "must be such as 203.0.113.7 or 2001:db8::1",
+  network: "must be such as 203.0.113.7 or 203.0.113.0/24",
+  account_id: "must be an id of an account, without spaces at its ends",
+  action: "must be a name such as log_in",
+  asn: "must be digits, such as 20712",
   visitor: "must be an id of 20 letters and digits",
-  from: "is more than 30 days ago, or not before the end",
+  from: "is before the oldest event that is kept, or not before the end",
 };
 
 /** Of codes whose message is for programmers: their details say it all. */
 const HEADINGS: Record<string, string> = {
   validation_error: "This cannot be used as it stands:",
-  invalid_window: "Choose a time within the last 30 days, its start before its end, and check the filters:",
+  invalid_window: "Choose at most 30 days of those that are kept, the start before the end, and check the filters:",
 };
 
 /** What went wrong, and what to do next. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined) return null;
   const known = error instanceof ApiError ? error : undefined;
-  const heading = known && known.details.length > 0 && HEADINGS[known.code];
+  const told = known?.details.some(({ issue }) => issue === "invalid_condition"); // where in it, the message says
+  const heading = known && known.details.length > 0 && !told && HEADINGS[known.code];
   return (
     <div class="problem" role="alert">
       <p>{heading || (error instanceof Error ? error.message : String(error))}</p>
@@ -178,8 +236,10 @@ export const Facts = ({ rows }: { rows: Fact[] }) => (
 );
 
 /** A button; one that the session's role may not press says why. */
-export function Button({ admin, children, onClick, busy, kind = "", disabled, name }: {
+export function Button({ admin, judge, children, onClick, busy, kind = "", disabled, name }: {
   admin?: boolean;
+  /** Not for a viewer. */
+  judge?: boolean;
   children: Content;
   onClick?: () => void;
   busy?: boolean;
@@ -187,7 +247,8 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
   disabled?: boolean;
   name?: string;
 }) {
-  const refused = useAdmin() || !admin ? undefined : "Needs the role admin.";
+  const isAdmin = useAdmin(), mayJudge = useMayJudge();
+  const refused = admin && !isAdmin ? "Needs the role admin." : judge && !mayJudge ? "A viewer only looks." : undefined;
   return (
     <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
       {children}
@@ -195,9 +256,11 @@ export function Button({ admin, children, onClick, busy, kind = "", disabled, na
   );
 }
 
-/** Says once for a part of a screen what a developer's key may not do. */
-export const AdminNote = ({ what }: { what: string }) =>
-  useAdmin() ? null : <p class="note">{what} needs the role admin.</p>;
+/** Says once for a part of a screen what only an admin may do. */
+export function AdminNote({ what }: { what: string }) {
+  const role = roleOf(useConsole().session);
+  return role === "admin" ? null : <p class="note">Your role is {role}. {what} needs the role admin.</p>;
+}
 
 export function Field({ label, children, hint }: { label: string; children: Content; hint?: string }) {
   return <label class="field"><span>{label}</span>{children}{hint && <small>{hint}</small>}</label>;

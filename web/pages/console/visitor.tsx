@@ -5,7 +5,10 @@ import { client, place } from "./eventlist.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
 import { country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
-import { AdminNote, Button, Card, type Column, Confirm, Id, Known, Show, Signals, Table, Time, Verdict } from "./ui.js";
+import { Notes } from "./judging/notes.js";
+import { Links } from "./links.js";
+import { Standing } from "./standing.js";
+import { AccountLink, AdminNote, Button, Card, type Column, Confirm, Decided, Id, Known, LabelBadge, Name, Show, Signals, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { EventRow, VisitorDetail } from "./wire.js";
 
 type Tag = VisitorDetail["tags"][number];
@@ -36,34 +39,40 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
   return (
     <>
       <p class="summary">
-        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} in 30 days{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} kept{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
+      {visitor.identifiable && <Standing kind="visitor" value={visitor.visitor_id} />}
       {!visitor.identifiable && <p class="note">The report said too little to tell this device from others, so the id is not recognized again.</p>}
+      {visitor.identifiable && <Links visitor={visitor.visitor_id} />}
       <Card title={`Events in ${environment}`}>
         {visitor.events.length === 0
-          ? <p class="empty">None in {environment} in the last 30 days. Choose another environment above.</p>
-          : <ol class="timeline">{visitor.events.map((event) => <Visit key={event.request_id} event={event} />)}</ol>}
-        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>All {visitor.environment_event_count} events of the last 30 days</a></p>}
+          ? <p class="empty">None in {environment}. Choose another environment above.</p>
+          : <Timeline events={visitor.events} of="visitor" />}
+        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events of the last 30 days</a></p>}
       </Card>
-      <Card title="Tags">
-        <Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} empty={<p>No event has a tag.</p>} />
-      </Card>
+      {visitor.tags.length > 0 && <Card title="Tags"><Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} /></Card>}
       <Card title="Addresses">
         <Table name="Addresses" columns={ADDRESSES} rows={visitor.addresses} keyOf={(row) => row.ip_address} />
       </Card>
+      <Notes of="visitors" id={visitor.visitor_id} />
       <Erase visitor={visitor} />
     </>
   );
 }
 
-function Visit({ event }: { event: EventRow }) {
+/** Events with what changed between them. `of` is whose they are, which each of them need not say again. */
+export const Timeline = ({ events, of }: { events: EventRow[]; of: "visitor" | "account" }) => (
+  <ol class="timeline">{events.map((event) => <Visit key={event.request_id} event={event} of={of} />)}</ol>
+);
+
+function Visit({ event, of }: { event: EventRow; of: "visitor" | "account" }) {
   const { texts } = useConsole();
   const link = useLink();
   const changes = event.changes ?? [];
   return (
     <li>
-      <p><a href={link("events", event.request_id)}><Time at={event.occurred_at} /></a> <Verdict row={event} /> <span class="quiet"><Known row={event} /></span></p>
+      <p><a href={link("events", event.request_id)}><Time at={event.occurred_at} /></a> <Verdict row={event} /> <Decided decision={event.decision} /> <LabelBadge label={event.label} reason={event.label_reason} /> {event.action && <strong><Name of={event.action} /></strong>} {of === "visitor" ? event.account_id && <>as <AccountLink id={event.account_id} /></> : <VisitorLink id={event.visitor_id} short />} <span class="quiet"><Known row={event} /></span></p>
       <p class="quiet">{client(event)} · {place(event)}{event.tag && <> · <span class="tag">{event.tag}</span></>}</p>
       {(event.signals?.length ?? 0) > 0 && <p>Signals: <Signals fired={event.signals} /></p>}
       {changes.length > 0 && <p>Changed: {changes.map((name) => texts.changes[name] ?? words(name)).join(", ")}</p>}

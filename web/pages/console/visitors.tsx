@@ -1,10 +1,106 @@
-/** Visitors: the newest ones, or those seen with a tag or from an address. */
+/** Visitors and accounts: by when they were seen, or by what they have most of; and visitors seen with a tag or at an address. */
 /** @jsxImportSource preact */
+import { client, place as placeOf } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
+import { upTo64 } from "./format.js";
 import { usePages } from "./lists.js";
-import { useConsole } from "./state.js";
-import { type Column, More, Problem, Show, Table, Time, VisitorLink } from "./ui.js";
-import type { Page, VisitorRow } from "./wire.js";
+import { SavedViews } from "./saved.js";
+import { useConsole, useQuery } from "./state.js";
+import { AccountLink, Choice, type Column, Decided, Field, More, Problem, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
+import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
+
+type Listed = "visitors" | "accounts";
+const LIMIT = 50;
+const OTHERS = { visitors: "accounts", accounts: "visitors" } as const;
+const LEVEL: Record<Listed, string> = { visitors: "Level in 24 h", accounts: "Level in 24 h" };
+
+const counted = (head: string, name: keyof SubjectRow["velocity"]): Column<SubjectRow> => ({
+  head,
+  sort: name,
+  number: true,
+  cell: (row) => upTo64(row.velocity[name]?.["30d"] ?? 0),
+});
+
+/** The orders of a list, by their names in the address. */
+const orders = (listed: Listed): [string, string][] => [
+  ["", "last seen"],
+  ["score", "last score"],
+  [OTHERS[listed], OTHERS[listed]],
+  ["events", "events"],
+  ["addresses", "addresses"],
+  ["countries", "countries"],
+];
+
+function columnsOf(listed: Listed): Column<SubjectRow>[] {
+  return [
+    listed === "visitors"
+      ? { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id!} short /> }
+      : { head: "Account", cell: (row) => <AccountLink id={row.account_id!} /> },
+    { head: "Last seen", sort: "last_seen", cell: (row) => <Time at={row.last_seen_at} /> },
+    { head: "Last score", sort: "score", cell: (row) => <Verdict row={row.last_event} /> },
+    { head: LEVEL[listed], cell: (row) => row.level && <span class={`badge ${row.level}`}>{row.level}</span> },
+    { head: "Decision", cell: (row) => <Decided decision={row.last_event.decision} /> },
+    counted(listed === "visitors" ? "Accounts" : "Visitors", OTHERS[listed]),
+    counted("Events", "events"),
+    counted("Addresses", "addresses"),
+    counted("Countries", "countries"),
+    { head: "Last from", cell: (row) => <span title={placeOf(row.last_event)}>{placeOf(row.last_event)}</span> },
+    listed === "visitors"
+      ? { head: "Client", cell: (row) => <span title={client(row.last_event)}>{client(row.last_event)}</span> }
+      : { head: "First seen", cell: (row) => <Time at={row.first_seen_at} /> },
+  ];
+}
+
+type Found = Page & { visitors?: SubjectRow[]; accounts?: SubjectRow[]; looked_at?: LookedAt };
+
+function Subjects({ listed }: { listed: Listed }) {
+  const { api, environment, place: { query } } = useConsole();
+  const change = useQuery();
+  const least = listed === "visitors" ? "min_accounts" : "min_visitors";
+  const names = ["q", least, "level", "country", "network"];
+  const sort = orders(listed).some(([name]) => name === query.sort) ? query.sort! : "";
+  const asked = Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
+  const { loaded, more, busy, error } = usePages(
+    (cursor, signal) => api.get<Found>(`seen-${listed}`, { environment, limit: LIMIT, ...asked, sort, cursor }, signal),
+    (page) => (page[listed] ?? []).map((row) => ({ row, lookedAt: page.looked_at })),
+    [listed, environment, sort, JSON.stringify(asked)],
+  );
+  const one = listed === "visitors" ? "visitor" : "account";
+  return (
+    <>
+      <FilterBar names={names}>
+        <Field label="Order"><Choice value={sort} options={orders(listed)} onPick={(by) => change({ sort: by })} /></Field>
+        <SavedViews />
+      </FilterBar>
+      <Show of={loaded}>{({ rows, cursor }) => {
+        const lookedAt = rows[0]?.lookedAt;
+        return (
+          <>
+            <Table
+              name={listed === "visitors" ? "Visitors" : "Accounts"}
+              columns={columnsOf(listed)}
+              rows={rows.map(({ row }) => row)}
+              keyOf={(row) => row.visitor_id ?? row.account_id!}
+              rowClass={() => "event"}
+              sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
+              empty={<p>{cursor !== undefined ? `None of the newest ${one}s fits. Look further back.` : `No ${one} in ${environment} fits, in 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
+            />
+            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}</p>
+            <Problem error={error} retry={more} />
+            <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+          </>
+        );
+      }}</Show>
+    </>
+  );
+}
+
+export function Visitors() {
+  const { place: { query: { tag, ip_address } } } = useConsole();
+  return tag || ip_address ? <SeenWith /> : <Subjects listed="visitors" />;
+}
+
+export const Accounts = () => <Subjects listed="accounts" />;
 
 const COLUMNS: Column<VisitorRow>[] = [
   { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} /> },
@@ -14,11 +110,12 @@ const COLUMNS: Column<VisitorRow>[] = [
 ];
 const matching = (head: string): Column<VisitorRow> => ({ head, cell: (row) => row.matching_events ?? "", number: true });
 
-export function Visitors() {
+/** Who was seen with one tag or at one address. */
+function SeenWith() {
   const { api, environment, place: { query: { tag, ip_address } } } = useConsole();
   const { loaded, more, busy, error } = usePages(
-    (cursor, signal) => api.get<Page & { visitors: VisitorRow[] }>("visitors", { environment, tag, ip_address, limit: 50, cursor }, signal),
-    (answer) => answer.visitors,
+    (cursor, signal) => api.get<Page & { visitors: VisitorRow[] }>("visitors", { environment, tag, ip_address, limit: LIMIT, cursor }, signal),
+    (page) => page.visitors,
     [environment, tag, ip_address],
   );
   return (
@@ -27,7 +124,7 @@ export function Visitors() {
       {tag && <p>Visitors that were seen with the tag <strong class="tag">{tag}</strong>.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Visitors" columns={tag || ip_address ? [...COLUMNS, matching(tag ? "With this tag" : "At this address")] : COLUMNS} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>{cursor !== undefined ? `None of the newest visitors was seen in ${environment}. Look further back.` : `No visitor was seen${tag || ip_address ? " with this" : ""} in ${environment} in the last 30 days. Choose another environment above${tag || ip_address ? ", or clear the filter" : ""}.`}</p>} />
+          <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment}. Choose another environment above, or clear the filter.</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
 import { Filters } from "./filterbar.js";
-import { count } from "./format.js";
+import { count, many } from "./format.js";
 import { usePages } from "./lists.js";
 import { useConsole, useLoad, useQuery } from "./state.js";
 import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
@@ -11,6 +11,7 @@ import type { Attempt, Endpoint, Page } from "./wire.js";
 
 const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "webhook.test"];
 const TONES = { active: "low", paused: "", failing: "high" };
+const FORMATS: [string, string][] = [["json", "JSON, signed"], ["slack", "Slack message"], ["discord", "Discord message"], ["teams", "Microsoft Teams message"]];
 const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["test", "test: staging and development"]];
 
 type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret" } & Issued;
@@ -69,6 +70,7 @@ function EndpointFilter({ known }: { known: Endpoint[] }) {
 function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onOpen: (open: Open) => void; onChanged: () => void }) {
   const { api, notify } = useConsole();
   const path = `webhooks/${endpoint.id}`;
+  const signed = endpoint.format === "json";
   const act = (method: string, to: string, body: unknown, said: string) =>
     api.manage(method, to, body).then(() => { notify(said); onChanged(); }, (error: Error) => notify(error.message));
   const pause = (paused: boolean, said: string) => () => act("PATCH", path, { paused }, said);
@@ -80,9 +82,11 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
       <Facts rows={[
         ["Events", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],
+        ["Format", FORMATS.find(([name]) => name === endpoint.format)?.[1] ?? endpoint.format],
+        ["Filter", endpoint.filter && <><code>{endpoint.filter}</code>{endpoint.filter_errors_24h ? ` failed for ${many(endpoint.filter_errors_24h, "event")} in 24 hours, which were not sent: ask present() first` : ""}</>],
         ["Last 24 hours", `${count(endpoint.delivered_24h)} delivered, ${count(endpoint.failed_24h)} failed`],
         ["Last delivery", <Time at={endpoint.last_delivery_at} />],
-        ["Secret", <>…{endpoint.secret_last4}{endpoint.previous_secret_expires_at && <> and the previous one until <Time at={endpoint.previous_secret_expires_at} /></>}</>],
+        ["Secret", signed ? <>…{endpoint.secret_last4}{endpoint.previous_secret_expires_at && <> and the previous one until <Time at={endpoint.previous_secret_expires_at} /></>}</> : undefined],
         ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],
       ]} />
       <p class="buttons">
@@ -91,7 +95,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
         {endpoint.status === "paused"
           ? <Button name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
           : <Button name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
-        <Button name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>
+        {signed && <Button name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
         <Button name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
         <Button kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
       </p>
@@ -113,8 +117,10 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "edit":
       return (
         <Edit endpoint={open.endpoint} onClose={onClose} onSave={async (body) => {
-          if (!open.endpoint) return show(await api.manage<Issued>("POST", "webhooks", body));
-          await api.manage("PATCH", path, body);
+          if (!open.endpoint) {
+            const issued = await api.manage<Issued>("POST", "webhooks", body);
+            if (issued.secret) return show(issued);
+          } else await api.manage("PATCH", path, body);
           notify("The endpoint is saved.");
           onDone();
         }} />
@@ -162,11 +168,17 @@ function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; o
         environment: values.get("environment"),
         events: values.getAll("events"),
         description: String(values.get("description")).trim(),
+        format: values.get("format"),
+        filter: String(values.get("filter")).trim() || null,
       });
     }}>
       <Field label="Address" hint="https, on a public host."><input name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" defaultValue={endpoint?.url} /></Field>
       <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
       <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>
+      <Field label="Format" hint="Messages for people are not signed. Use the address of an incoming webhook or workflow."><Choice name="format" value={endpoint?.format ?? "json"} options={FORMATS} /></Field>
+      <Field label="Filter" hint={'A condition as of a rule, such as score >= 60 && present("account.id"). Of identifications and reviews only those are sent of which it is true; all when it is empty.'}>
+        <textarea name="filter" rows={3} maxLength={2000} spellcheck={false} defaultValue={endpoint?.filter} />
+      </Field>
       <fieldset><legend>Events</legend>
         {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} defaultChecked={chosen.includes(one)} /> {one}</label>)}
       </fieldset>

@@ -39,7 +39,23 @@ export interface Client {
   visitor_kind?: string;
 }
 
-export type EventRow = VisitRow & Client & { identifiable?: boolean; signals?: Fired[]; changes?: string[] };
+export interface Decision {
+  action: string;
+  rule_id: string;
+  rule: string;
+}
+
+export type EventRow = VisitRow & Client & {
+  identifiable?: boolean;
+  signals?: Fired[];
+  changes?: string[];
+  account_id?: string;
+  account_verified?: boolean;
+  action?: string;
+  decision?: Decision;
+  label?: Label;
+  label_reason?: string;
+};
 
 export interface Page {
   next_cursor?: string;
@@ -60,7 +76,7 @@ export interface Attempt {
 }
 
 export interface EventDetail {
-  event: Explained & Client & { deferred_signals?: unknown };
+  event: Explained & Client & { deferred_signals?: unknown; account_verified?: boolean; label?: Label; label_reason?: string };
   deliveries: Attempt[];
   previous?: string;
   next?: string;
@@ -98,6 +114,7 @@ export interface Counts {
   signals: { signal: string; count: number }[];
   countries: { country_code: string; count: number }[];
   kinds: Record<string, number>;
+  decisions: Record<string, number>;
 }
 
 export interface Statistics {
@@ -147,6 +164,9 @@ export interface Endpoint {
   environment: string;
   events: string[];
   status: "active" | "paused" | "failing";
+  format: string;
+  filter?: string;
+  filter_errors_24h?: number;
   secret_last4: string;
   previous_secret_expires_at?: string;
   delivered_24h: number;
@@ -162,6 +182,8 @@ export interface Key {
   environment: string;
   platforms?: string[];
   allowed_origins?: string[];
+  /** The whole key, of a public one. */
+  public_key?: string;
   prefix: string;
   last4: string;
   status: string;
@@ -220,4 +242,202 @@ export interface Preview {
     after: Verdict;
     because: { signal: string; before: number; after: number }[];
   }[];
+}
+
+export interface StoredList {
+  id: string;
+  name: string;
+  kind: string;
+  entries: number;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface Entry {
+  value: string;
+  note: string;
+  expires_at: string | null;
+  created_at: string;
+  created_by?: string;
+}
+
+type Windows = Record<"1h" | "24h" | "30d", number>;
+
+/** An account or a visitor of a list. */
+export interface SubjectRow {
+  visitor_id?: string;
+  account_id?: string;
+  first_seen_at: string;
+  last_seen_at: string;
+  level?: Level;
+  velocity: Record<"events" | "accounts" | "visitors" | "addresses" | "countries", Windows | undefined>;
+  last_event: EventRow;
+}
+
+export interface LookedAt {
+  subjects: number;
+  is_complete: boolean;
+  since?: string;
+}
+
+interface SeenAt {
+  first_seen_at: string;
+  last_seen_at: string;
+}
+
+export interface AccountDetail extends SeenAt {
+  account_id: string;
+  velocity: SubjectRow["velocity"];
+  visitors: (SeenAt & { visitor_id: string; confidence: number })[];
+  addresses: (SeenAt & { ip_address: string; country_code?: string })[];
+  countries: (SeenAt & { country_code: string })[];
+  labels: { fraud: number; legitimate: number };
+  event_count: number;
+  events: EventRow[];
+}
+
+export interface Links {
+  nodes: { kind: "visitor" | "account"; id: string; steps: number }[];
+  links: (SeenAt & { visitor_id: string; account_id: string; events: number })[];
+  is_complete: boolean;
+}
+
+interface Operand {
+  text: string;
+  value?: string;
+}
+
+export interface Term {
+  depth: number;
+  kind: "all" | "any" | "not" | "term";
+  text: string;
+  result: boolean | null;
+  operator?: string;
+  left?: Operand;
+  right?: Operand;
+  absent?: string[];
+}
+
+export interface EventRules {
+  revision?: number;
+  saved_at?: string;
+  is_in_force: boolean;
+  decision?: Decision;
+  rules: { rule_id: string; name: string; action: string; mode: RuleMode; condition: string; matches: boolean | null; terms?: Term[] }[];
+}
+
+export type RuleMode = "active" | "shadow" | "off";
+
+export interface Rule {
+  id?: string;
+  name: string;
+  condition: string;
+  action: string;
+  mode: RuleMode;
+  note: string;
+}
+
+export interface Ruleset {
+  environment: "live" | "test";
+  revision: number;
+  rules: (Rule & { id: string; counts: { matched_24h: number; matched_30d: number; errors_24h: number } })[];
+}
+
+export interface RulesPreview {
+  events: number;
+  rules: { rule_id?: string; name: string; matches: number; examples: string[] }[];
+  before: Record<string, number>;
+  after: Record<string, number>;
+  warnings?: string[];
+}
+
+export interface Revision {
+  revision: number;
+  saved_at?: string;
+  saved_by?: { id: string; name?: string };
+  rules: (Rule & { id: string })[];
+}
+
+export interface Language {
+  variables: { name: string; type: string }[];
+  functions: string[];
+  lists: { name: string; kind: string }[];
+}
+
+export interface Found {
+  event?: EventRow;
+  visitors: string[];
+  accounts: string[];
+  tag: boolean;
+  network?: string;
+}
+
+export interface Settings {
+  decision_in_response: boolean;
+  account_thresholds: Record<string, number>;
+}
+
+export interface Networks {
+  networks: { asn: string; asn_name?: string; events: number; suspicious: number }[];
+  events: number;
+  is_complete: boolean;
+}
+
+export type Label = "fraud" | "legitimate";
+
+export interface Review {
+  id: string;
+  state: "open" | "closed";
+  environment: string;
+  request_id: string;
+  visitor_id: string;
+  account_id?: string;
+  suspect_score: number | null;
+  suspect_level?: Level;
+  rule_id?: string;
+  rule?: string;
+  opened_at: string;
+  opened_by?: string;
+  assignee: string | null;
+  closed_at?: string;
+  closed_by?: string;
+  label?: Label;
+  label_reason?: string;
+  note?: string;
+}
+
+export interface PerformanceLine {
+  name: string;
+  rule_id?: string;
+  events: number;
+  labelled: number;
+  fraud: number;
+  legitimate: number;
+  precision: number | null;
+  precision_low: number | null;
+  precision_high: number | null;
+  recall: number | null;
+}
+
+export interface Performance {
+  from: string;
+  to: string;
+  total: Pick<PerformanceLine, "events" | "labelled" | "fraud" | "legitimate">;
+  signals: PerformanceLine[];
+  groups: PerformanceLine[];
+  rules: PerformanceLine[];
+  levels: PerformanceLine[];
+}
+
+export interface Member {
+  id: string;
+  email: string;
+  name: string;
+  role: Role;
+  status: "invited" | "active" | "suspended";
+  has_totp: boolean;
+  has_password: boolean;
+  has_provider: boolean;
+  created_at: string;
+  last_signed_in_at: string | null;
 }

@@ -3,13 +3,13 @@
 import type { Explained, Texts, VisitRow } from "./wire.js";
 
 /** A color of an id's own, so that two ids are told apart at a glance. */
-function hue(id: string): number {
+export function hueOf(id: string): number {
   let sum = 0;
   for (const letter of id) sum = (sum * 31 + letter.charCodeAt(0)) % 360;
   return sum;
 }
 
-export const colored = (id: string) => ({ "--hue": String(hue(id)) });
+export const colored = (id: string) => ({ "--hue": String(hueOf(id)) });
 const time = (text: string) => new Date(text).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const moment = (text: string) => new Date(text).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 

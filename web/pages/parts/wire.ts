@@ -42,7 +42,7 @@ export interface Explained extends VisitRow {
   account_id?: string;
   action?: string;
   velocity?: Velocity;
-  decision?: { action: string; rule: string };
+  decision?: { action: string; rule_id: string; rule: string };
   identifiable?: boolean;
   proven?: boolean;
   ip_address?: string;

@@ -94,7 +94,7 @@ describe("accounts and velocity", () => {
 
   it("are summed up in a sentence", () => {
     expect(summary(named)).toBe("Identified. This browser acted for 2 accounts within an hour. user-1 was used by 1 browser within 30 days.");
-    expect(summary({ ...named, decision: { action: "review", rule: "Fifth account" } })).toContain("Your rule “Fifth account” decided: review.");
+    expect(summary({ ...named, decision: { action: "review", rule_id: "rul_1", rule: "Fifth account" } })).toContain("Your rule “Fifth account” decided: review.");
     expect(summary({ ...event, velocity: { ...velocity, visitor: { ...velocity.visitor, accounts: counts(0, 0, 0) } } })).toBe(
       "Identified. This browser acted for no account within an hour.",
     );

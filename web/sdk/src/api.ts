@@ -64,6 +64,17 @@ export interface CacheOptions {
   durationMs: number;
 }
 
+/**
+ * What your tests want to see. The service heeds it with a development key alone: it fires these signals, which count in
+ * the score as if they had been observed, and rules decide by them. The event says `test_verdict` as their evidence.
+ */
+export interface TestVerdict {
+  /** Names of signals, such as `tor`. One that there is none of is `validation_error`. */
+  signals?: readonly string[] | undefined;
+  /** Accounts that the visitor has at least in each window, 0 to 64. */
+  accountVelocity?: number | undefined;
+}
+
 /** Options of {@link load}. */
 export interface LoadOptions {
   /** A public key, `svc_pk_...`. */
@@ -90,6 +101,8 @@ export interface LoadOptions {
   verdict?: boolean | undefined;
   /** Off by default. */
   cache?: CacheOptions | false | undefined;
+  /** For your tests, with a development key. With any other key it is not sent, and `timing.notes` says so. */
+  test?: TestVerdict | undefined;
 }
 
 /** Options of {@link SvcClient.identify}. */

@@ -1,5 +1,5 @@
 /** The options of `load` and `identify`, checked and complete. */
-import { type CacheOptions, type IdentifyOptions, type LoadOptions, SvcError } from "./api.js";
+import { type CacheOptions, type IdentifyOptions, type LoadOptions, SvcError, type TestVerdict } from "./api.js";
 import { own } from "./json.js";
 
 export interface Settings {
@@ -12,6 +12,8 @@ export interface Settings {
   deferred: boolean;
   verdict: boolean;
   cache: CacheOptions | false;
+  /** As the service takes it; `undefined` where none was asked for. */
+  test: { signals: readonly string[]; account_velocity: number } | undefined;
 }
 
 /** What an identification is about, by the names of the service. Members without a value are `undefined`, and not sent. */
@@ -20,7 +22,9 @@ export type Subject = Record<"account_id" | "action" | "tag", string | undefined
 /** Every option there is: the compiler finds one that is missing here. */
 const OF_LOAD: Record<keyof LoadOptions, 1> = {
   apiKey: 1, endpoint: 1, timeoutMs: 1, collectMs: 1, storage: 1, workerUrl: 1, deferred: 1, verdict: 1, cache: 1,
+  test: 1,
 };
+const OF_TEST: Record<keyof TestVerdict, 1> = { signals: 1, accountVelocity: 1 };
 const OF_IDENTIFY: Record<keyof IdentifyOptions, 1> = { accountId: 1, action: 1, tag: 1, signal: 1, timeoutMs: 1 };
 
 const TIMEOUT_MS = 10_000;
@@ -71,14 +75,25 @@ export function checked(given: LoadOptions, script: string | undefined): Setting
     workerUrl: options.workerUrl ?? workerBeside(script),
     deferred,
     verdict,
+    test: checkedTest(options.test),
   };
+}
+
+function checkedTest(given: TestVerdict | undefined): Settings["test"] {
+  if (given === undefined) return given;
+  const { signals = [], accountVelocity: accounts = 0 } = ownOf("`test`", given, OF_TEST);
+  const areNames = Array.isArray(signals) && signals.every((one) => typeof one === "string");
+  if (!(areNames && Number.isInteger(accounts) && accounts >= 0 && accounts <= 64)) {
+    throw wrong("`test` is { signals: [names], accountVelocity: 0 to 64 }.");
+  }
+  return { signals, account_velocity: accounts };
 }
 
 function checkKey(apiKey: unknown): void {
   if (typeof apiKey === "string" && apiKey.startsWith("svc_pk_")) return;
   if (typeof apiKey === "string" && /^svc_(?:sk|px|mk)_/.test(apiKey)) {
     throw wrong(
-      "`apiKey` is a key for servers. Anyone who opens this page can read it: revoke it, and use a public key (svc_pk_...).",
+      "`apiKey` is a key for servers. Visitors can read it: revoke it, use a public key (svc_pk_...).",
     );
   }
   throw wrong("`apiKey` must be a public key, svc_pk_..., as `svc key issue ORG --kind public` prints it.");

@@ -143,6 +143,25 @@ describe("a report", () => {
     expect(server?.received.map(({ body }) => body["verdict"])).toEqual([true, undefined]);
   });
 
+  test("asks for a test verdict with a development key alone, and caches it apart", async () => {
+    await serving(IDENTIFIED);
+    const test = { signals: ["tor"], accountVelocity: 5 };
+    const cache = { storage: "local", durationMs: 60_000 } as const;
+    const client = loaded({ test, cache });
+    await client.identify();
+    expect(await client.identify()).toMatchObject({ cached: true });
+    await loaded({ cache }).identify();
+    const live = loaded({ test, apiKey: "svc_pk_us_production_abcdefghij" });
+    await live.identify();
+    expect([0, 1, 2].map((number) => signals(number)["test"])).toEqual([
+      { signals: ["tor"], account_velocity: 5 },
+      undefined,
+      undefined,
+    ]);
+    expect(client.timing?.notes.join()).not.toContain("test");
+    expect(live.timing?.notes.join()).toContain("`test` needs a development key");
+  });
+
   test("is sent once: the next identification collects anew", async () => {
     await serving(IDENTIFIED);
     const client = loaded();

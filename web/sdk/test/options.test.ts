@@ -43,7 +43,14 @@ describe("in a page of https://shop.example", () => {
       deferred: true,
       cache: false,
       verdict: false,
+      test: undefined,
     });
+  });
+
+  test("a test verdict is checked, and has the names of the service", () => {
+    const test = { signals: ["tor"], accountVelocity: 64 };
+    expect(checked({ apiKey: KEY, test }, SCRIPT).test).toEqual({ signals: ["tor"], account_velocity: 64 });
+    expect(checked({ apiKey: KEY, test: {} }, SCRIPT).test).toEqual({ signals: [], account_velocity: 0 });
   });
 
   test("one that is undefined is as one that is missing, also in a project with exactOptionalPropertyTypes", () => {
@@ -51,6 +58,7 @@ describe("in a page of https://shop.example", () => {
     const given: LoadOptions = {
       apiKey: KEY, endpoint: nothing, timeoutMs: nothing, collectMs: nothing, storage: nothing,
       workerUrl: nothing, deferred: nothing, verdict: nothing, cache: nothing,
+      test: nothing,
     };
     expect(checked(given, SCRIPT)).toEqual(checked({ apiKey: KEY }, SCRIPT));
     const call: IdentifyOptions = {
@@ -101,6 +109,15 @@ describe("in a page of https://shop.example", () => {
     ["`storage`", { apiKey: KEY, endpoint: "/", storage: true }],
     ["`cache.storage`", { apiKey: KEY, endpoint: "/", cache: { storage: "disk", durationMs: 1 } }],
     ["12 hours", { apiKey: KEY, endpoint: "/", cache: { storage: "local", durationMs: 43_200_001 } }],
+    ["`test` takes an object of signals, accountVelocity", { apiKey: KEY, endpoint: "/", test: null }],
+    ["`test` takes an object", { apiKey: KEY, endpoint: "/", test: "tor" }],
+    ["`account_velocity` is no option: `test` takes", { apiKey: KEY, endpoint: "/", test: { account_velocity: 5 } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { signals: "tor" } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { signals: ["tor", 7] } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { accountVelocity: 65 } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { accountVelocity: -1 } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { accountVelocity: 1.5 } }],
+    ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { accountVelocity: "5" } }],
     ["in memory only", { apiKey: KEY, endpoint: "/", storage: false, cache: { storage: "local", durationMs: 1 } }],
   ])("wrong options are said: %s", (message, options) => {
     const attempt = vi.fn(() => checked(options as LoadOptions, undefined));
@@ -116,6 +133,7 @@ describe("in a page of https://shop.example", () => {
     const pollution = {
       endpoint: "https://evil.example", workerUrl: "data:,", timeoutMs: 1, collectMs: 1, storage: false, deferred: false,
       verdict: true, cache: { storage: "local", durationMs: 1 }, accountId: 7, action: 7, tag: 7, unknown: 7,
+      test: 7, signals: 7, accountVelocity: 7,
     };
     for (const [name, value] of Object.entries(pollution)) {
       Object.defineProperty(Object.prototype, name, { value, configurable: true });
@@ -123,8 +141,9 @@ describe("in a page of https://shop.example", () => {
     try {
       expect(checked({ apiKey: KEY }, SCRIPT)).toEqual({
         apiKey: KEY, endpoints: ["https://id.shop.example"], timeoutMs: 10_000, collectMs: 1000, storage: "_svc",
-        workerUrl: undefined, deferred: true, cache: false, verdict: false,
+        workerUrl: undefined, deferred: true, cache: false, verdict: false, test: undefined,
       });
+      expect(checked({ apiKey: KEY, test: {} }, SCRIPT).test).toEqual({ signals: [], account_velocity: 0 });
       expect(checkedCall({}).subject).toEqual({ account_id: undefined, action: undefined, tag: undefined });
     } finally {
       for (const name of Object.keys(pollution)) delete (Object.prototype as Record<string, unknown>)[name];

@@ -12,10 +12,10 @@ from svc.cli.data_directory import account, opened, reading_directory
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, data_option, json_option, settings, show_json, show_table
 from svc.cli.records.changes import Change, commit, operator
+from svc.cli.records.rules.ruleset_file import read_ruleset, refused
 from svc.domain.accounts.velocity import EnvironmentKind
-from svc.domain.model import RuleAction
 from svc.domain.refusals import Refusal
-from svc.domain.rules.ruleset import Rule, RuleMode, Ruleset
+from svc.domain.rules.ruleset import Ruleset
 from svc.domain.timestamps import timestamp
 from svc.store.snapshot import Transaction
 from svc.store.transactions.rules.rulesets import checked_rules, revisions, ruleset_in_force, save_rules
@@ -29,24 +29,6 @@ _environment = click.option(
     show_default=True,
     help="live is production, test staging and development.",
 )
-
-
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A rule in a file, as the API takes it."""
-
-    name: str
-    condition: str
-    action: RuleAction
-    mode: RuleMode = "active"
-    note: str = ""
-    id: str | None = None
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `svc rule export` writes and `svc rule import` reads."""
-
-    revision: int
-    rules: tuple[_Line, ...]
 
 
 @click.group(cls=CommandGroup)
@@ -117,16 +99,9 @@ def export_rules(organization_id: str, revision: int | None, kind: EnvironmentKi
 @data_option
 def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, directory: Path) -> None:
     """Put the ruleset of a file in force, as a whole. Its revision must be the one in force."""
-    try:
-        sent = msgspec.json.decode(file.read(), type=_File)
-    except msgspec.DecodeError as error:
-        raise CommandError(f"{file.name}: {error}") from None
+    sent = read_ruleset(file.name, file.read())
     world = World.real()
-    given = [
-        (one.id, Rule(id=one.id or "rul_" + twenty_characters(world.entropy), name=one.name, condition=one.condition,
-                      action=one.action, mode=one.mode, note=one.note))
-        for one in sent.rules
-    ]  # fmt: skip
+    given = [(one.id, sent.rule(at, "rul_" + twenty_characters(world.entropy))) for at, one in enumerate(sent.rules)]
 
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
@@ -136,8 +111,7 @@ def import_rules(organization_id: str, file: IO[bytes], kind: EnvironmentKind, d
             refusal = checked_rules(transaction, number, kind, given)
             saved = refusal or save_rules(transaction, number, kind, sent.revision, kept, operator().id, world.now_ms())
             if isinstance(saved, Refusal):
-                faults = [f"{detail.field}: {detail.issue}" for detail in saved.details]
-                raise CommandError("; ".join([saved.message, *faults]))
+                raise refused(file.name, saved)
             return saved
 
         asked = {"environment": kind, "rules": len(given)}

@@ -1,7 +1,7 @@
 """Lists and their entries: made, changed and deleted; and the entries that go by themselves (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
-no others. An entry that expires has a row of `list_expiries` as well.
+no others. A list and an entry have a row of `list_marks` as well, and an entry that expires one of `list_expiries`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import msgspec
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import MOST_ENTRIES, MOST_LISTS, ListEntry, ListKind, StoredList, entry_key
 from svc.store.schema.key_parts import LIST_ID
-from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.store.schema.tables import LIST_ENTRIES, LIST_EXPIRIES, LIST_MARKS, LISTS
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.rules.rulesets import is_named
+from svc.store.transactions.rules.rulesets import is_named, note_deciding
 from svc.store.views.lists import (
     expired_keys,
     find_entry,
     find_list,
     lists_of,
     living_entries,
+    mark_of,
     named_list,
     raw_id,
+    stored_entry,
 )
 
 ENTRIES_A_STEP = 1_000
@@ -57,7 +59,8 @@ def create_list(
     if len(lists_of(transaction, number)) >= MOST_LISTS:
         return Refusal("list_limit")
     made = StoredList(id=list_id, name=name, kind=kind, created_at_ms=now_ms, updated_at_ms=now_ms)
-    transaction.put(LISTS, (number, name), made)
+    _keep(transaction, number, made)
+    transaction.put(LIST_MARKS, (number, mark_of(raw_id(list_id))), b"")
     return made
 
 
@@ -77,7 +80,7 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
         return Refusal("list_exists")
     renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
     transaction.delete(LISTS, number, found.name)
-    transaction.put(LISTS, (number, name), renamed)
+    _keep(transaction, number, renamed)
     return renamed
 
 
@@ -92,6 +95,7 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
     if refusal is not None:
         return refusal
     transaction.delete(LISTS, number, found.name)
+    transaction.delete(LIST_MARKS, number, mark_of(raw_id(list_id)))
     return continue_deletion(transaction, number, list_id)
 
 
@@ -100,6 +104,11 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
     retention deletes them.
     """
     return _purge(transaction, number, raw_id(list_id), ENTRIES_A_STEP) < ENTRIES_A_STEP
+
+
+def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
+    transaction.put(LISTS, (number, found.name), found)
+    note_deciding(transaction, number)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
@@ -126,7 +135,7 @@ def add_entries(
         return Refusal("not_found")
     newest = {entry.value: entry for entry in entries}
     raw_list = raw_id(list_id)
-    stored = {value: transaction.get(LIST_ENTRIES, number, raw_list, entry_key(value)) for value in newest}
+    stored = {value: stored_entry(transaction, number, raw_list, value) for value in newest}
     added = [value for value, entry in stored.items() if entry is None or not entry.is_living(now_ms)]
     if not has_room(transaction, number, len(added), now_ms):
         return Refusal("list_limit")
@@ -138,10 +147,13 @@ def add_entries(
         made = (before.created_at_ms, before.created_by) if before is not None and stays else (now_ms, by)
         row = ListEntry(value, entry.note, entry.expires_at_ms, *made)
         transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list, value)), b"")
         if row.expires_at_ms is not None:
             transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
     counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
-    transaction.put(LISTS, (number, found.name), msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    _keep(transaction, number, msgspec.structs.replace(counted, updated_at_ms=now_ms))
+    if found.updated_at_ms is None:  # it had no row
+        transaction.put(LIST_MARKS, (number, mark_of(raw_list)), b"")
     delete_expired(transaction, number, now_ms, 2 * len(newest))  # so that what has expired never piles up
     return Added(len(added), len(entries) - len(added))
 
@@ -168,7 +180,7 @@ def remove_entries(
     for entry in gone:
         _delete(transaction, number, raw_id(list_id), entry)
     left = msgspec.structs.replace(found.counting(removed=[entry.value for entry in gone]), updated_at_ms=now_ms)
-    transaction.put(LISTS, (number, found.name), left)
+    _keep(transaction, number, left)
     return left
 
 
@@ -177,9 +189,9 @@ def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Itera
     included.
     """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
-    for raw_list in _stored_lists(snapshot, number):
+    for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
         if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
-            entry = snapshot.get(LIST_ENTRIES, number, raw_list, entry_key(value))
+            entry = stored_entry(snapshot, number, raw_list, value)
             if entry is not None:
                 yield raw_list, entry
 
@@ -240,6 +252,7 @@ def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) ->
 
 def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
     transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
+    transaction.delete(LIST_MARKS, number, mark_of(raw_list, entry.value))
     _forget_expiry(transaction, number, raw_list, entry)
 
 
@@ -255,4 +268,4 @@ def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, 
         values[str(LIST_ID.show(raw_list))].append(entry.value)
     for found in lists_of(transaction, number).values() if values else ():
         if found.id in values:
-            transaction.put(LISTS, (number, found.name), found.counting(removed=values[found.id]))
+            _keep(transaction, number, found.counting(removed=values[found.id]))

@@ -1,19 +1,25 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
-Bounds: one row is read for the ruleset. An organization that has saved no rules and has no lists pays for that row and
-one key alone; for each list that a rule names, what `views/lists.py` says.
+Bounds: one row is read for the ruleset, and for each list that a rule names what `views/lists.py` says. An organization
+that has saved no rules and has used no list says so in its own row, and no other is read. Where a condition names
+labels, two rows are read for the visitor or the account.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
+from itertools import islice
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from svc.domain.accounts.velocity import KINDS, EnvironmentKind, kind_of
 from svc.domain.ids import DAY_MS
 from svc.domain.records import Event
 from svc.domain.refusals import Detail, Issue, Refusal
-from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled
+from svc.domain.rules.conditions import MAX_LENGTH, ConditionError, compiled, known, question
+from svc.domain.rules.explanation import Term, explain
 from svc.domain.rules.ruleset import (
     FIRST,
     MAX_NAME,
@@ -21,57 +27,134 @@ from svc.domain.rules.ruleset import (
     NOTHING_DECIDED,
     Ages,
     Decided,
+    Facts,
     Rule,
     Ruleset,
     evaluate,
+    variables,
 )
-from svc.store.schema.tables import LISTS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import ORGANIZATIONS, RULESET_HISTORY, RULESETS, VISITOR_IDS, VISITORS
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views.labels import labels_of
 from svc.store.views.lists import contains, list_names, named_list
+from svc.store.views.lookups import organization
 from svc.store.views.velocity import party_of, read_row
+from svc.store.views.webhooks import endpoints_of
 
 MOST_REVISIONS = 100
 """Of a ruleset that are kept."""
 
 
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
-    """That of an organization for one kind of environment."""
-    return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
+    """That of an organization for one kind of environment. Raises `CorruptionError` where it is missing, and one before
+    it is there.
+    """
+    place = KINDS.index(kind)
+    found = snapshot.get(RULESETS, number, place)
+    if found is None and next(snapshot.scan_keys(RULESET_HISTORY, (number, place), (number, place + 1)), None):
+        raise CorruptionError(f"the rules of organization {number} are missing, and their history is there")
+    return found or FIRST
 
 
-def decide_event(
-    snapshot: Snapshot, number: int, event: Event, visitor_first_s: int | None, account_first_s: int | None
-) -> Decided:
-    """What the ruleset in force makes of an event. The times say since when its visitor and its account are known."""
-    ruleset = ruleset_in_force(snapshot, number, kind_of(event.environment))
-    if ruleset is FIRST and next(snapshot.scan_keys(LISTS, (number,), (number + 1,)), None) is None:
-        return NOTHING_DECIDED
+def note_deciding(transaction: Transaction, number: int) -> None:
+    """From now on the organization has rules or lists of its own, which its identifications ask."""
+    found = organization(transaction, number)
+    if not found.has_rules:
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
+
+
+def facts_of(
+    snapshot: Snapshot,
+    number: int,
+    event: Event,
+    visitor_first_s: int | None,
+    account_first_s: int | None,
+    *,
+    in_force: bool = True,
+) -> Facts:
+    """What conditions are asked about. The times say since when the visitor and the account are known. Each list that
+    any of them names is looked up once; conditions `in_force` name no other than those that are there.
+    """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+    in_list = cache(partial(_is_listed, snapshot, number, event, in_force=in_force))
+    return Facts(event, ages, in_list, cache(partial(_labels, snapshot, number, event)))
+
+
+def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:
+    subject_id = event.verdict.visitor_id if subject == "visitor" else event.account_id
+    return labels_of(snapshot, number, kind_of(event.environment), subject, subject_id).names
+
+
+def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
+    """What the ruleset in force makes of an event."""
+    if not organization(snapshot, number).has_rules:
+        return NOTHING_DECIDED
+    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)), facts)
 
 
 def decide_by(snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event) -> Decided:
-    """What a ruleset would make of a stored event now, with its velocity and the lists as they are."""
+    """What a ruleset would make of a stored event now."""
+    return evaluate(ruleset, facts_now(snapshot, number, event))
+
+
+def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
+    """Of a stored event, with its velocity and the lists as they are: one that was deleted meanwhile has nothing."""
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    known = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
+    at_s = event.occurred_at_ms // 1000
     account_first_s = None
     if event.account_id is not None:
-        account_first_s = read_row(
-            snapshot, party_of(number, event, visitor), "account", event.occurred_at_ms // 1000
-        ).first_s
-    at_s = event.occurred_at_ms // 1000
-    ages = Ages(_days(None if known is None else known.first_seen_s, at_s), _days(account_first_s, at_s))
-    return evaluate(ruleset, event, ages, cache(partial(_is_listed, snapshot, number, event)))
+        account_first_s = read_row(snapshot, party_of(number, event, visitor), "account", at_s).first_s
+    first_s = None if found is None else found.first_seen_s
+    return facts_of(snapshot, number, event, first_s, account_first_s, in_force=False)
+
+
+class ExplainedRule(NamedTuple):
+    """What a rule makes of a stored event."""
+
+    rule: Rule
+    is_true: bool | None
+    """`None` where its evaluation fails."""
+    term: Term | None
+    """Why; `None` where nobody asked."""
+
+
+def explained(
+    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
+) -> list[ExplainedRule]:
+    """What each rule of a ruleset makes of a stored event, also one that is off; with the terms of the rule with the
+    id `wanted`, of the one that decided, and of the first `most` others that match. Blocks for some milliseconds.
+    """
+    conditions = [(rule, known(rule.condition)) for rule in ruleset.rules]
+    names = frozenset[str]().union(*(condition.names for _, condition in conditions))
+    facts = facts_now(snapshot, number, event)
+    values = variables(facts, names)
+    holds = question(values, facts.in_list)
+    decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
+    found: list[ExplainedRule] = []
+    matches = [holds(condition) for _, condition in conditions]
+    for rule, is_true in zip(ruleset.rules, matches, strict=True):
+        is_told = rule.id in (wanted, decided)
+        if is_true and not is_told and most:
+            is_told, most = True, most - 1
+        found.append(ExplainedRule(rule, is_true, explain(rule.condition, values, facts.in_list) if is_told else None))
+    return found
 
 
 def _days(first_s: int | None, at_s: int) -> int | None:
     return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
 
 
-def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str) -> bool:
+def _is_listed(snapshot: Snapshot, number: int, event: Event, name: str, *, in_force: bool = False) -> bool:
+    """Whether the event's value is in the list that a rule names. Raises `CorruptionError` for a list that is missing
+    although a rule `in_force` names it, which keeps it.
+    """
     found = named_list(snapshot, number, name)
     if found is None:
+        if in_force:
+            raise CorruptionError(f"the list {name} is missing, and a rule names it")
         return False
     value = {
         "visitor": event.verdict.visitor_id,
@@ -104,9 +187,10 @@ def save_rules(
     saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
     place = KINDS.index(kind)
     transaction.put(RULESET_HISTORY, (number, place, before.revision), before)
-    if before.revision >= MOST_REVISIONS:
+    if before.revision > MOST_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MOST_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
+    note_deciding(transaction, number)
     return saved
 
 
@@ -131,7 +215,7 @@ def checked_rules(
             faults.append(Detail(f"{where}.{name}", issue, "body"))
         names.add(rule.name)
         given |= {rule_id} if rule_id is not None else set()
-        problem = None if len(rule.condition) > MAX_LENGTH else _problem(rule.condition, lists.keys())
+        problem = None if len(rule.condition) > MAX_LENGTH else _problem(rule.condition, lists)
         if problem is not None:
             faults.append(Detail(f"{where}.condition", "invalid_condition", "body"))
             problems.append(f"{where}.condition: {problem}")
@@ -151,25 +235,67 @@ def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> 
     return found
 
 
-def _problem(condition: str, lists: object) -> str | None:
+def condition_problem(snapshot: Snapshot, number: int, condition: str) -> str | None:
+    """Why a condition cannot be saved, with line and column where they are known; `None` where it can."""
+    return _problem(condition, list_names(snapshot, number))
+
+
+def _problem(condition: str, lists: Collection[str]) -> str | None:
     try:
         found = compiled(condition)
     except ConditionError as error:
         return str(error)
-    unknown = sorted(found.lists - set(lists))  # pyright: ignore[reportArgumentType]  keys of a dictionary
+    unknown = sorted(found.lists.difference(lists))
     return f"there is no list {unknown[0]!r}" if unknown else None
 
 
 def revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> list[Ruleset]:
     """Those that were in force, newest first, without the present one."""
+    return list(_before(snapshot, number, kind, None))
+
+
+def some_revisions(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, before: int | None, limit: int
+) -> list[Ruleset]:
+    """At most `limit` rulesets below the revision `before`, newest first; with `None` the present one is the first."""
+    present = [ruleset_in_force(snapshot, number, kind)] if before is None else []
+    return [*present, *islice(_before(snapshot, number, kind, before), limit - len(present))]
+
+
+def ruleset_at(snapshot: Snapshot, number: int, kind: EnvironmentKind, at_ms: int) -> Ruleset | None:
+    """The ruleset that was in force at a time; `None` where it is not kept any more."""
+    present = ruleset_in_force(snapshot, number, kind)
+    if present.saved_at_ms <= at_ms:
+        return present
+    earlier = (found for found in _before(snapshot, number, kind, None) if found.saved_at_ms <= at_ms)
+    return next(earlier, None)
+
+
+def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: int | None) -> Iterator[Ruleset]:
     place = KINDS.index(kind)
-    return [found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), (number, place + 1))]
+    end = (number, place + 1) if revision is None else (number, place, revision)
+    return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
+
+
+class RuleNames(NamedTuple):
+    """Names of the rules of an organization, by id."""
+
+    in_force: list[str]
+    """Ids, in their order."""
+    known: dict[str, str]
+    """Also of former rules, by their last name."""
+
+
+def rule_names(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> RuleNames:
+    """Of the ruleset in force and of the revisions that are kept."""
+    ruleset = ruleset_in_force(snapshot, number, kind)
+    rulesets = [*reversed(revisions(snapshot, number, kind)), ruleset]
+    known = {rule.id: rule.name for each in rulesets for rule in each.rules}
+    return RuleNames([rule.id for rule in ruleset.rules], known)
 
 
 def is_named(snapshot: Snapshot, number: int, name: str) -> bool:
-    """Whether a rule names a list, also one in shadow mode or off."""
-    return any(
-        name in compiled(rule.condition).lists
-        for kind in KINDS
-        for rule in ruleset_in_force(snapshot, number, kind).rules
-    )
+    """Whether a rule names a list, also one in shadow mode or off, or the filter of a webhook endpoint does."""
+    rules = (rule.condition for kind in KINDS for rule in ruleset_in_force(snapshot, number, kind).rules)
+    filters = (found.endpoint.filter for found in endpoints_of(snapshot, number))
+    return any(name in compiled(text).lists for text in (*rules, *filter(None, filters)))

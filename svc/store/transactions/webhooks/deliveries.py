@@ -6,7 +6,7 @@ could lose it. Nothing is written when an attempt begins; one that a crash inter
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,12 +16,14 @@ import msgspec
 
 from svc.domain.events.event_row import event_row
 from svc.domain.records import Event
+from svc.domain.rules.ruleset import Facts
 from svc.domain.webhooks.envelope import derived_event_id, identification_event_id, seal, without_account
 from svc.domain.webhooks.payloads import suspect
 from svc.domain.webhooks.queues import is_failing
 from svc.domain.webhooks.records import (
     DELIVERY_KINDS,
     HISTORY_MS,
+    IDENTIFICATION_EVENTS,
     Attempt,
     AttemptCount,
     AttemptStatus,
@@ -58,12 +60,12 @@ from svc.store.schema.tables import (
     Table,
 )
 from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.webhooks.filters import identification_types, receivers
 from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
     MINUTES_PER_DAY,
     Registered,
     attempt_index_keys,
-    endpoints_of,
     health,
     subscribers,
     subscribes,
@@ -73,7 +75,6 @@ if TYPE_CHECKING:
     from svc.domain.identification import Submission
 
 
-IDENTIFICATION_EVENTS: tuple[EventType, ...] = ("identification.completed", "visitor.suspect")
 _OLD_COUNTS_PER_ATTEMPT = 2
 """Rows of minutes over a day ago that a new minute's first attempt deletes: twice as many as it writes."""
 
@@ -117,7 +118,8 @@ def enqueue(
     data: Any,
     at_ms: int,
 ) -> tuple[EndpointKey, ...]:
-    """Queue an event for every endpoint that subscribes to it now; returns the queues to nudge after the commit.
+    """Queue an event, of a type without filters, for every endpoint that subscribes to it now; returns the queues to
+    nudge after the commit.
 
     To be called in the transaction of the fact itself, once for each fact. `organization` is its number, `data` a
     struct of `svc.domain.webhooks.payloads`. Without a subscriber it costs one read and writes nothing.
@@ -135,28 +137,53 @@ def enqueue(
     return _queue(transaction, organization, event_id, event, to)
 
 
-def enqueue_identification(
-    transaction: Transaction, submission: Submission, event: Event, threshold: int
+def enqueue_about(
+    transaction: Transaction,
+    organization: int,
+    event_id: UUID,
+    event_type: EventType,
+    environment: WebhookEnvironment,
+    data: Any,
+    at_ms: int,
+    facts: Callable[[], Facts | None],
 ) -> tuple[EndpointKey, ...]:
-    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9);
-    returns the queues to nudge after the commit.
-
-    One range read of at most ten endpoints, and one more read where there are any; one row for each event and two for
-    each endpoint that it goes to, so 42 rows at most.
+    """As `enqueue`, of what happened to an identification: its `facts` are what filters are asked about. Where they are
+    gone, no filter is true. The webhook event has an id of its own, by which it can be found again.
     """
-    number, request_id = submission.organization, submission.request_id
-    endpoints = endpoints_of(transaction, number)
+    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
+    if any(found.endpoint.filter is not None for found in to):
+        known = facts()
+        to = (
+            [found for found in to if found.endpoint.filter is None]
+            if known is None
+            else receivers(to, known).endpoints
+        )
+    if not to:
+        return ()
+    public_id = find_organization(transaction, organization).id
+    event = seal(event_id, event_type, environment, public_id, data, at_ms)
+    return _queue(transaction, organization, event_id, event, to)
+
+
+def enqueue_identification(
+    transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
+) -> tuple[EndpointKey, ...]:
+    """Queue `identification.completed`, and `visitor.suspect` when the score reaches the threshold (decisions 8.9), for
+    those of `identification_receivers` that subscribe to it; returns the queues to nudge after the commit.
+
+    One read where there are any; one row for each event and two for each endpoint that it goes to, so 42 rows at most.
+    """
     if not endpoints:
         return ()
-    facts: list[tuple[EventType, Any]] = [("identification.completed", event_row(event, request_id))]
-    if event.verdict.suspect_score is not None and event.verdict.suspect_score >= threshold:
-        facts.append(("visitor.suspect", suspect(event, request_id, threshold)))
+    number, request_id = submission.organization, submission.request_id
     public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
     queues: set[EndpointKey] = set()
-    for event_type, data in facts:
+    for event_type in identification_types(event, threshold):
         to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
         if to:
+            is_row = event_type == "identification.completed"
+            data = event_row(event, request_id) if is_row else suspect(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)
             sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms)
             queues.update(_queue(transaction, number, event_id, sealed, to))
@@ -251,11 +278,15 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
     """Take the account out of what the webhooks about an identification say from now on (decisions 11.6)."""
     for event_type in IDENTIFICATION_EVENTS:
-        key = (organization, identification_event_id(event_type, request_id).bytes)
-        event = transaction.get(WEBHOOK_EVENTS, *key)
-        if event is not None:
-            body = without_account(event.body)
-            transaction.put(WEBHOOK_EVENTS, key, msgspec.structs.replace(event, body=body))
+        remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
+
+
+def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> None:
+    """The same of one webhook event, by its id of 16 bytes; nothing where there is none."""
+    event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
+    if event is not None:
+        body = without_account(event.body)
+        transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> None:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from svc.domain.bodies import sent
 from svc.domain.ids import made_at_ms
 from svc.domain.refusals import Refusal, invalid
 from svc.domain.webhooks.envelope import seal, signing_secret
@@ -27,6 +29,7 @@ from svc.domain.webhooks.records import (
     EventType,
     Health,
     WebhookEnvironment,
+    WebhookFormat,
 )
 from svc.domain.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
 from svc.store.schema.codec import CorruptionError
@@ -39,7 +42,8 @@ from svc.store.schema.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.store.snapshot import Transaction
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.rules.rulesets import condition_problem
 from svc.store.transactions.webhooks.deliveries import open_delivery
 from svc.store.views.lookups import organization as find_organization
 from svc.store.views.webhooks import (
@@ -76,25 +80,32 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     environment: WebhookEnvironment
     events: tuple[str, ...]
+    format: WebhookFormat = "json"
+    filter: str | None = None
 
 
 class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of an endpoint to change; `None` leaves one as it is. The URL was checked before (decisions 8.7)."""
+    """The fields of an endpoint to change; `None` leaves one as it is, and of the filter `UNSET`. The URL was checked
+    before (decisions 8.7).
+    """
 
     url: str | None = None
     description: str | None = None
     environment: WebhookEnvironment | None = None
     events: tuple[str, ...] | None = None
     paused: bool | None = None
+    format: WebhookFormat | None = None
+    filter: str | UnsetType | None = UNSET
+    """`None` = the endpoint has none any more."""
 
 
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
     """Register an active endpoint and make its first secret. `409 webhook_limit` beyond ten (interface 8), `422` as of
-    `faulty_events`. `secrets_key` as in `signature.secrets_key`.
+    `faulty_events` and `faulty_filter`. `secrets_key` as in `signature.secrets_key`.
     """
-    refusal = faulty_events(new.events, new.environment)
+    refusal = faulty_events(new.events, new.environment) or faulty_filter(transaction, number, new.filter)
     if refusal is not None:
         return refusal
     refuse_hidden_endpoints(transaction, number)  # or the new one would take the place of one that is there
@@ -110,6 +121,8 @@ def create_endpoint(
         events=_read_events(new.events),
         created_at_ms=now_ms,
         secret_last4=secret[-4:],
+        format=new.format,
+        filter=new.filter,
     )
     transaction.put(ENDPOINT_COUNTS, (number,), endpoint_number)
     transaction.put(ENDPOINTS, (number, endpoint_number), endpoint)
@@ -120,7 +133,7 @@ def change_endpoint(
     transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
 ) -> Registered | Refusal:
     """Change an endpoint. A changed URL or `paused: false` gives a failing one a new start (decisions 8.4). `404
-    not_found`, or `422` as of `faulty_events`.
+    not_found`, or `422` as of `faulty_events` and `faulty_filter`.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
@@ -128,6 +141,7 @@ def change_endpoint(
     endpoint = found.endpoint
     environment = change.environment or endpoint.environment
     refusal = faulty_events(_read_events(endpoint.events) if change.events is None else change.events, environment)
+    refusal = refusal or faulty_filter(transaction, number, sent(change.filter))
     if refusal is not None:
         return refusal
     triggers: list[EndpointTrigger] = []
@@ -149,6 +163,8 @@ def change_endpoint(
         # As it is, a subscription may name types of a later version, and goes on doing so.
         events=endpoint.events if change.events is None else _read_events(change.events),
         status=status,
+        format=endpoint.format if change.format is None else change.format,
+        filter=endpoint.filter if change.filter is UNSET else change.filter,
     )
     transaction.put(ENDPOINTS, found.queue, changed)
     return Registered(found.queue, changed)
@@ -171,13 +187,15 @@ def rotate_secret(
     transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
     """Make the next secret; the one before still signs for `overlap_hours`, any older one no more (decisions 8.1). `404
-    not_found`, or `422` (`out_of_range`) outside 0 to 168 hours.
+    not_found`, `409 webhook_unsigned` for a chat format, or `422` (`out_of_range`) outside 0 to 168 hours.
     """
     if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
         return invalid("previous_secret_valid_hours", "out_of_range")
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
+    if not found.endpoint.is_signed:
+        return Refusal("webhook_unsigned")
     generation = found.endpoint.generation + 1
     secret = signing_secret(secrets_key, endpoint_id, generation)
     rotated = msgspec.structs.replace(
@@ -256,6 +274,16 @@ def faulty_events(events: Sequence[str], environment: WebhookEnvironment) -> Ref
     if not set(events) <= set(EVENT_TYPES):
         return invalid("events", "unknown_event_type")
     return invalid("events", "requires_live") if environment != "live" and LIVE_ONLY & set(events) else None
+
+
+def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Refusal | None:
+    """`422` (`invalid_condition`) for a condition that cannot be saved, with line and column in the message; `None`
+    where it can, or where there is none (decisions 16.2).
+    """
+    problem = None if condition is None else condition_problem(snapshot, number, condition)
+    if problem is None:
+        return None
+    return msgspec.structs.replace(invalid("filter", "invalid_condition"), explanation=f"filter: {problem}")
 
 
 def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:

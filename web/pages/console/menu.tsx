@@ -10,7 +10,7 @@ interface Offer {
   url: string;
 }
 
-export function Account({ onLeave }: { onLeave: () => Promise<void> }) {
+export function AccountMenu({ onLeave }: { onLeave: () => Promise<void> }) {
   const { session } = useConsole();
   const leave = useAction(onLeave);
   return (

@@ -1,0 +1,43 @@
+"""Writes the vectors: `python clients/vectors/reference.py` in the repository's root, with its virtual environment.
+
+Each file has `format` 1 and `cases`: `name`, `kind`, `given`, `expect`, and `only` with the languages that run it where
+not all do. A runner that meets a kind that it does not know fails.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from cases_of_keeping import attestation_cases, deferred_cases, token_cases
+from cases_of_reports import canonical_cases, report_cases
+from cases_of_sending import error_cases, retry_cases
+
+FOLDER = Path(__file__).parent
+FILES = {
+    "retry": retry_cases,
+    "errors": error_cases,
+    "canonical": canonical_cases,
+    "report": report_cases,
+    "deferred": deferred_cases,
+    "token": token_cases,
+    "attestation": attestation_cases,
+}
+
+
+def files() -> dict[str, str]:
+    """Name of each file -> its text."""
+    return {f"{name}.json": _file(cases()) for name, cases in FILES.items()}
+
+
+def _file(cases: list[dict[str, Any]]) -> str:
+    """One case in a line."""
+    return '{"format": 1, "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n"
+
+
+if __name__ == "__main__":
+    for name, text in files().items():
+        (FOLDER / name).write_text(text)
+        sys.stdout.write(f"{name}: {len(json.loads(text)['cases'])} cases\n")

@@ -1,0 +1,76 @@
+"""Files of rules: what `svc rule export` writes, read with the position of what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from svc.cli.output import CommandError
+from svc.domain.model import RuleAction
+from svc.domain.refusals import Refusal
+from svc.domain.rules.ruleset import Rule, RuleMode
+from svc.domain.text_files import NotTextError, decode_text
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A rule in a file, as the API takes it."""
+
+    name: str
+    condition: str
+    action: RuleAction
+    mode: RuleMode = "active"
+    note: str = ""
+    id: str | None = None
+
+
+class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `svc rule export` writes and `svc rule import` reads."""
+
+    revision: int
+    rules: tuple[_Line, ...]
+
+    def rule(self, at: int, new_id: str) -> Rule:
+        """The rule at this place, from 0; with `new_id` where it has none."""
+        one = self.rules[at]
+        return Rule(
+            id=one.id or new_id,
+            name=one.name,
+            condition=one.condition,
+            action=one.action,
+            mode=one.mode,
+            note=one.note,
+        )
+
+
+def read_ruleset(name: str, content: bytes) -> RulesetFile:
+    """The ruleset of a file. Raises `CommandError` with line and column of what is no JSON, and with the path of what
+    has another shape.
+    """
+    try:
+        text = decode_text(content)
+    except NotTextError as error:
+        raise CommandError(f"{name} {error}") from None
+    try:
+        return msgspec.json.decode(text, type=RulesetFile)
+    except msgspec.ValidationError as error:
+        raise CommandError(f"{name}: {error}; write a file as `svc rule export` does") from None
+    except msgspec.DecodeError as error:
+        raise CommandError(f"{name}: {_position(text, str(error))}") from None
+
+
+def _position(text: str, message: str) -> str:
+    """What is wrong with text that is no JSON, with line and column from 1."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    return message
+
+
+def refused(name: str, refusal: Refusal) -> CommandError:
+    """The error for rules that may not be in force: each fault with the place of its rule, and of a condition line and
+    column.
+    """
+    faults = [f"{detail.field}: {detail.issue}" for detail in refusal.details if detail.issue != "invalid_condition"]
+    return CommandError("; ".join([f"{name}: {refusal.message}", *faults]))

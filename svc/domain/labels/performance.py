@@ -1,0 +1,192 @@
+"""Counts of outcomes by day, and the performance that follows from them (decisions 14.1, 14.2).
+
+What may live here: counts of outcomes by what they are judged by, and the arithmetic of precision and recall.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import sqrt
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from svc.domain.events.hour_counts import NOT_SCORED, HourCounts
+from svc.domain.labels.outcomes import Facts
+from svc.domain.model import Label
+
+Kind = Literal["signals", "groups", "rules", "levels"]
+KINDS: Final[tuple[Kind, ...]] = ("signals", "groups", "rules", "levels")
+"""What performance is told of."""
+_Z: Final = 1.959963984540054
+"""Of 95 %: the 0.975 quantile of the normal distribution."""
+
+
+class OutcomeCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Events, and by name those that have it. Entries are above zero. Append fields, never move them."""
+
+    events: int = 0
+    signals: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    rules: dict[str, int] = {}
+    levels: dict[str, int] = {}
+
+    def adding(self, facts: Iterable[Facts], sign: int = 1) -> OutcomeCounts:
+        """With these events, or with `sign` -1 without them."""
+        events = self.events
+        counts = {kind: Counter[str](getattr(self, kind)) for kind in KINDS}
+        for each in facts:
+            events += sign
+            for kind in KINDS:
+                for name in _names(each, kind):
+                    counts[kind][name] += sign
+        return OutcomeCounts(events, **{kind: {name: n for name, n in counts[kind].items() if n} for kind in KINDS})
+
+
+class DayOutcomes(msgspec.Struct, frozen=True, array_like=True):
+    """Of the outcomes of one UTC day and environment. Append fields, never move them."""
+
+    archived: OutcomeCounts = OutcomeCounts()
+    """Of events that are deleted. Those that are stored are in the counters of their hours."""
+    fraud: OutcomeCounts = OutcomeCounts()
+    """Of labeled events, whether stored or archived."""
+    legitimate: OutcomeCounts = OutcomeCounts()
+
+    def pack(self) -> bytes:
+        """MessagePack, as the counters of hours."""
+        return _encode(self)
+
+    @staticmethod
+    def unpack(raw: bytes) -> DayOutcomes:
+        """Raises `ValueError` for other bytes."""
+        try:
+            return _decode(raw)
+        except msgspec.DecodeError as error:
+            raise ValueError(str(error)) from error
+
+    def archiving(self, facts: Iterable[Facts], sign: int = 1) -> DayOutcomes:
+        """With these outcomes in the archive, or without."""
+        return msgspec.structs.replace(self, archived=self.archived.adding(facts, sign))
+
+    def labeling(self, facts: Facts, sign: int = 1) -> DayOutcomes:
+        """With the label of an outcome that has one, or without."""
+        if facts.label == "fraud":
+            return msgspec.structs.replace(self, fraud=self.fraud.adding([facts], sign))
+        return msgspec.structs.replace(self, legitimate=self.legitimate.adding([facts], sign))
+
+
+NO_OUTCOMES: Final = DayOutcomes()
+
+
+class LabelCounts(msgspec.Struct, frozen=True, array_like=True):
+    """The labeled events of a visitor or an account. Append fields, never move them."""
+
+    fraud: int = 0
+    legitimate: int = 0
+
+    def adding(self, label: Label, sign: int) -> LabelCounts:
+        """With one more of a label, or with one less."""
+        return msgspec.structs.replace(self, **{label: getattr(self, label) + sign})
+
+    @property
+    def names(self) -> list[str]:
+        """The labels that it has."""
+        return [name for name in ("fraud", "legitimate") if getattr(self, name)]
+
+
+class Line(NamedTuple):
+    """The performance of one signal, group, rule or level. Fractions are `None` where there is nothing to divide by."""
+
+    name: str
+    events: int
+    fraud: int
+    legitimate: int
+    precision: float | None
+    """Of its labeled events, those that are fraud."""
+    precision_low: float | None
+    precision_high: float | None
+    """95 % interval by Wilson (J. Am. Stat. Assoc. 22, 1927)."""
+    recall: float | None
+    """Of all fraud, that which it has."""
+
+    @property
+    def labeled(self) -> int:
+        """Its labeled events."""
+        return self.fraud + self.legitimate
+
+
+class Performance:
+    """What a window of time adds up to, one row after the other."""
+
+    def __init__(self) -> None:
+        self.events = self.fraud = self.legitimate = 0
+        self._events: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
+        self._labeled: dict[Label, dict[Kind, Counter[str]]] = {
+            "fraud": {kind: Counter() for kind in KINDS},
+            "legitimate": {kind: Counter() for kind in KINDS},
+        }
+
+    def add_hour(self, counts: HourCounts) -> None:
+        """Add stored events."""
+        self.events += counts.identifications
+        for kind in KINDS:
+            self._events[kind].update(getattr(counts, kind))
+
+    def add_day(self, day: DayOutcomes) -> None:
+        """Add archived events, and labels."""
+        self.events += day.archived.events
+        self.fraud += day.fraud.events
+        self.legitimate += day.legitimate.events
+        for kind in KINDS:
+            self._events[kind].update(getattr(day.archived, kind))
+            self._labeled["fraud"][kind].update(getattr(day.fraud, kind))
+            self._labeled["legitimate"][kind].update(getattr(day.legitimate, kind))
+
+    def lines(self, kind: Kind, names: Iterable[str] = ()) -> list[Line]:
+        """A line for each of `names`, and for each other that any event has, most events first."""
+        fraud, legitimate = self._labeled["fraud"][kind], self._labeled["legitimate"][kind]
+        found = dict.fromkeys((*names, *sorted(_all(self._events[kind], fraud, legitimate))))
+        found.pop(NOT_SCORED, None)
+        lines = [line(name, self._events[kind][name], fraud[name], legitimate[name], self.fraud) for name in found]
+        return lines if names else sorted(lines, key=lambda each: (-each.events, each.name))
+
+
+def line(name: str, events: int, fraud: int, legitimate: int, all_fraud: int) -> Line:
+    """The performance of what has these events, of which so many are labeled."""
+    labeled = fraud + legitimate
+    interval = wilson(fraud, labeled)
+    return Line(
+        name=name,
+        events=events,
+        fraud=fraud,
+        legitimate=legitimate,
+        precision=fraud / labeled if labeled else None,
+        precision_low=None if interval is None else interval[0],
+        precision_high=None if interval is None else interval[1],
+        recall=fraud / all_fraud if all_fraud else None,
+    )
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float] | None:
+    """The 95 % interval of a fraction (Wilson 1927); `None` without trials."""
+    if not trials:
+        return None
+    share, spread = successes / trials, _Z * _Z / trials
+    center = share + spread / 2
+    half = _Z * sqrt(share * (1 - share) / trials + spread / (4 * trials))
+    return max(0.0, (center - half) / (1 + spread)), min(1.0, (center + half) / (1 + spread))
+
+
+def _names(facts: Facts, kind: Kind) -> tuple[str, ...]:
+    if kind == "levels":
+        return (facts.level or NOT_SCORED,)
+    return getattr(facts, kind)
+
+
+def _all(*counts: Mapping[str, int]) -> set[str]:
+    return {name for each in counts for name in each}
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(DayOutcomes).decode

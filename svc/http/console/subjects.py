@@ -1,0 +1,222 @@
+"""Accounts and visitors in the console: whom an environment saw last, who has most of something, one account, and what
+links accounts and visitors (decisions 11.3).
+
+A list reads the index of events, newest first, some at a time. One that is sorted by a count is of the newest
+`EVENTS_SORTED` events, and says so: nothing keeps these counts in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, get_args
+
+import msgspec
+import trio
+from msgspec import UNSET, UnsetType
+
+from svc.domain.accounts.names import ACCOUNT_ID
+from svc.domain.accounts.velocity import kind_of
+from svc.domain.events.listing import Position
+from svc.domain.refusals import Refusal, invalid
+from svc.domain.rules.lists import canonical
+from svc.domain.timestamps import timestamp
+from svc.http.api.account_schema import account_body, account_row, visitor_row
+from svc.http.api.accounts import page_of_subjects, read_sought, seen_subject
+from svc.http.change import caller_of, touch_caller
+from svc.http.console.schema import VisitorQuery
+from svc.http.console.subject_schema import (
+    ConsoleAccountBody,
+    ConsoleAccountsBody,
+    ConsoleAccountsQuery,
+    ConsoleVisitorsBody,
+    ConsoleVisitorsQuery,
+    LookedAtBody,
+    Order,
+    SeenAccountRow,
+    SeenVisitorRow,
+)
+from svc.http.console.visitors import EVENTS_SHOWN, visits_of
+from svc.http.route import Call, Outcome, Route, Services, console_route
+from svc.store.snapshot import Snapshot
+from svc.store.views import subjects
+from svc.store.views.subjects import NEWEST, Listed, Sighted, Sought
+
+EVENTS_SORTED = 10_000
+"""The newest of an environment, of whose accounts or visitors a sorted list is."""
+LEVELS_AT_ONCE = 4
+"""Each is some searches."""
+assert {"accounts", "visitors", "addresses", "countries", "events", "score"} < {*get_args(Order)}
+_OTHERS: Final[dict[Order, int]] = {"accounts": 0, "visitors": 0, "addresses": 1, "countries": 2}
+"""Position of what is counted among the others of a row of velocity."""
+_NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visitors"}
+
+
+async def list_accounts(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
+    query: ConsoleAccountsQuery = call.query
+    found = await _list(services, call, "account", query, query.min_visitors)
+    if isinstance(found, Refusal):
+        return Outcome(found)
+    shown, cursor, looked_at = found
+    now_s = call.at_ms // 1000
+    rows = tuple(SeenAccountRow.of(account_row(each, now_s), each.last) for each in shown)
+    return Outcome(ConsoleAccountsBody(accounts=rows, next_cursor=cursor, looked_at=looked_at))
+
+
+async def list_visitors(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
+    query: ConsoleVisitorsQuery = call.query
+    found = await _list(services, call, "visitor", query, query.min_accounts)
+    if isinstance(found, Refusal):
+        return Outcome(found)
+    shown, cursor, looked_at = found
+    now_s = call.at_ms // 1000
+    rows = tuple(SeenVisitorRow.of(visitor_row(each, now_s), each.last) for each in shown)
+    return Outcome(ConsoleVisitorsBody(visitors=rows, next_cursor=cursor, looked_at=looked_at))
+
+
+Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
+
+
+async def _list(
+    services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType
+) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody | UnsetType] | Refusal:
+    """A page, its cursor, and of a sorted one what it is of."""
+    number = caller_of(call).organization.number
+    sought = _sought(services, query, least, listed, number, call.at_ms)
+    if isinstance(sought, Refusal):
+        return sought
+    if query.sort == "last_seen":
+        page = await page_of_subjects(services, call, sought, query.cursor, query.limit)
+        return page if isinstance(page, Refusal) else (*page, UNSET)
+    await touch_caller(services, call)
+    refusal = services.limits.long_reads.refusal(number)
+    if refusal is not None:
+        return refusal
+    async with services.limits.long_reads.turn(number):
+        shown, looked_at = await _sorted(services, sought, query.sort, query.limit)
+    return shown, UNSET, looked_at
+
+
+def _sought(
+    services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
+) -> Sought | Refusal:
+    """What a query asks for. `422` (`invalid_value`, `invalid_cursor`)."""
+    sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
+    if isinstance(sought, Refusal):
+        return sought
+    if query.sort == _NOT_OF[listed]:
+        return invalid("sort", "invalid_value", "query")
+    if query.sort != "last_seen" and query.cursor is not UNSET:
+        return invalid("cursor", "invalid_cursor", "query")
+    network = None if query.network is UNSET else canonical("address", query.network)
+    if query.network is not UNSET and network is None:
+        return invalid("network", "invalid_value", "query")
+    return sought._replace(network=network)
+
+
+async def _sorted(
+    services: Services, sought: Sought, order: Order, limit: int
+) -> tuple[Sequence[Sighted], LookedAtBody]:
+    """The first ones by a count, of those of the newest `EVENTS_SORTED` events, with their levels."""
+    found: list[Sighted] = []
+    looked_at, events = frozenset[str](), 0
+    after: Position | None = NEWEST
+    plain, most = sought._replace(with_levels=False), subjects.EVENTS_AT_ONCE
+    while after is not None and events < EVENTS_SORTED:
+        read = partial(subjects.step, sought=plain, since=NEWEST, beyond=after, looked_at=looked_at, most=most)
+        step = await services.store.query(read)
+        found.extend(step.found)
+        looked_at, events = step.looked_at, events + step.events
+        oldest, after = after, step.resume
+        await trio.lowlevel.checkpoint()
+    oldest = found[-1].at if after is None and found else after
+    best = sorted(found, key=_by(sought, order), reverse=True)[:limit]
+    since = UNSET if oldest is None or oldest == NEWEST else timestamp(oldest.arrival_ms)
+    body = LookedAtBody(subjects=len(found), is_complete=after is None, since=since)
+    return await _with_levels(services, sought, best), body
+
+
+def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
+    now_s = sought.now_ms // 1000
+
+    def key(each: Sighted) -> tuple[int, Position]:
+        if order == "score":
+            return each.last.event.verdict.suspect_score or 0, each.at
+        counts = each.row.counts(sought.listed, now_s)
+        return (counts.events[-1] if order == "events" else counts.others[_OTHERS[order]][-1]), each.at
+
+    return key
+
+
+async def _with_levels(services: Services, sought: Sought, shown: Sequence[Sighted]) -> list[Sighted]:
+    """With the highest level of each."""
+    leveled: list[Sighted] = []
+    for start in range(0, len(shown), LEVELS_AT_ONCE):
+        some = shown[start : start + LEVELS_AT_ONCE]
+
+        def read(snapshot: Snapshot, some: Sequence[Sighted] = some) -> list[Sighted]:
+            return [each._replace(level=subjects.highest_level(snapshot, sought, each.last)) for each in some]
+
+        leveled += await services.store.query(read)
+        await trio.lowlevel.checkpoint()
+    return leveled
+
+
+async def read_account(services: Services, call: Call) -> Outcome:
+    """`GET /console/api/accounts/{account_id}`: an account, whom and what it was seen with, and its newest events.
+    `404 not_found`.
+    """
+    query: VisitorQuery = call.query
+    account_id, number = call.path["account_id"], (await touch_caller(services, call)).organization.number
+    seen = None
+    if ACCOUNT_ID.fullmatch(account_id):
+        seen = await seen_subject(services, number, kind_of(query.environment), "account", account_id, call.at_ms)
+    if seen is None:
+        return Outcome(Refusal("not_found", explanation=_NO_ACCOUNT))
+    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000)
+    return Outcome(
+        ConsoleAccountBody(
+            **msgspec.structs.asdict(body),
+            event_count=len(seen.events),
+            events=tuple(await visits_of(services, number, seen.events[:EVENTS_SHOWN])),
+        )
+    )
+
+
+_NO_ACCOUNT = "The environment saw no such account in 30 days, or it was erased."
+_SORTED = (
+    "The one that was seen last first, with a cursor; or by `sort` the ones with the largest counts, of those that the "
+    f"newest {EVENTS_SORTED:,} events name, without one. Production is apart; staging and development are together."
+)
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        operation_id="listConsoleAccounts",
+        path="/seen-accounts",
+        summary="List the accounts of an environment",
+        description=_SORTED,
+        handler=list_accounts,
+        query=ConsoleAccountsQuery,
+        response=ConsoleAccountsBody,
+    ),
+    console_route(
+        operation_id="listSeenConsoleVisitors",
+        path="/seen-visitors",
+        summary="List the visitors of an environment by what they do",
+        description=_SORTED + " Visitors that are not identifiable are left out.",
+        handler=list_visitors,
+        query=ConsoleVisitorsQuery,
+        response=ConsoleVisitorsBody,
+    ),
+    console_route(
+        operation_id="getConsoleAccount",
+        path="/accounts/{account_id}",
+        summary="Read one account with its events",
+        description="What it was seen with comes from its newest 2,000 events; the newest 50 are shown.",
+        handler=read_account,
+        query=VisitorQuery,
+        response=ConsoleAccountBody,
+        errors=("not_found",),
+    ),
+)

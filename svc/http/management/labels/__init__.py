@@ -1,0 +1,1 @@
+"""Labels, performance, suggestions of weights, reviews and notes over the management API (decisions 14)."""

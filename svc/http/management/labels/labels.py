@@ -1,0 +1,189 @@
+"""Labels of events, and how signals, rules and levels did by them (decisions 14.1, 14.2)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import trio
+
+from svc.domain.bodies import sent
+from svc.domain.events.hour_counts import HourCounts
+from svc.domain.events.listing import LEVELS
+from svc.domain.ids import DAY_MS
+from svc.domain.labels.outcomes import OUTCOME_MS
+from svc.domain.labels.performance import DayOutcomes, Kind, Performance
+from svc.domain.model import Environment
+from svc.domain.refusals import Detail, Issue, Refusal
+from svc.domain.timestamps import read_timestamp, timestamp
+from svc.http.api.events import read_request_id
+from svc.http.change import caller_of, change, touch_caller
+from svc.http.management.labels.schema import (
+    LabelBody,
+    PerformanceBody,
+    PerformanceLine,
+    PerformanceQuery,
+    PerformanceTotal,
+    performance_line,
+)
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.schema import LabelAnswer
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.labels.labels import LabelChange, label_request
+from svc.store.transactions.rules.rulesets import rule_names
+from svc.store.views.hours import hours
+from svc.store.views.labels import days
+from svc.store.views.subjects import environments_of
+
+DEFAULT_WINDOW_MS = 30 * DAY_MS
+DAYS_AT_ONCE = 4
+"""Of which one step reads the hours and the labels: about a millisecond."""
+
+
+async def label_event(services: Services, call: Call) -> Outcome:
+    """`PUT .../events/{request_id}/label`: another label for an event of any environment, or none, for 400 days from
+    its arrival. `404 event_not_found`, `422 invalid_request_id`.
+    """
+    body: LabelBody = call.body
+    request_id = read_request_id(call.path["request_id"])
+    if isinstance(request_id, Refusal):
+        return Outcome(request_id)
+    job = partial(
+        label_request,
+        number=caller_of(call).organization.number,
+        request_id=request_id.bytes,
+        change=LabelChange(body.label, body.label_reason),
+        now_ms=call.at_ms,
+    )
+    labeled = await change(services, call, job)
+    if isinstance(labeled, Refusal):
+        return Outcome(labeled)
+    return Outcome(LabelAnswer(request_id=str(request_id), label=labeled.label, label_reason=labeled.reason))
+
+
+async def read_performance(services: Services, call: Call) -> Outcome:
+    """`GET .../performance`: how signals, groups, rules and levels did in the UTC days that the window touches. `422
+    invalid_window`.
+    """
+    query: PerformanceQuery = call.query
+    window = read_days(sent(query.start), sent(query.end), call.at_ms)
+    if isinstance(window, Refusal):
+        return Outcome(window)
+    number = (await touch_caller(services, call)).organization.number
+    performance = Performance()
+    for environment in environments_of(query.environment):
+        for first_day in range(window.first, window.last + 1, DAYS_AT_ONCE):
+            await trio.lowlevel.checkpoint()
+            last_day = min(first_day + DAYS_AT_ONCE - 1, window.last)
+            found = await services.store.query(partial(_counted, number, environment, first_day, last_day))
+            for counts in found.hours:
+                performance.add_hour(counts)
+            for counts in found.days:
+                performance.add_day(counts)
+    names = await services.store.query(partial(rule_names, number=number, kind=query.environment))
+    return Outcome(
+        PerformanceBody(
+            start=timestamp(window.first * DAY_MS),
+            end=timestamp((window.last + 1) * DAY_MS),
+            total=PerformanceTotal(
+                events=performance.events,
+                labelled=performance.fraud + performance.legitimate,
+                fraud=performance.fraud,
+                legitimate=performance.legitimate,
+            ),
+            signals=_lines(performance, "signals"),
+            groups=_lines(performance, "groups"),
+            rules=tuple(
+                performance_line(line, names.known.get(line.name, line.name), line.name)
+                for line in performance.lines("rules", names.in_force)
+            ),
+            levels=tuple(performance_line(line) for line in performance.lines("levels", LEVELS)),
+        )
+    )
+
+
+def _lines(performance: Performance, kind: Kind) -> tuple[PerformanceLine, ...]:
+    return tuple(map(performance_line, performance.lines(kind)))
+
+
+class _Counted(NamedTuple):
+    """What some days of one environment add up to."""
+
+    hours: list[HourCounts]
+    """Of events that are stored."""
+    days: list[DayOutcomes]
+    """Of those that are deleted, and of labels."""
+
+
+def _counted(number: int, environment: Environment, first_day: int, last_day: int, snapshot: Snapshot) -> _Counted:
+    found = hours(snapshot, number, environment, first_day * DAY_MS, (last_day + 1) * DAY_MS)
+    labeled = days(snapshot, number, environment, first_day, last_day)
+    return _Counted([counts for _, counts in found], [counts for _, counts in labeled])
+
+
+class Days(NamedTuple):
+    """UTC days since 1970, both included."""
+
+    first: int
+    last: int
+
+
+def read_days(start: str | None, end: str | None, now_ms: int) -> Days | Refusal:
+    """The days that a window touches, at most 400 and not before those of which outcomes are kept; without a start the
+    last 30. `422 invalid_window`.
+    """
+    to_ms = now_ms + 1 if end is None else read_timestamp(end)
+    if to_ms is None:
+        return _invalid("to", "invalid_value")
+    from_ms = to_ms - DEFAULT_WINDOW_MS if start is None else read_timestamp(start)
+    if from_ms is None:
+        return _invalid("from", "invalid_value")
+    window = Days(from_ms // DAY_MS, (to_ms - 1) // DAY_MS)
+    if from_ms >= to_ms or window.first < (now_ms - OUTCOME_MS) // DAY_MS:
+        return _invalid("to" if start is None else "from", "out_of_range")
+    if to_ms - from_ms > OUTCOME_MS or window.last > now_ms // DAY_MS + 1:
+        return _invalid("to", "out_of_range")
+    return window
+
+
+def _invalid(parameter: str, issue: Issue) -> Refusal:
+    return Refusal("invalid_window", (Detail(parameter, issue, "query"),), explanation=_WINDOW)
+
+
+_WINDOW = (
+    "The window is not valid. It has at most 400 days, none of them over 400 days ago, and its start is before its "
+    "end, both RFC 3339 with + sent as %2B."
+)
+
+_route = partial(Route, tag="Management: labels", kinds=("management",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="labelEvent",
+        method="PUT",
+        path=ORGANIZATION + "/events/{request_id}/label",
+        summary="Label an event",
+        description=(
+            "What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a "
+            "secret key use `updateEvent`."
+        ),
+        handler=label_event,
+        needs="judge",
+        body=LabelBody,
+        response=LabelAnswer,
+        errors=("event_not_found", "invalid_request_id"),
+    ),
+    _route(
+        operation_id="getPerformance",
+        path=ORGANIZATION + "/performance",
+        summary="Read how signals, rules and levels did",
+        description=(
+            "By the labels of events: of those in which a signal fired, how many are fraud (precision), and how much "
+            "of all fraud that is (recall). Of the whole UTC days that the window touches, at most 400. An event "
+            "without a label is never counted as legitimate."
+        ),
+        handler=read_performance,
+        query=PerformanceQuery,
+        response=PerformanceBody,
+        errors=("invalid_window",),
+    ),
+)

@@ -1,0 +1,201 @@
+"""Reviews of an organization: listed, opened, assigned and closed (decisions 14.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+from msgspec import UNSET
+
+from svc.domain.bodies import sent
+from svc.domain.cursor import read_cursor, write_cursor
+from svc.domain.labels.reviews import Review, review_row
+from svc.domain.refusals import Refusal, invalid
+from svc.http.api.events import read_request_id
+from svc.http.change import caller_of, change, member_of, touch_caller
+from svc.http.management.labels.schema import (
+    AssignReviewBody,
+    CloseReviewBody,
+    OpenReviewBody,
+    ReviewAnswer,
+    ReviewsBody,
+    ReviewsQuery,
+)
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.rows import page_of
+from svc.store.snapshot import Transaction
+from svc.store.transactions.labels.reviews import Closing, Reviewed, assign_review, close_review, open_review
+from svc.store.views import lookups
+from svc.store.views.events import refuse_hidden
+from svc.store.views.reviews import BEYOND_ALL, find_review, reviews_below
+
+REVIEWS_AT_ONCE = 32
+"""About a millisecond."""
+REVIEWS_A_PAGE = 5000
+"""That are looked at for one page: with an assignee who has few, it may be short and have a cursor."""
+NOBODY = "none"
+
+
+async def list_reviews(services: Services, call: Call) -> Outcome:
+    """`GET .../reviews`: a page of reviews, the one that was opened last first. `422` (`invalid_cursor`)."""
+    query: ReviewsQuery = call.query
+    number, key = (await touch_caller(services, call)).organization.number, services.webhooks.cursors_key
+    state, assignee = sent(query.state), sent(query.assignee)
+    bound = blake2b(msgspec.json.encode((state, assignee)), digest_size=8).digest()
+    below = BEYOND_ALL
+    if query.cursor is not UNSET:
+        row = read_cursor(key, "reviews", number, query.cursor)
+        if row is None or not row.startswith(bound):
+            return Outcome(invalid("cursor", "invalid_cursor", "query"))
+        below = row.removeprefix(bound)
+    find = partial(reviews_below, number=number, only_open=state == "open")
+
+    async def read(below: bytes, count: int) -> list[tuple[bytes, Review | None]]:
+        rows = await services.store.query(partial(find, below=below, limit=count))
+        return [(raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows]
+
+    shown, resume = await page_of(read, below, query.limit, REVIEWS_AT_ONCE, REVIEWS_A_PAGE)
+    next_cursor = UNSET if resume is None else write_cursor(key, "reviews", number, bound + resume)
+    return Outcome(ReviewsBody(tuple(map(review_row, shown)), next_cursor))
+
+
+def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
+    wanted = None if assignee == NOBODY else assignee
+    return state in (None, review.state) and (assignee is None or review.assignee == wanted)
+
+
+async def get_review(services: Services, call: Call) -> Outcome:
+    """`GET .../reviews/{review_id}`: one review. `404 not_found`."""
+    number = (await touch_caller(services, call)).organization.number
+    found = await services.store.query(partial(find_review, number=number, review_id=call.path["review_id"]))
+    return Outcome(Refusal("not_found") if found is None else ReviewAnswer(review_row(found)))
+
+
+async def open_by_hand(services: Services, call: Call) -> Outcome:
+    """`POST .../reviews`: `201` with a review of an event, of any environment, or `200` with the open one of its
+    visitor and account. `404 event_not_found`.
+    """
+    body: OpenReviewBody = call.body
+    request_id = read_request_id(body.request_id)
+    if isinstance(request_id, Refusal):
+        return Outcome(invalid("request_id", "invalid_value"))
+    number, entropy = caller_of(call).organization.number, services.world.entropy(16)
+
+    def job(transaction: Transaction) -> Reviewed | Refusal:
+        event = lookups.event(transaction, number, request_id)
+        if event is None:
+            refuse_hidden(transaction, number, request_id, call.at_ms, services.event_retention_ms)
+        if event is None or event.occurred_at_ms < call.at_ms - services.event_retention_ms:
+            return Refusal("event_not_found", explanation="The organization has no such event that is readable.")
+        return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, member_of(call))
+
+    return await _changed(services, call, job, status=201)
+
+
+async def assign(services: Services, call: Call) -> Outcome:
+    """`PATCH .../reviews/{review_id}`: who takes care of it. `404 not_found`, `409 review_closed`."""
+    body: AssignReviewBody = call.body
+    if body.assignee is UNSET:
+        return await get_review(services, call)
+    number, assignee = caller_of(call).organization.number, body.assignee
+
+    def job(transaction: Transaction) -> Reviewed | Refusal:
+        assigned = assign_review(transaction, number, call.path["review_id"], assignee)
+        return assigned if isinstance(assigned, Refusal) else Reviewed(assigned)
+
+    return await _changed(services, call, job)
+
+
+async def close(services: Services, call: Call) -> Outcome:
+    """`POST .../reviews/{review_id}/close`: its event, and no other, has the label then. `404 not_found`, `409
+    review_closed`.
+    """
+    body: CloseReviewBody = call.body
+    closing = Closing(body.label, sent(body.label_reason), sent(body.note), member_of(call))
+    job = partial(
+        close_review,
+        number=caller_of(call).organization.number,
+        review_id=call.path["review_id"],
+        closing=closing,
+        now_ms=call.at_ms,
+    )
+    return await _changed(services, call, job)
+
+
+async def _changed(
+    services: Services, call: Call, job: Callable[[Transaction], Reviewed | Refusal], status: int = 200
+) -> Outcome:
+    """The review after a change. `status` = where a new one was made."""
+    reviewed = await change(services, call, job)
+    if isinstance(reviewed, Refusal):
+        return Outcome(reviewed)
+    services.webhooks.due(reviewed.queues)
+    return Outcome(ReviewAnswer(review_row(reviewed.review)), status=status if reviewed.is_new else 200)
+
+
+_REVIEW = ORGANIZATION + "/reviews/{review_id}"
+_route = partial(Route, tag="Management: reviews", kinds=("management",))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listReviews",
+        path=ORGANIZATION + "/reviews",
+        summary="List reviews",
+        description=(
+            "The one that was opened last first, for 400 days. A page with an assignee who has few may be short, or "
+            "empty, and have a `next_cursor`."
+        ),
+        handler=list_reviews,
+        query=ReviewsQuery,
+        response=ReviewsBody,
+    ),
+    _route(
+        operation_id="openReview",
+        method="POST",
+        path=ORGANIZATION + "/reviews",
+        summary="Open a review",
+        description=(
+            "Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one "
+            "is open at a time: where there is one, it is the response, with `200`."
+        ),
+        handler=open_by_hand,
+        needs="judge",
+        body=OpenReviewBody,
+        response=ReviewAnswer,
+        status=201,
+        other_responses=((200, ReviewAnswer),),
+        errors=("event_not_found",),
+    ),
+    _route(
+        operation_id="getReview",
+        path=_REVIEW,
+        summary="Read a review",
+        handler=get_review,
+        response=ReviewAnswer,
+    ),
+    _route(
+        operation_id="assignReview",
+        method="PATCH",
+        path=_REVIEW,
+        summary="Assign a review",
+        description="To a member, or to nobody.",
+        handler=assign,
+        needs="judge",
+        body=AssignReviewBody,
+        response=ReviewAnswer,
+        errors=("review_closed",),
+    ),
+    _route(
+        operation_id="closeReview",
+        method="POST",
+        path=_REVIEW + "/close",
+        summary="Close a review",
+        description="The label goes to the event of the review, and to no other.",
+        handler=close,
+        needs="judge",
+        body=CloseReviewBody,
+        response=ReviewAnswer,
+        errors=("review_closed",),
+    ),
+)

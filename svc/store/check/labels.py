@@ -1,0 +1,114 @@
+"""The rules of labels: what is counted is what outcomes and labels add up to, and each review has its rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from uuid import UUID
+
+from svc.domain.accounts.velocity import KINDS, kind_of
+from svc.domain.ids import DAY_MS, made_at_ms
+from svc.domain.labels.outcomes import Outcome
+from svc.domain.labels.performance import DayOutcomes, LabelCounts
+from svc.domain.labels.reviews import SUBJECTS
+from svc.domain.model import ENVIRONMENTS
+from svc.store.schema.key_parts import DAY
+from svc.store.schema.tables import (
+    ACCOUNT_NUMBER_COUNTS,
+    ACCOUNT_NUMBERS,
+    EVENTS,
+    NUMBERED_ACCOUNTS,
+    OPEN_CASES,
+    OPEN_REVIEWS,
+    OUTCOME_DAYS,
+    OUTCOMES,
+    REVIEWS,
+    SUBJECT_LABELS,
+    SUBJECT_REVIEWS,
+    VISITORS,
+)
+from svc.store.snapshot import Snapshot
+from svc.store.transactions.labels.labels import MOST_IN_SEGMENT
+from svc.store.transactions.labels.reviews import review_rows
+from svc.store.views.labels import stored_outcome
+
+
+def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
+    expected: defaultdict[tuple[int, int], DayOutcomes] = defaultdict(DayOutcomes)
+    for outcome, is_archived in _outcomes(snapshot, number):
+        key = (ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
+        if is_archived:
+            expected[key] = expected[key].archiving([outcome.facts])
+            if snapshot.has(EVENTS, number, outcome.request_id):
+                yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
+        if outcome.facts.label is not None:
+            expected[key] = expected[key].labeling(outcome.facts)
+    kept = {(environment, day): counts for (_, environment, day), counts in snapshot.scan(OUTCOME_DAYS, number)}
+    for environment, day in sorted(expected.keys() | kept.keys()):
+        if kept.get((environment, day)) != expected.get((environment, day)):
+            name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
+            yield f"the counts of {name} are not what its outcomes and labels add up to"
+    for (_, newest), segment in snapshot.scan(OUTCOMES, number):
+        ids = [outcome.request_id for outcome in segment.outcomes]
+        is_in_order = all(one < other for one, other in pairwise(ids)) and ids[-1:] == [newest]
+        is_of_one_day = len({made_at_ms(each) // DAY_MS for each in ids}) == 1
+        if not is_in_order or not is_of_one_day or len(ids) > MOST_IN_SEGMENT:
+            yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are no segment of one day in order"
+
+
+def _outcomes(snapshot: Snapshot, number: int) -> Iterator[tuple[Outcome, bool]]:
+    """(outcome, whether it is archived) of all that is archived, and of stored events that are labeled."""
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        for outcome in segment.outcomes:
+            yield outcome, True
+    for (_, request_id), event in snapshot.scan(EVENTS, number):
+        if event.label is not None:
+            yield stored_outcome(snapshot, number, request_id, event), False
+
+
+def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the labels of visitors and accounts of an organization, in words. Memory holds the counts of
+    those that have labels.
+    """
+    expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
+    for outcome, _ in _outcomes(snapshot, number):
+        label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
+        for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
+            if label is not None and known_as and snapshot.has(table, number, known_as):
+                expected[kind, subject, known_as] = expected[kind, subject, known_as].adding(label, 1)
+    kept = {tuple(key[1:]): counts for key, counts in snapshot.scan(SUBJECT_LABELS, number)}
+    for key in sorted(expected.keys() | kept.keys()):
+        if kept.get(key) != expected.get(key):
+            _, subject, known_as = key
+            yield f"the labels of {SUBJECTS[subject]} {known_as} of organization {number} are not those of its events"
+    yield from _misnumbered(snapshot, number)
+
+
+def _misnumbered(snapshot: Snapshot, number: int) -> Iterator[str]:
+    given = snapshot.get(ACCOUNT_NUMBER_COUNTS, number) or 0
+    for (_, known_as), account in snapshot.scan(NUMBERED_ACCOUNTS, number):
+        if known_as > given or snapshot.get(ACCOUNT_NUMBERS, number, account.digest) != known_as:
+            yield f"account number {known_as} of organization {number} was not given, or is not found by its account"
+    for (_, digest), known_as in snapshot.scan(ACCOUNT_NUMBERS, number):
+        account = snapshot.get(NUMBERED_ACCOUNTS, number, known_as)
+        if account is None or account.digest != digest:
+            yield f"account number {known_as} of organization {number} leads to another account"
+
+
+def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """What is wrong with the reviews of an organization, in words."""
+    rows: defaultdict[str, int] = defaultdict(int)
+    for (_, raw_id), review in snapshot.scan(REVIEWS, number):
+        if review.raw_id != raw_id:
+            yield f"review {review.id} of organization {number} lies under another id"
+        if (review.label is not None) != (review.state == "closed"):
+            yield f"review {review.id} of organization {number} is {review.state} and its label says otherwise"
+        for table, key in review_rows(number, review):
+            rows[table.name] += 1
+            if not snapshot.has(table, *key):
+                yield f"review {review.id} of organization {number} has no row in {table.name}"
+    for table in (OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
+        if sum(1 for _ in snapshot.scan_keys(table, (number,), (number + 1,))) != rows[table.name]:
+            yield f"{table.name} of organization {number} has rows of reviews that do not say so"

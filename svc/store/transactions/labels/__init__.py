@@ -1,0 +1,1 @@
+"""Labels, outcomes, reviews and notes, as they are changed (decisions 14)."""

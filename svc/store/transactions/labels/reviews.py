@@ -1,0 +1,266 @@
+"""Reviews: opened by a rule or a person, assigned and closed with a label; and notes (decisions 14.4, 14.5).
+
+Of a visitor and account one review is open at a time. Bounds: a decision `review` reads two rows more and, where it
+opens a review, writes five and its webhook event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from svc.domain.ids import is_visitor_id
+from svc.domain.labels.reviews import (
+    MOST_NOTES,
+    NOTE_MS,
+    REVIEW_MS,
+    SUBJECTS,
+    Note,
+    Review,
+    Subject,
+    case_of,
+    first_ordered_id,
+    ordered_id,
+    raw_ordered_id,
+    review_of,
+    review_row,
+)
+from svc.domain.model import Label
+from svc.domain.records import Event
+from svc.domain.refusals import Refusal
+from svc.domain.rules.ruleset import Facts
+from svc.domain.webhooks.envelope import derived_event_id
+from svc.domain.webhooks.records import EndpointKey, EventType, webhook_environment
+from svc.store.schema.tables import EVENTS, NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS, Table
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.labels.labels import LabelChange, label_request
+from svc.store.transactions.rules.rulesets import facts_now
+from svc.store.transactions.webhooks.deliveries import enqueue_about, purge_webhook_event, remove_account_of
+from svc.store.views.reviews import count_notes, find_review, notes_of, reviews_of, subject_digest
+
+
+class Reviewed(NamedTuple):
+    """A review after a change."""
+
+    review: Review
+    queues: tuple[EndpointKey, ...] = ()
+    """Webhook endpoints to which something is due now."""
+    is_new: bool = False
+
+
+def open_review(
+    transaction: Transaction,
+    number: int,
+    request_id: bytes,
+    event: Event,
+    now_ms: int,
+    entropy: bytes,
+    opened_by: str | None = None,
+    *,
+    notify: bool = True,
+) -> Reviewed:
+    """The open review of the visitor and account of an event, made of this event where there is none. `entropy` makes
+    its id; `notify`: whether webhooks tell of it.
+    """
+    raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
+    known = None if raw_id is None else transaction.get(REVIEWS, number, raw_id)
+    if known is not None:
+        return Reviewed(known)
+    review = review_of(event, request_id, now_ms, entropy, opened_by)
+    for table, key in _rows_of(number, review):
+        value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
+        transaction.put(table, key, value)
+    queues = _tell(transaction, number, "review.opened", review, now_ms) if notify else ()
+    return Reviewed(review, queues, is_new=True)
+
+
+def assign_review(transaction: Transaction, number: int, review_id: str, assignee: str | None) -> Review | Refusal:
+    """Give an open review to a member, or to nobody. `404 not_found`, `409 review_closed`."""
+    review = find_review(transaction, number, review_id)
+    refusal = _unchangeable(review)
+    if review is None or refusal is not None:
+        return refusal or Refusal("not_found")
+    assigned = msgspec.structs.replace(review, assignee=assignee)
+    transaction.put(REVIEWS, (number, review.raw_id), assigned)
+    return assigned
+
+
+class Closing(NamedTuple):
+    """What a review comes to."""
+
+    label: Label
+    reason: str | None
+    note: str | None
+    closed_by: str | None = None
+
+
+def close_review(
+    transaction: Transaction, number: int, review_id: str, closing: Closing, now_ms: int
+) -> Reviewed | Refusal:
+    """Close a review and label its event, and no other. `404 not_found`, `409 review_closed`. Nothing is labeled where
+    the event arrived over 400 days ago.
+    """
+    review = find_review(transaction, number, review_id)
+    refusal = _unchangeable(review)
+    if review is None or refusal is not None:
+        return refusal or Refusal("not_found")
+    closed = msgspec.structs.replace(
+        review,
+        closed_at_ms=now_ms,
+        closed_by=closing.closed_by,
+        label=closing.label,
+        label_reason=closing.reason,
+        note=closing.note,
+    )
+    label_request(transaction, number, review.request_id, LabelChange(closing.label, closing.reason), now_ms)
+    transaction.put(REVIEWS, (number, review.raw_id), closed)
+    transaction.delete(OPEN_REVIEWS, number, review.raw_id)
+    transaction.delete(OPEN_CASES, number, review.case)
+    return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms))
+
+
+def _unchangeable(review: Review | None) -> Refusal | None:
+    return Refusal("review_closed") if review is not None and review.state == "closed" else None
+
+
+def _tell(
+    transaction: Transaction, number: int, event_type: EventType, review: Review, at_ms: int
+) -> tuple[EndpointKey, ...]:
+    environment = webhook_environment(review.environment)
+    event_id = derived_event_id(event_type, review.raw_id, at_ms)
+
+    def facts() -> Facts | None:
+        event = transaction.get(EVENTS, number, review.request_id)
+        return None if event is None else facts_now(transaction, number, event)
+
+    return enqueue_about(transaction, number, event_id, event_type, environment, review_row(review), at_ms, facts)
+
+
+def webhook_event_ids(review: Review) -> Iterator[bytes]:
+    """16 bytes of each webhook event about a review."""
+    yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
+    if review.closed_at_ms is not None:
+        yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
+
+
+def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """(table, key) of every row of a review."""
+    return ((table, key) for table, key in _rows_of(number, review) if review.state == "open" or table not in _OF_OPEN)
+
+
+_OF_OPEN: tuple[Table[Any], ...] = (OPEN_REVIEWS, OPEN_CASES)
+
+
+def _rows_of(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    yield REVIEWS, (number, review.raw_id)
+    yield OPEN_REVIEWS, (number, review.raw_id)
+    yield OPEN_CASES, (number, review.case)
+    named: tuple[tuple[Subject, str | None], ...] = (("visitor", review.visitor_id), ("account", review.account_id))
+    for subject, subject_id in named:
+        if subject_id is not None:
+            digest = subject_digest(number, subject, subject_id)
+            yield SUBJECT_REVIEWS, (number, SUBJECTS.index(subject), digest, review.raw_id)
+
+
+def _delete(transaction: Transaction, number: int, review: Review) -> None:
+    for table, key in review_rows(number, review):
+        transaction.delete(table, *key)
+
+
+def forget_reviews(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    """Delete the reviews of a visitor that is erased, or take an account that is erased out of its reviews; the same of
+    webhooks about them that are still to be sent. Whether there were any.
+
+    Where the visitor has an open review without an account, too, an open one that loses its account goes: of a visitor
+    and account one is open at a time.
+    """
+    found = list(reviews_of(transaction, number, subject, subject_id))
+    for review in found:
+        _delete(transaction, number, review)
+        left = msgspec.structs.replace(review, account_id=None)
+        is_second = review.state == "open" and transaction.has(OPEN_CASES, number, left.case)
+        for event_id in webhook_event_ids(review):
+            if subject == "visitor":
+                purge_webhook_event(transaction, number, event_id)
+            else:
+                remove_account_of(transaction, number, event_id)
+        if subject == "account" and not is_second:
+            for table, key in review_rows(number, left):
+                transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
+    return bool(found)
+
+
+def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
+    """Delete up to `most` reviews that were opened over 400 days ago, the earliest first; returns how many."""
+    beyond = first_ordered_id(now_ms - REVIEW_MS)
+    keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
+    old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]
+    for review in old:
+        _delete(transaction, number, review)
+    return len(old)
+
+
+def add_note(
+    transaction: Transaction,
+    number: int,
+    subject: Subject,
+    subject_id: str,
+    text: str,
+    now_ms: int,
+    entropy: bytes,
+    author: str | None = None,
+) -> Note | Refusal:
+    """Write a note about a visitor or an account that is known, which the caller has made sure of. `409 note_limit`
+    beyond `MOST_NOTES`.
+    """
+    if count_notes(transaction, number, subject, subject_id) >= MOST_NOTES:
+        return Refusal("note_limit")
+    note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
+    raw_id = raw_ordered_id(note.id)
+    assert raw_id is not None
+    transaction.put(NOTES, (*_stem(number, subject, subject_id), raw_id), note)
+    return note
+
+
+def delete_note(
+    transaction: Transaction, number: int, subject: Subject, subject_id: str, note_id: str
+) -> Refusal | None:
+    """Delete a note; `404 not_found` where there is no such note about it."""
+    raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
+    if raw_id is None or not transaction.delete(NOTES, *_stem(number, subject, subject_id), raw_id):
+        return Refusal("not_found")
+    return None
+
+
+def forget_notes(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    """Delete the notes about a visitor or an account; whether there were any."""
+    keys = list(note_keys(transaction, number, subject, subject_id))
+    for key in keys:
+        transaction.delete(NOTES, *key)
+    return bool(keys)
+
+
+def note_keys(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[tuple[Any, ...]]:
+    """Keys of the notes about a visitor or an account."""
+    stem = _stem(number, subject, subject_id)
+    return (key for key, _ in snapshot.scan(NOTES, *stem))
+
+
+def delete_old_note(now_ms: int, transaction: Transaction, key: tuple[Any, ...], note: Note) -> bool:
+    """Delete a note that was written over 400 days ago; whether it was."""
+    return now_ms - note.created_at_ms >= NOTE_MS and transaction.delete(NOTES, *key)
+
+
+def _stem(number: int, subject: Subject, subject_id: str) -> tuple[int, int, int]:
+    return number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id)
+
+
+def has_cases(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    """Whether there is any review or note of a visitor or an account."""
+    if subject == "visitor" and not is_visitor_id(subject_id):
+        return False
+    return any(reviews_of(snapshot, number, subject, subject_id)) or any(
+        notes_of(snapshot, number, subject, subject_id)
+    )

@@ -1,0 +1,64 @@
+"""Which endpoints an event goes to: the filters of those that have one (decisions 16.2).
+
+A filter is evaluated in the transaction in which the event happens, so that what it holds back has no delivery: it can
+neither be redelivered nor recovered. One whose evaluation fails holds the event back, as a rule does not match then.
+
+Bounds: endpoints without a filter cost nothing here. Ten with one read what their conditions name of the event once,
+and the lists that they name, of which each is looked up once for an event, with the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from svc.domain.records import Event
+from svc.domain.rules.ruleset import Facts, matches
+from svc.domain.webhooks.records import IDENTIFICATION_EVENTS, EventType, webhook_environment
+from svc.store.snapshot import Snapshot
+from svc.store.views.webhooks import Registered, endpoints_of, subscribes
+
+
+class Receivers(NamedTuple):
+    """The endpoints that an event goes to."""
+
+    endpoints: tuple[Registered, ...]
+    failed: tuple[str, ...] = ()
+    """Ids of the endpoints that it does not go to, since the evaluation of their filter failed."""
+
+
+NOBODY = Receivers(())
+
+
+def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
+    """Of these endpoints those without a filter, and those whose filter is true of the event."""
+    endpoints = tuple(subscribed)
+    filters = [found.endpoint.filter for found in endpoints if found.endpoint.filter is not None]
+    if not filters:
+        return Receivers(endpoints)
+    outcome: dict[str | None, bool | None] = {None: True, **matches(dict.fromkeys(filters), facts)}
+    return Receivers(
+        tuple(found for found in endpoints if outcome[found.endpoint.filter]),
+        tuple(found.endpoint.id for found in endpoints if outcome[found.endpoint.filter] is None),
+    )
+
+
+def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
+    """The endpoints that an identification is told to. One range read of at most ten endpoints; with filters, what
+    the module says.
+    """
+    environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
+    return receivers(
+        (
+            found
+            for found in endpoints_of(snapshot, number)
+            if any(subscribes(found.endpoint, environment, event_type) for event_type in types)
+        ),
+        facts,
+    )
+
+
+def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
+    """What an identification gives rise to (decisions 8.9)."""
+    score = event.verdict.suspect_score
+    return IDENTIFICATION_EVENTS if score is not None and score >= threshold else IDENTIFICATION_EVENTS[:1]

@@ -1,0 +1,101 @@
+"""Read queries about labels: outcomes of the archive, counts of days, and the labels of a visitor or an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from svc.domain.accounts.velocity import KINDS, EnvironmentKind, account_digest
+from svc.domain.ids import DAY_MS
+from svc.domain.labels.outcomes import OUTCOME_MS, Outcome, OutcomeSegment, outcome_of
+from svc.domain.labels.performance import DayOutcomes, LabelCounts
+from svc.domain.labels.reviews import SUBJECTS, Subject
+from svc.domain.model import ENVIRONMENTS, Environment
+from svc.domain.records import Event
+from svc.store.schema.tables import ACCOUNT_NUMBERS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS, VISITOR_IDS
+from svc.store.snapshot import Snapshot
+
+NO_LABELS = LabelCounts()
+
+
+class Archived(NamedTuple):
+    """Where an outcome is in the archive."""
+
+    newest: bytes
+    """In the key of its segment."""
+    segment: OutcomeSegment
+    outcome: Outcome
+
+
+def find_outcome(snapshot: Snapshot, number: int, request_id: bytes) -> Archived | None:
+    """The outcome of an event of the organization that is deleted; `None` where there is none. One row is read."""
+    found = next(snapshot.scan_keys(OUTCOMES, (number, request_id), (number + 1,)), None)
+    segment = None if found is None else snapshot.get(OUTCOMES, *found)
+    outcome = None if segment is None else segment.find(request_id)
+    if found is None or segment is None or outcome is None:
+        return None
+    return Archived(found[1], segment, outcome)
+
+
+def stored_outcome(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Outcome:
+    """The outcome of an event that is stored, with the numbers that its visitor and its account have; 0 = none."""
+    visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode()) or 0
+    return outcome_of(event, request_id, visitor, account_number(snapshot, number, event.account_id))
+
+
+def account_number(snapshot: Snapshot, number: int, account_id: str | None) -> int:
+    """The number by which outcomes know an account; 0 where none does."""
+    if account_id is None:
+        return 0
+    return snapshot.get(ACCOUNT_NUMBERS, number, account_digest(number, account_id)) or 0
+
+
+def labels_of(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: str | None
+) -> LabelCounts:
+    """The labeled events of a visitor or an account, by its id, of the last 400 days. Two rows are read."""
+    if subject_id is None:
+        return NO_LABELS
+    if subject == "visitor":
+        known_as = snapshot.get(VISITOR_IDS, number, subject_id.encode()) or 0
+    else:
+        known_as = account_number(snapshot, number, subject_id)
+    if not known_as:
+        return NO_LABELS
+    return snapshot.get(SUBJECT_LABELS, number, KINDS.index(kind), SUBJECTS.index(subject), known_as) or NO_LABELS
+
+
+def days(
+    snapshot: Snapshot, number: int, environment: Environment, first_day: int, last_day: int
+) -> Iterator[tuple[int, DayOutcomes]]:
+    """(UTC day since 1970, its counts) of these days, oldest first; days without any are left out."""
+    index = ENVIRONMENTS.index(environment)
+    for (_, _, day), counts in snapshot.scan(OUTCOME_DAYS, number, index, start=(number, index, first_day)):
+        if day > last_day:
+            return
+        yield day, counts
+
+
+def labeled_outcomes(
+    snapshot: Snapshot, number: int, after: bytes, most: int, now_ms: int
+) -> tuple[list[Outcome], bytes | None]:
+    """The labeled outcomes of the next `most` segments of the archive behind a key, and the last of these keys; `None`
+    = there are no more.
+    """
+    found: list[Outcome] = []
+    looked_at = 0
+    for (_, newest), segment in snapshot.scan(OUTCOMES, number, start=(number, after)):
+        if newest == after:
+            continue
+        found += [
+            each for each in segment.outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS
+        ]
+        looked_at += 1
+        if looked_at == most:
+            return found, newest
+    return found, None
+
+
+def day_of(at_ms: int) -> int:
+    """The UTC day since 1970."""
+    return at_ms // DAY_MS

@@ -1,0 +1,133 @@
+"""Read queries about reviews and notes (decisions 14.4, 14.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import NamedTuple
+
+from svc.domain.accounts.names import ACCOUNT_ID
+from svc.domain.accounts.velocity import EnvironmentKind, account_digest
+from svc.domain.ids import is_visitor_id
+from svc.domain.labels.performance import LabelCounts
+from svc.domain.labels.reviews import SUBJECTS, Note, Review, Subject, raw_ordered_id
+from svc.domain.records import Event
+from svc.store.schema.codec import CorruptionError
+from svc.store.schema.tables import (
+    ACCOUNT_ERASURES,
+    ERASURES,
+    NOTES,
+    OPEN_REVIEWS,
+    REVIEWS,
+    SUBJECT_REVIEWS,
+    VISITOR_IDS,
+)
+from svc.store.snapshot import Snapshot
+from svc.store.views.labels import NO_LABELS, account_number, labels_of
+from svc.store.views.subjects import has_events
+
+BEYOND_ALL = b"\xff" * 20
+"""Above the 20 bytes of every id."""
+
+
+def subject_digest(number: int, subject: Subject, subject_id: str) -> int:
+    """64 bits that stand for the id of a visitor or an account of the organization in keys."""
+    if subject == "account":
+        return account_digest(number, subject_id)
+    return int.from_bytes(blake2b(subject_id.encode(), digest_size=8).digest())
+
+
+def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
+    """A review of the organization by its id; `None` for any other text."""
+    raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
+    return None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
+
+
+def reviews_below(
+    snapshot: Snapshot, number: int, below: bytes, limit: int, *, only_open: bool
+) -> list[tuple[bytes, Review]]:
+    """(20 bytes of its id, review) of the newest `limit` reviews that are older than the one with this id, newest
+    first; all of them or the open ones. Raises `CorruptionError` where an open one is missing.
+    """
+    if not only_open:
+        rows = snapshot.scan_reverse(REVIEWS, (number,), (number, below))
+        return [(raw_id, review) for (_, raw_id), review in islice(rows, limit)]
+    found: list[tuple[bytes, Review]] = []
+    for _, raw_id in islice(snapshot.scan_keys_reverse(OPEN_REVIEWS, (number,), (number, below)), limit):
+        review = snapshot.get(REVIEWS, number, raw_id)
+        if review is None:
+            raise CorruptionError(f"the review {raw_id.decode()} is missing, and it is among the open ones")
+        found.append((raw_id, review))
+    return found
+
+
+def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:
+    """The reviews of a visitor or an account, oldest first."""
+    stem = (number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id))
+    for (*_, raw_id), _ in snapshot.scan(SUBJECT_REVIEWS, *stem):
+        review = snapshot.get(REVIEWS, number, raw_id)
+        named = None if review is None else review.visitor_id if subject == "visitor" else review.account_id
+        if review is not None and named == subject_id:  # another may have its digest
+            yield review
+
+
+def notes_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[Note]:
+    """The notes about a visitor or an account, oldest first: at most 100."""
+    stem = (number, SUBJECTS.index(subject), subject_digest(number, subject, subject_id))
+    return [note for _, note in snapshot.scan(NOTES, *stem)]
+
+
+def count_notes(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> int:
+    """How many there are; none is read."""
+    digest = subject_digest(number, subject, subject_id)
+    stem = (number, SUBJECTS.index(subject), digest)
+    keys = snapshot.scan_keys(NOTES, (*stem, bytes(20)), (*stem, BEYOND_ALL))
+    return sum(1 for _ in keys)
+
+
+def is_known(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    """Whether there is a visitor or an account of this id: it has events, labels or notes, and is not being erased.
+    `subject_id` may be any text.
+    """
+    if subject == "visitor":
+        if not is_visitor_id(subject_id) or snapshot.has(ERASURES, number, subject_id.encode()):
+            return False
+        is_numbered = snapshot.has(VISITOR_IDS, number, subject_id.encode())
+    else:
+        if not ACCOUNT_ID.fullmatch(subject_id):
+            return False
+        if snapshot.has(ACCOUNT_ERASURES, number, account_digest(number, subject_id)):
+            return False
+        is_numbered = bool(account_number(snapshot, number, subject_id))
+    return (
+        is_numbered
+        or has_events(snapshot, number, subject, subject_id)
+        or count_notes(snapshot, number, subject, subject_id) > 0
+    )
+
+
+class Judged(NamedTuple):
+    """What people have said of a visitor or an account."""
+
+    labels: LabelCounts
+    notes_count: int
+
+
+def judged(
+    snapshot: Snapshot,
+    number: int,
+    kind: EnvironmentKind,
+    subject: Subject,
+    subject_id: str,
+    events: Iterable[Event],
+) -> Judged:
+    """Labels of the environments of a kind, and notes. `events` are those that were found: a visitor who is not
+    identifiable has no other, and is counted by them.
+    """
+    labels = labels_of(snapshot, number, kind, subject, subject_id)
+    if labels == NO_LABELS and subject == "visitor":
+        for event in events:
+            if event.label is not None:
+                labels = labels.adding(event.label, 1)
+    return Judged(labels, count_notes(snapshot, number, subject, subject_id))

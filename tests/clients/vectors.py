@@ -1,0 +1,30 @@
+"""The vectors of `clients/vectors`, and the reference that writes them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[2] / "clients" / "vectors"
+LEAST = {"retry": 40, "errors": 30, "canonical": 40, "report": 20, "deferred": 15, "token": 10, "attestation": 15}
+"""File -> the fewest cases that it has."""
+KINDS = {
+    "send", "response", "canonical", "report", "deferred", "token", "client_data_hash", "android_claim", "ios_key",
+}  # fmt: skip
+
+
+def cases(name: str) -> list[dict[str, Any]]:
+    """The cases of a file as they are written."""
+    read = json.loads((FOLDER / f"{name}.json").read_text())
+    assert read["format"] == 1
+    return read["cases"]
+
+
+def reference(module: str = "reference") -> Any:
+    """A module of the reference, which is a folder of programs and no package."""
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
+    return importlib.import_module(module)

@@ -1,0 +1,341 @@
+"""Decisions 16.2: endpoints of a chat format get one readable message, unsigned, with a link to the console."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from svc.cli.serve.doctor import chat_links, links_of
+from svc.cli.serve.health_checks import Examined
+from svc.config import Config, ConfigError
+from svc.config_loading import load
+from svc.domain.webhooks.chat import DESCRIBED
+from svc.domain.webhooks.envelope import seal
+from svc.domain.webhooks.payloads import BillingStatusChanged, DailySettled, RefusedIdentification
+from svc.domain.webhooks.records import EVENT_TYPES, Attempted, Endpoint
+from svc.domain.webhooks.requests import attempt_request
+from svc.store.schema.tables import WEBHOOK_EVENTS
+from svc.store.transactions.webhooks.endpoints import queue_sample
+from tests.spec.commands import Run
+from tests.spec.responses import assert_error, assert_invalid, nothing_stored
+from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
+from tests.support.chats import CHATS, FakeChat, ShownMessage
+from tests.support.receivers import Post
+from tests.support.serving_postgresql import at_rest
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+PUBLIC = "https://svc.example/behind"
+HOSTILE = "<!channel> *a* _b_ [c](https://evil.example) @everyone `d` |e| \\f & #g >h"
+
+
+class Room(NamedTuple):
+    """A chat that is told of everything, and the customer who told it to."""
+
+    hooks: Subscriber
+    chat: FakeChat
+    endpoint: str
+
+    async def after(self, **sent: Any) -> ShownMessage:
+        """What an identification leads to."""
+        signals = sent.pop("signals", None)
+        assert (await self.hooks.live.identify(self.hooks.production, signals, **sent)).status_code == 200
+        await at_rest()
+        return self.message()
+
+    def message(self) -> ShownMessage:
+        assert self.chat.faults == []
+        return self.chat.shown.pop()
+
+
+@pytest.fixture(params=["slack", "discord", "teams"])
+async def room(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[Room]:
+    async with subscribing(tmp_path, public_url=PUBLIC + "/") as hooks:
+        chat = CHATS[request.param]()
+        hooks.receivers.script = chat
+        answer = await hooks.post(format=request.param, events=EVENT_TYPES)
+        assert answer.status_code == 201, answer.text
+        yield Room(hooks, chat, answer.json()["endpoint"]["id"])
+
+
+async def test_an_identification_is_one_readable_message_with_a_link_to_its_event(room: Room):
+    answer = await room.hooks.live.identify(room.hooks.production, account_id="user-7", action="log_in", tag="order 1")
+    await at_rest()
+    said = answer.json()
+    message = room.message()
+    assert message.lines[0] == "New visitor identified"
+    assert message.links == [f"{PUBLIC}/console#/events/{said['request_id']}"]
+    assert f"Visitor: {said['visitor_id']}" in message.lines
+    assert f"Score: {said['suspect_score']} ({said['suspect_level']})" in message.lines
+    assert {"Account: user-7", "Action: log_in", "Tag: order 1", "Environment: production"} <= set(message.lines)
+    (delivery,) = await room.hooks.deliveries()
+    assert (delivery["status"], delivery["event"], delivery["attempt"]) == ("delivered", COMPLETED, 1)
+    assert (await room.hooks.shown(room.endpoint))["delivered_24h"] == 1
+
+
+async def test_what_visitors_send_is_shown_as_it_is_and_formats_nothing(room: Room):
+    message = await room.after(account_id=HOSTILE, tag=HOSTILE)
+    assert f"Account: {HOSTILE}" in message.lines
+    assert f"Tag: {HOSTILE}" in message.lines
+    assert len(message.links) == 1
+
+
+@pytest.mark.any_store
+async def test_the_longest_texts_fit_into_a_message_in_one_line_each(room: Room):
+    message = await room.after(account_id="*" * 256, tag="\u202e\n\t\U0001f600" * 256, action="a" * 64)
+    assert "Account: " + "*" * 199 + "…" in message.lines
+    (tag,) = [line for line in message.lines if line.startswith("Tag: ")]
+    assert len(tag) == len("Tag: ") + 200
+    assert "\u202e" not in tag
+
+
+async def test_a_message_is_unsigned_and_there_is_no_secret(room: Room):
+    """Neither shown nor rotated."""
+    answer = await room.hooks.post(format="slack", events=["webhook.test"])
+    made = answer.json()
+    assert (made["secret"], made["standard_secret"], made["endpoint"]["secret_last4"]) == ("", "", "")
+    assert made["endpoint"]["format"] == "slack"
+    shown = await room.hooks.shown(room.endpoint)
+    assert (shown["secret_last4"], "previous_secret_expires_at" in shown) == ("", False)
+    with nothing_stored(room.hooks.live):
+        assert_error(await room.hooks.do(room.endpoint, "rotate-secret"), 409, "webhook_unsigned")
+
+
+async def test_a_test_and_a_redelivery_are_messages_too(room: Room):
+    await room.hooks.do(room.endpoint, "test")
+    message = room.message()
+    assert message.lines == ["This is a test delivery", f"Endpoint: {room.endpoint}"]
+    assert message.links == [f"{PUBLIC}/console#/webhooks"]
+    first = await room.after()
+    (delivery,) = [each for each in await room.hooks.deliveries() if each["event"] == COMPLETED]
+    answer = await room.hooks.do(room.endpoint, "redeliver", {"event_id": delivery["event_id"]})
+    assert answer.status_code == 202
+    assert room.message() == first
+
+
+async def test_a_chat_that_refuses_is_tried_again_and_one_that_is_gone_is_failing(room: Room):
+    """A `429` with Retry-After as of a busy chat; `410` as of an archived channel."""
+    room.chat.answers = [Attempted(429, "http_status", 20, 7), Attempted(410, "http_status", 20, None)]
+    assert (await room.hooks.live.identify(room.hooks.production)).status_code == 200
+    await at_rest()
+    assert 7 <= room.hooks.due_in_s() <= 10
+    await room.hooks.wait(seconds=10)
+    assert (await room.hooks.shown(room.endpoint))["status"] == "failing"
+    await room.after()
+    assert (await room.hooks.shown(room.endpoint))["status"] == "active"
+
+
+SAMPLES: dict[str, tuple[msgspec.Struct, list[str]]] = {
+    "identification.refused": (
+        RefusedIdentification(
+            request_id="019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f",
+            occurred_at="2026-01-05T10:00:00.000Z",
+            code="unauthorized",
+            status=401,
+            environment="production",
+            key_id="key_4fzZ0aQbX7Lr2WmKc9Tn",
+            origin="https://other.example",
+            count=3,
+        ),
+        ["Identifications are refused", "Error: 401 unauthorized", "Count: 3", "Site: https://other.example"],
+    ),
+    "billing.status_changed": (
+        BillingStatusChanged(
+            previous_status="active", current_status="blocked", accepting_traffic=False, blocked_reason="operator"
+        ),
+        ["The billing status has changed", "Before: active", "Now: blocked", "Traffic: refused (402)"],
+    ),
+    "usage.daily_settled": (
+        DailySettled(
+            date="2026-01-05",
+            identifications=1250,
+            identifiable=1180,
+            unidentifiable=60,
+            free=10,
+            amount_micros=3_570_000,
+            balance_micros=-1_500_000,
+        ),
+        ["A day was settled", "Day: 2026-01-05", "Identifications: 1,250", "Charge: $3.57", "Balance: -$1.50"],
+    ),
+}
+
+
+@pytest.mark.parametrize("event_type", SAMPLES)
+async def test_other_events_are_readable(room: Room, event_type: Any):
+    data, expected = SAMPLES[event_type]
+    live, number = room.hooks.live, room.hooks.organization.number
+    job = partial(queue_sample, number=number, endpoint_id=room.endpoint, event_type=event_type, data=data)
+    event_id = live.world.request_id(live.clock.now_ms)
+    queued: Any = live.found.store.write_now([partial(job, event_id=event_id, now_ms=live.clock.now_ms)])[0]
+    live.service.outbox.nudge((queued.queue,))
+    await at_rest()
+    message = room.message()
+    assert set(expected) <= set(message.lines)
+    assert message.lines[0] == expected[0]
+    assert len(message.links) == 1
+
+
+async def test_a_review_is_readable_when_it_is_opened_and_closed(room: Room):
+    """By hand here; its event is what the link shows."""
+    hooks = room.hooks
+    answer = (await hooks.live.identify(hooks.production, account_id="user-7")).json()
+    await at_rest()
+    room.message()
+    opened = await hooks("POST", "/reviews", {"request_id": answer["request_id"]})
+    assert opened.status_code == 201, opened.text
+    await at_rest()
+    message = room.message()
+    assert message.lines[0] == "A review was opened"
+    assert {"Account: user-7", f"Visitor: {answer['visitor_id']}"} <= set(message.lines)
+    assert message.links == [f"{PUBLIC}/console#/events/{answer['request_id']}"]
+    body = {"label": "fraud", "label_reason": "chargeback", "note": HOSTILE}
+    closed = await hooks("POST", f"/reviews/{opened.json()['review']['id']}/close", body)
+    assert closed.status_code == 200, closed.text
+    await at_rest()
+    message = room.message()
+    assert message.lines[:3] == ["A review was closed", "Label: fraud (chargeback)", f"Note: {HOSTILE}"]
+
+
+async def test_what_is_erased_from_the_queue_is_in_no_message(room: Room):
+    """The stored envelope is what a message is made of, when it is sent."""
+    room.chat.answers = [Attempted(503, "http_status", 20, None)]
+    assert (await room.hooks.live.identify(room.hooks.production, account_id="user-7")).status_code == 200
+    await at_rest()
+    admin = type(room.hooks)(room.hooks.live, room.hooks.receivers, room.hooks.names)
+    admin.key, admin.secret = room.hooks.live.issue("management", role="admin")
+    assert (await admin("DELETE", "/accounts/user-7")).status_code == 204
+    await room.hooks.wait(seconds=60)
+    message = room.message()
+    assert message.lines[0] == "New visitor identified"
+    assert not any("user-7" in line for line in message.lines)
+
+
+async def test_without_a_public_url_a_message_has_no_link(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        for name, make in CHATS.items():
+            hooks.receivers.script = chat = make()
+            endpoint = (await hooks.post(format=name, events=["webhook.test"])).json()["endpoint"]["id"]
+            await hooks.do(endpoint, "test")
+            assert (chat.faults, [message.links for message in chat.shown]) == ([], [[]])
+
+
+@pytest.fixture
+async def made(tmp_path: Path) -> tuple[Path, str]:
+    """A directory with two endpoints, and its organization."""
+    async with subscribing(tmp_path / "data") as hooks:
+        await hooks.create()
+        await hooks.post(format="slack", filter="score >= 60", url=f"{URL}/T0/secret")
+        return tmp_path / "data", hooks.organization.id
+
+
+async def test_a_command_lists_endpoints_without_the_path_of_their_address(run: Run, made: tuple[Path, str]):
+    directory, organization = made
+    plain, chat = run("webhook", "list", organization, "--data", directory, "--json").json["endpoints"]
+    assert (plain["format"], plain["filter"], plain["status"], plain["environment"]) == ("json", None, "active", "live")
+    assert (chat["format"], chat["filter"], chat["events"]) == ("slack", "score >= 60", [COMPLETED])
+    shown = run("webhook", "list", organization, "--data", directory).out
+    assert "score >= 60" in shown
+    assert "secret" not in shown + chat["url"]
+    run("webhook", "list", "org_nobody", "--data", directory).assert_refused("org_nobody")
+
+
+async def test_doctor_says_that_messages_have_no_link(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        assert links_of(hooks.live.found.store).status == "ok"
+        await hooks.create()
+        assert links_of(hooks.live.found.store).status == "ok"
+        await hooks.post(format="teams")
+        found = links_of(hooks.live.found.store)
+        assert (found.status, found.says) == (
+            "warning",
+            "the messages of 1 chat webhook have no link to the console",
+        )
+        set_to = Examined(tmp_path, None, Config(public_url=PUBLIC), None, hooks.live.world)
+        assert chat_links(set_to).says == f"messages of chat webhooks link to {PUBLIC}/console"
+
+
+@pytest.mark.any_store
+@pytest.mark.parametrize("address", ["svc.example", "ftp://svc.example", "https://svc.example/?a", "https://a b", ""])
+def test_a_public_url_that_is_no_address_is_refused_by_name(address: str):
+    with pytest.raises(ConfigError, match=r"^SVC_PUBLIC_URL: "):
+        load(None, {"SVC_PUBLIC_URL": address})
+
+
+async def test_a_format_can_be_changed_and_what_waits_goes_out_in_the_new_one(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        endpoint, secret = await hooks.create()
+        hooks.receivers.respond_with(Attempted(503, "http_status", 20, None))
+        await hooks.happen()
+        assert (await hooks.patch(endpoint, format="discord")).json()["secret_last4"] == ""
+        hooks.receivers.script = chat = CHATS["discord"]()
+        await hooks.wait(seconds=10)
+        assert (chat.faults, len(chat.shown)) == ([], 1)
+        changed = (await hooks.patch(endpoint, format="json")).json()
+        assert (changed["format"], changed["secret_last4"]) == ("json", secret[-4:])
+        hooks.receivers.respond_with(Attempted(200, None, 20, None))
+        hooks.receivers.take()
+        (post,) = await hooks.happen()
+        assert post.signed_with(secret)
+
+
+@pytest.mark.any_store
+async def test_unknown_formats_are_refused(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        with nothing_stored(hooks.live):
+            assert_invalid(await hooks.post(format="matrix"), "format", "invalid_value")
+        assert (await hooks("GET", HOOKS)).json() == {"endpoints": []}
+
+
+@pytest.mark.any_store
+def test_every_type_has_words_and_an_unknown_one_is_shown_by_its_fields():
+    assert set(EVENT_TYPES) <= DESCRIBED
+    assert {"review.opened", "review.closed"} <= DESCRIBED
+
+
+@pytest.mark.any_store
+@pytest.mark.parametrize("chat", CHATS)
+@pytest.mark.parametrize(
+    ("event_type", "data", "lines", "place"),
+    [
+        ("later.version", {"some_id": "x", "parts": [1]}, ["later.version", "Some id: x"], "webhooks"),
+        ("review.opened", {"id": "rev_1"}, ["A review was opened", "Review: rev_1"], "events/"),
+        (COMPLETED, {}, ["Visitor identified", "Score: not scored"], "events/"),
+    ],
+)
+def test_fields_that_are_not_known_are_no_fault(chat: Any, event_type: Any, data: Any, lines: list[str], place: str):
+    """Of an event that another version has stored."""
+    endpoint = Endpoint(
+        id="whk_1",
+        url=URL,
+        description="",
+        environment="live",
+        events=(COMPLETED,),
+        created_at_ms=0,
+        secret_last4="",
+        format=chat,
+    )
+    event = seal(UUID(int=0), event_type, "live", "org_1", data, 0)
+    sent = attempt_request(endpoint, bytes(16), event, b"", PUBLIC, 0)
+    reader = CHATS[chat]()
+    _, answer = reader(Post(0, URL, sent.body, sent.headers))
+    assert answer.error is None, reader.faults
+    (message,) = reader.shown
+    assert set(lines) <= set(message.lines)
+    assert message.links == [f"{PUBLIC}/console#/{place}"]
+
+
+async def test_the_stored_envelope_is_the_same_for_every_format(tmp_path: Path):
+    """One event is stored, however it is shown."""
+    async with subscribing(tmp_path) as hooks:
+        for name in ("json", *CHATS):
+            await hooks.post(format=name)
+        await hooks.happen()
+        with hooks.live.found.store.read() as snapshot:
+            assert snapshot.count(WEBHOOK_EVENTS) == 1
+        assert len(await hooks.deliveries()) == 4

@@ -1,0 +1,127 @@
+"""Decisions 13 in the console: why an event was decided as it was, revisions of a ruleset, and what an editor needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.spec.console import UNKNOWN, Console
+from tests.spec.responses import assert_error
+from tests.spec.test_account_reads import act
+from tests.support.live import Live
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+SECOND = {
+    "name": "Second account",
+    "condition": 'velocity.visitor.accounts["30d"] >= 2 && !visitor.is_new',
+    "action": "review",
+}
+LATER = {"name": "Later", "condition": "score >= 0 || action == 'buy'", "action": "block", "mode": "shadow"}
+NEVER = {"name": "Never", "condition": "score > 1000", "action": "challenge", "mode": "off"}
+
+
+async def save(live: Live, *rules: dict[str, Any], revision: int = 0) -> dict[str, Any]:
+    _, admin = live.issue("management")
+    response = await live.client.put(
+        f"/api/v1/management/organizations/{live.organization.id}/rules",
+        json={"revision": revision, "rules": rules},
+        headers={"x-api-key": admin},
+    )
+    assert response.status_code == 200, response.text
+    live.clock.advance(seconds=1)
+    return response.json()
+
+
+async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live):
+    console = Console(live)
+    saved = await save(live, SECOND, LATER, NEVER)
+    public = live.issue(environment="production")[1]
+    await act(live, public, "a")
+    answer = await act(live, public, "b")
+    seen = await console.seen(f"/events/{answer['request_id']}/rules")
+    assert (seen["revision"], seen["is_in_force"]) == (1, True)
+    assert seen["decision"]["rule"] == "Second account"
+    second, later, never = seen["rules"]
+    assert [second["rule_id"], later["rule_id"]] == [rule["id"] for rule in saved["rules"][:2]]
+    assert [(rule["mode"], rule["matches"]) for rule in seen["rules"]] == [
+        ("active", True), ("shadow", True), ("off", False),
+    ]  # fmt: skip
+    assert second["terms"][0] | {"text": ""} == {"depth": 0, "kind": "all", "text": "", "result": True}
+    assert second["terms"][1] == {
+        "depth": 1,
+        "kind": "term",
+        "text": 'velocity.visitor.accounts["30d"] >= 2',
+        "result": True,
+        "operator": ">=",
+        "left": {"text": 'velocity.visitor.accounts["30d"]', "value": "2"},
+        "right": {"text": "2"},
+    }
+    assert [term["kind"] for term in second["terms"]] == ["all", "term", "not", "term"]
+    assert [term.get("absent") for term in later["terms"]] == [None, None, ["action"]]
+    assert "terms" not in never
+    asked = await console.seen(f"/events/{answer['request_id']}/rules", rule_id=never["rule_id"])
+    assert asked["rules"][2]["terms"][0]["left"]["value"] == "0"
+
+
+async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
+    console = Console(live)
+    public = live.issue(environment="production")[1]
+    first = await act(live, public, "a")
+    live.clock.advance(seconds=1)
+    await save(live, SECOND)
+    await save(live, NEVER, revision=1)
+    seen = await console.seen(f"/events/{first['request_id']}/rules")
+    assert (seen["revision"], seen["is_in_force"], "saved_at" in seen) == (0, False, False)
+    assert [rule["name"] for rule in seen["rules"]] == ["Trusted", "Blocked"]
+    assert "decision" not in seen
+    second = await act(live, public, "b")
+    assert (await console.seen(f"/events/{second['request_id']}/rules"))["revision"] == 2
+    staging = await act(live, live.issue(environment="staging")[1], "b")
+    seen = await console.seen(f"/events/{staging['request_id']}/rules")
+    assert seen["revision"] == 0, "staging has rules of its own"
+
+
+async def test_only_events_of_the_organization_are_explained(live: Live):
+    answer = await act(live, live.issue(environment="production")[1])
+    stranger = Console(live, organization=live.new_organization())
+    assert_error(await stranger.get(f"/events/{answer['request_id']}/rules"), 404, "event_not_found")
+    assert_error(await Console(live).get(f"/events/{UNKNOWN}/rules"), 404, "event_not_found")
+    assert_error(
+        await Console(live).get("/events/x/rules"), 422, "invalid_request_id", ("request_id", "invalid_value", "path")
+    )
+
+
+async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live):
+    console = Console(live)
+    await save(live, SECOND)
+    await save(live, SECOND, LATER, revision=1)
+    page = await console.seen("/rules/history", limit=2)
+    assert [each["revision"] for each in page["revisions"]] == [2, 1]
+    assert page["next_before"] == 1
+    assert page["revisions"][0]["saved_at"] == "2026-01-01T00:00:01.000Z"
+    assert page["revisions"][0]["saved_by"].keys() == {"id", "name"}
+    assert [rule["name"] for rule in page["revisions"][0]["rules"]] == ["Second account", "Later"]
+    rest = await console.seen("/rules/history", limit=2, before=1)
+    assert [each["revision"] for each in rest["revisions"]] == [0]
+    assert rest.keys() == {"revisions"}
+    assert [each["revision"] for each in (await console.seen("/rules/history", environment="test"))["revisions"]] == [0]
+
+
+async def test_rules_are_checked_without_looking_at_an_event(live: Live):
+    console = Console(live)
+    assert (await console.post("/rules/check", {"rules": [SECOND, LATER]})).status_code == 204
+    wrong = await console.post("/rules/check", {"rules": [SECOND | {"condition": "score >\n= visits"}]})
+    error = assert_error(wrong, 422, "validation_error", ("rules[0].condition", "invalid_condition", "body"))
+    assert error is None or error
+    assert "rules[0].condition: line 2, column 1" in wrong.json()["error"]["message"]
+
+
+async def test_the_language_of_conditions_is_listed_for_an_editor(live: Live):
+    seen = await Console(live).seen("/rules/language")
+    types = {each["name"]: each["type"] for each in seen["variables"]}
+    assert types["score"] == "int"
+    assert types["velocity.visitor.accounts"] == "map<string, int>"
+    assert {"name": "blocked_visitors", "kind": "visitor"} in seen["lists"]
+    assert 'present("account.id")' in seen["functions"]

@@ -1,0 +1,116 @@
+"""The console as a workplace, in a headless Chromium against a real `svc dev`: the walk of a developer who adds a rule,
+and of an analyst who follows it up; by keyboard alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.chromium import browser
+from tests.web.test_console import Console, console
+
+pytestmark = pytest.mark.slow(30)
+__all__ = ["console"]
+
+
+@pytest.fixture(scope="module")
+def walk(console: Console) -> dict[str, Any]:
+    made = console.command("org", "create", "New", "--credit-usd", "0")["organization_id"]
+    of_development = ("--environment", "development")
+    public = console.command("key", "issue", made, "--kind", "public", *of_development)["secret"]
+    secret = console.command("key", "issue", made, "--kind", "secret", *of_development)["secret"]
+    link = console.command("console", "link", made, "--url", console.service)["url"]
+    configuration = {
+        "fresh": {"link": link, "secret": secret},
+        "service": console.service,
+        "secret": console.keys["secret"],
+        "management": console.keys["management"],
+    }
+    return {**json.loads(browser().run("workplace.mjs", json.dumps(configuration))), "public": public}
+
+
+def test_an_organization_without_events_sees_its_snippet_and_then_its_first_event(walk: dict[str, Any]):
+    assert f'load({{ apiKey: "{walk["public"]}" }})' in walk["first"], "the whole key"
+    assert "user-1" in walk["arrived"]
+    assert "Identify a visitor" not in walk["arrived"]
+
+
+def test_an_error_of_a_condition_is_shown_where_it_is(walk: dict[str, Any]):
+    assert walk["fault"].startswith("Line 1, column 15: undeclared reference to 'visits'")
+    assert walk["caret"] == 14
+
+
+def test_names_are_completed(walk: dict[str, Any]):
+    assert walk["condition"] == 'velocity.visitor.accounts["30d"] >= 2'
+
+
+def test_a_rule_is_tried_on_past_events_before_it_is_saved(walk: dict[str, Any]):
+    assert "in staging and development" in walk["preview"]
+    assert "Second account" in walk["preview"]
+
+
+def test_a_shadow_is_shown_and_decides_nothing(walk: dict[str, Any]):
+    assert "No rule matched: nothing was decided." in walk["shadow"]
+    assert "Second account" in walk["shadow"]
+
+
+def test_an_active_rule_decides_and_the_event_says_why(walk: dict[str, Any]):
+    assert walk["decided"]["decision"]["rule"] == "Second account"
+    assert 'velocity.visitor.accounts["30d"] = 4 >= 2' in walk["event"]
+
+
+def test_the_history_says_what_was_changed(walk: dict[str, Any]):
+    newest, second, first = walk["history"]
+    assert "Revision 2" in newest
+    assert "mode: shadow active" in newest.replace("\n", " ")
+    assert "Second account added" in second
+    assert "that of the start" in first
+
+
+def test_a_visitor_is_blocked_at_once_and_undone(walk: dict[str, Any]):
+    assert walk["blocked"]["rule"] == "Blocked"
+    assert walk["undone"]["rule"] == "Second account"
+    assert "user-4" in walk["visitor"]
+
+
+def test_an_account_shows_what_it_is_linked_to(walk: dict[str, Any]):
+    assert "2 visitors; 4 other accounts in turn." in walk["account"]
+    assert walk["nodes"] == 7
+
+
+def test_chosen_events_go_into_a_list_which_decides_from_then_on(walk: dict[str, Any]):
+    assert walk["refused"]["rule"] == "Blocked"
+    assert walk["saved"] == ["Suspects"]
+    assert walk["exported"] == 1 + 3 + 1, "a header, the two events and the one since, and the end"
+
+
+def test_reviews_are_worked_off_by_keyboard_and_the_next_one_opens_by_itself(walk: dict[str, Any]):
+    assert "Second account" in walk["queue"]
+    assert "1 of " in walk["queue"]
+    assert "No open review in development" in walk["left"]
+    assert "2 labeled" in " ".join(walk["performance"].split())
+    assert "1 fraud" in " ".join(walk["performance"].split())
+
+
+def test_an_event_is_labeled_and_a_visitor_noted(walk: dict[str, Any]):
+    assert walk["decided"]["request_id"] in walk["labeled"]
+    assert "Called: it is a farm." in walk["note"]
+
+
+def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any]):
+    assert (walk["violations"], walk["outside"]) == ([], [])
+    assert {entry.split()[0] for entry in walk["failed"]} <= {"401", "422"}, "signed out, and a wrong condition"
+    assert [line for line in walk["console"] if not line.startswith("Failed to load resource")] == []
+    assert set(walk["outlines"]) == {"solid"}
+
+
+@pytest.mark.parametrize(
+    "name", ["first", "rules", "rule", "event", "visitor", "account", "lists", "list", "reviews", "performance"]
+)
+def test_a_screen_has_no_finding_above_minor(walk: dict[str, Any], name: str):
+    found = walk["looks"][name]
+    assert {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] != "minor"} == {}
+    assert found["overflows"] == []

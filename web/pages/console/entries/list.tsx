@@ -1,0 +1,140 @@
+/** List: its entries, with note and expiry; many at once, from a file, and to one. */
+/** @jsxImportSource preact */
+import { useRef, useState } from "preact/hooks";
+import { patiently } from "../api.js";
+import { FilterBar } from "../filterbar.js";
+import { country, many } from "../format.js";
+import { usePages } from "../lists.js";
+import { useAction, useConsole, useLink, useLoad } from "../state.js";
+import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
+import type { Entry, Page, StoredList } from "../wire.js";
+import { entriesOf, inParts, type NewEntry, pasted } from "./csv.js";
+
+const AT_ONCE = 1000;
+const PLACEHOLDERS: Record<string, string> = { address: "203.0.113.7\n198.51.100.0/24", account: "user-8271", visitor: "0qppzPLvL54VURDkQrfS", country: "GB", asn: "20712", origin: "https://shop.example", tag: "order-1042" };
+
+export function List() {
+  const { api, place: { id } } = useConsole();
+  const list = useLoad(() => api.manage<StoredList>("GET", `lists/${encodeURIComponent(id)}`), [id]);
+  return <Show of={list}>{(found) => <Shown list={found} onChanged={list.reload} />}</Show>;
+}
+
+type Open = "add" | "import" | "rename" | "delete";
+
+function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void }) {
+  const { api, notify, place: { query } } = useConsole();
+  const link = useLink();
+  const [open, setOpen] = useState<Open>();
+  const path = `lists/${list.id}`;
+  const { loaded, more, busy, error } = usePages(
+    (cursor) => api.manage<Page & { entries: Entry[] }>("GET", `${path}/entries`, undefined, { q: query.q, limit: 100, cursor }),
+    (page) => page.entries,
+    [list.id, query.q],
+  );
+  const rows = loaded.value?.rows ?? [];
+  const selection = useSelection(rows.map(({ value }) => value));
+  const done = (said: string) => {
+    setOpen(undefined);
+    notify(said);
+    loaded.reload();
+    onChanged();
+  };
+  /** In requests of a thousand: what was added before one that is refused stays, and the error says how many. */
+  const add = async (entries: NewEntry[]) => {
+    if (entries.length === 0) throw new Error("There is no value in it.");
+    let added = 0, replaced = 0;
+    for (const some of inParts(entries, AT_ONCE)) {
+      try {
+        const counts = await patiently(() => api.manage<{ added: number; replaced: number }>("POST", `${path}/entries`, { entries: some }));
+        added += counts.added;
+        replaced += counts.replaced;
+      } catch (caught) {
+        if (added + replaced > 0) throw new Error(`${caught instanceof Error ? caught.message : String(caught)} ${many(added + replaced, "entry", "entries")} before are saved.`);
+        throw caught;
+      }
+    }
+    done(`${many(added, "entry", "entries")} added${replaced > 0 ? `, ${replaced} replaced` : ""}.`);
+  };
+  const remove = useAction(async () => {
+    const values = [...selection.chosen];
+    await api.manage("DELETE", `${path}/entries`, { values });
+    selection.choose(new Set());
+    done(`${many(values.length, "entry", "entries")} removed.`);
+  });
+  const columns: Column<Entry>[] = [
+    { head: "Value", cell: ({ value }) => <Value kind={list.kind} value={value} /> },
+    { head: "Note", cell: ({ note }) => note },
+    { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { head: "Added", cell: ({ created_at }) => <Time at={created_at} /> },
+  ];
+  return (
+    <>
+      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}</span> <Id what="the id of the list">{list.id}</Id></p>
+      <p class="buttons">
+        <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
+        <Button judge onClick={() => setOpen("import")}>Import …</Button>
+        <a class="button large" href={`console/api/lists/${list.id}/export`} download>Export</a>
+        <Button onClick={() => setOpen("rename")}>Rename</Button>
+        <Button kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
+        <a href={link("lists")}>All lists</a>
+      </p>
+      <FilterBar names={["q"]} labels={{ q: "Value begins with" }} />
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} chosen</span><Button judge kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
+      <Show of={loaded}>{({ rows: entries, cursor }) => (
+        <>
+          <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins so." : "No entry yet."}</p>} />
+          <Problem error={error} retry={more} />
+          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+        </>
+      )}</Show>
+      {open === "add" && <Add kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
+      {open === "import" && <Import onClose={() => setOpen(undefined)} onAdd={add} />}
+      {open === "rename" && (
+        <Dialog title={`Rename ${list.name}`} submit="Rename" onClose={() => setOpen(undefined)} onSubmit={async (values) => { await api.manage("PATCH", path, { name: String(values.get("name")).trim() }); done("Renamed."); }}>
+          <Field label="Name" hint="Small letters, digits and underscores. A list that a rule names keeps its name."><input name="name" required pattern="[a-z][a-z0-9_]{0,47}" defaultValue={list.name} /></Field>
+        </Dialog>
+      )}
+      {open === "delete" && (
+        <Confirm title={`Delete ${list.name}?`} submit="Delete" onClose={() => setOpen(undefined)} onConfirm={async () => { await api.manage("DELETE", path); notify("The list is deleted."); location.hash = link("lists"); }}>
+          <p>With its {many(list.entries, "entry", "entries")}. It cannot be undone. A list that a rule names, and the six of the start, stay.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Value({ kind, value }: { kind: string; value: string }) {
+  const link = useLink();
+  if (kind === "visitor") return <VisitorLink id={value} />;
+  if (kind === "account") return <AccountLink id={value} />;
+  if (kind === "country") return <>{value} <span class="quiet">{country(value)}</span></>;
+  if (kind === "address") return <a href={link("visitors", "", value.includes("/") ? { network: value } : { ip_address: value })}>{value}</a>;
+  return <span class="tag">{value}</span>;
+}
+
+function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAdd: (entries: NewEntry[]) => Promise<void> }) {
+  return (
+    <Dialog title="Add entries" submit="Add" onClose={onClose} onSubmit={async (form) => {
+      const until = String(form.get("expires"));
+      const note = String(form.get("note")).trim(), expires_at = until === "" ? null : new Date(until).toISOString();
+      await onAdd(pasted(String(form.get("values")), kind).map((value) => ({ value, note, expires_at })));
+    }}>
+      <Field label="Values, one a line" hint="Paste as many as you like. A value that is there gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} /></Field>
+      <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
+      <Field label="Expires" hint="Empty: never. In your time zone."><input type="datetime-local" name="expires" /></Field>
+    </Dialog>
+  );
+}
+
+function Import({ onClose, onAdd }: { onClose: () => void; onAdd: (entries: NewEntry[]) => Promise<void> }) {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <Dialog title="Import entries" submit="Import" onClose={onClose} onSubmit={async () => {
+      const file = field.current?.files?.[0];
+      if (!file) throw new Error("Choose a file.");
+      await onAdd(entriesOf(await file.text()));
+    }}>
+      <Field label="A CSV file" hint="With the columns value, note and expires_at, as an export has them; value alone will do."><input type="file" ref={field} accept=".csv,text/csv,text/plain" required /></Field>
+    </Dialog>
+  );
+}

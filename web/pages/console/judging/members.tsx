@@ -1,0 +1,114 @@
+/** Members: who signs in to the console, and what each may do. */
+/** @jsxImportSource preact */
+import { useState } from "preact/hooks";
+import { useConsole, useLoad } from "../state.js";
+import { Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Show, Table, Time } from "../ui.js";
+import type { Member, Role } from "../wire.js";
+
+const ROLES: [Role, string][] = [
+  ["admin", "admin: everything"],
+  ["developer", "developer: keys, webhooks and lists"],
+  ["analyst", "analyst: labels, reviews, notes and entries of lists"],
+  ["viewer", "viewer: looks"],
+];
+type Open = { is: "invite" } | { is: "link"; url: string; member: Member; until: string } | { is: "role" | "remove"; member: Member };
+interface Invited {
+  member: Member;
+  invitation_url: string;
+  expires_at: string;
+}
+
+export function Members() {
+  const { api, session, notify } = useConsole();
+  const [open, setOpen] = useState<Open>();
+  const members = useLoad(async () => (await api.manage<{ members: Member[] }>("GET", "members")).members, []);
+  const act = (what: () => Promise<unknown>, said: string) => what().then(() => { notify(said); members.reload(); }, (error: Error) => notify(error.message));
+  const done = (next?: Open) => {
+    setOpen(next);
+    members.reload();
+  };
+  const linked = ({ member, invitation_url: url, expires_at: until }: Invited): Open => ({ is: "link", member, url, until });
+  const columns: Column<Member>[] = [
+    { head: "Name", cell: (member) => <><strong>{member.name}</strong><br /><span class="quiet">{member.email}</span></> },
+    { head: "Role", cell: (member) => member.role },
+    { head: "Status", cell: (member) => <>{member.status === "active" ? "active" : <span class={`badge ${member.status === "suspended" ? "high" : "medium"}`}>{member.status}</span>}{member.status === "active" && !member.has_totp && member.has_password && <span class="quiet"> without one-time code</span>}</> },
+    { head: "Signed in", cell: (member) => <Time at={member.last_signed_in_at} /> },
+    {
+      head: "Actions",
+      cell: (member) => (
+        <div class="buttons">
+          <Button admin kind="small" name={`Change the role of ${member.name}`} onClick={() => setOpen({ is: "role", member })}>Role</Button>
+          {member.status === "invited"
+            ? <Button admin kind="small" name={`Invite ${member.name} again`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>
+            : <Button admin kind="small" name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => act(() => api.manage("PATCH", `members/${member.id}`, { status: member.status === "suspended" ? "active" : "suspended" }), member.status === "suspended" ? "May sign in again." : "Suspended: signed out everywhere.")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
+          <Button admin kind="small danger" name={`Remove ${member.name}`} onClick={() => setOpen({ is: "remove", member })}>Remove</Button>
+        </div>
+      ),
+    },
+  ];
+  return (
+    <>
+      <p class="buttons lone"><Button admin kind="primary" onClick={() => setOpen({ is: "invite" })}>Invite a member</Button></p>
+      <Show of={members}>{(rows) => <Table name="Members" columns={columns} rows={rows} keyOf={(member) => member.id} rowClass={(member) => (member.id === session.member?.id ? "own" : "")} empty={<p>No member yet. Whoever opened this with a link or a key invites the first one.</p>} />}</Show>
+      {open?.is === "invite" && (
+        <Dialog title="Invite a member" submit="Invite" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
+          done(linked(await api.manage<Invited>("POST", "members", { email: String(form.get("email")).trim(), name: String(form.get("name")).trim(), role: form.get("role") })));
+        }}>
+          <Field label="E-mail address" hint="Nothing is sent there: you hand over the link that comes next."><input name="email" type="email" required maxLength={254} autocomplete="off" /></Field>
+          <Field label="Name"><input name="name" required maxLength={100} autocomplete="off" /></Field>
+          <Field label="Role"><Choice name="role" value="analyst" options={ROLES} /></Field>
+        </Dialog>
+      )}
+      {open?.is === "link" && (
+        <Dialog title={`The link for ${open.member.name}`} submit="I have it" onClose={() => setOpen(undefined)}>
+          <p>Hand it over by a way that you trust. It works once, until <Time at={open.until} />, and is not shown again.</p>
+          <p class="secret"><code>{open.url}</code> <Copy text={open.url} what="the link" /></p>
+        </Dialog>
+      )}
+      {open?.is === "role" && (
+        <Dialog title={`Role of ${open.member.name}`} submit="Save" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
+          await api.manage("PATCH", `members/${open.member.id}`, { role: form.get("role") });
+          notify("The role is changed.");
+          done();
+        }}>
+          <Field label="Role"><Choice name="role" value={open.member.role} options={ROLES} /></Field>
+        </Dialog>
+      )}
+      {open?.is === "remove" && (
+        <Confirm title={`Remove ${open.member.name}?`} submit="Remove" onClose={() => setOpen(undefined)} onConfirm={async () => {
+          await api.manage("DELETE", `members/${open.member.id}`);
+          notify("Removed, and signed out everywhere.");
+          done();
+        }}>
+          <p>{open.member.email} cannot sign in any more. What the audit log says of this member stays.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** The one-time codes of whoever is signed in. */
+export function OneTimeCodes() {
+  const { api, session, notify } = useConsole();
+  const [offered, offer] = useState<{ secret: string; url: string }>();
+  const [isOn, setOn] = useState(session.member?.has_totp ?? false);
+  if (!session.member) return null;
+  return (
+    <Card title="Your one-time codes">
+      <p>{isOn ? "Signing in needs a code of your authenticator." : "Signing in needs your password alone. Add an authenticator, so that a password that was stolen is not enough."}</p>
+      <Button onClick={() => api.call<{ secret: string; url: string }>("POST", "totp").then(offer, (error: Error) => notify(error.message))}>{isOn ? "Another authenticator …" : "Add an authenticator …"}</Button>
+      {offered && (
+        <Dialog title="Add an authenticator" submit="Confirm" onClose={() => offer(undefined)} onSubmit={async (form) => {
+          await api.call("POST", "totp/confirm", { body: { code: String(form.get("code")).trim() } });
+          setOn(true);
+          offer(undefined);
+          notify("From now on a code is asked for.");
+        }}>
+          <p>Type this secret into your authenticator, or <a href={offered.url}>open it there</a>:</p>
+          <p class="secret"><code>{offered.secret}</code> <Copy text={offered.secret} what="the secret" /></p>
+          <Field label="The code that it shows"><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></Field>
+        </Dialog>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,229 @@
+/** Reviews: a queue that is worked off by keyboard. */
+/** @jsxImportSource preact */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Score } from "../../parts/score.js";
+import { patiently } from "../api.js";
+import { Decision } from "../decision.js";
+import { client, place as placeOf } from "../eventlist.js";
+import { Filters } from "../filterbar.js";
+import { many, words } from "../format.js";
+import { Links } from "../links.js";
+import { usePages } from "../lists.js";
+import { useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
+import { AccountLink, Button, Card, Choice, type Column, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
+import type { EventDetail, Label, Page, Review, StoredList } from "../wire.js";
+import { REASONS } from "./label.js";
+import { actOf, after, byRule } from "./queue.js";
+
+const MOST_LOADED = 1000;
+const AT_ONCE = 200;
+
+export function Reviews() {
+  const { place: { query } } = useConsole();
+  const change = useQuery();
+  return (
+    <>
+      <Filters clear={false}>
+        <Field label="Reviews"><Choice value={query.state === "closed" || query.state === "list" ? query.state : ""} options={[["", "open, one by one"], ["list", "open, as a list"], ["closed", "closed"]]} onPick={(state) => change({ state, rule: undefined })} /></Field>
+      </Filters>
+      {query.state === "closed" ? <Closed /> : <Queue />}
+    </>
+  );
+}
+
+/** All that are open, up to a thousand: the oldest waits longest, and is the first. */
+function useQueue() {
+  const { api, environment } = useConsole();
+  return useLoad(async () => {
+    const found: Review[] = [];
+    let cursor: string | undefined;
+    do {
+      const page: Page & { reviews: Review[] } = await api.manage("GET", "reviews", undefined, { state: "open", limit: AT_ONCE, cursor });
+      found.push(...page.reviews);
+      cursor = page.next_cursor;
+    } while (cursor !== undefined && found.length < MOST_LOADED);
+    return { reviews: found.filter((review) => review.environment === environment).reverse(), isWhole: cursor === undefined };
+  }, [environment]);
+}
+
+function Queue() {
+  const { environment, place: { query } } = useConsole();
+  const change = useQuery();
+  const loaded = useQueue();
+  return (
+    <Show of={loaded}>{({ reviews, isWhole }) => {
+      const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
+      return (
+        <>
+          <ul class="numbers">
+            <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}</li>
+            {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
+          </ul>
+          {shown.length === 0
+            ? <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}. A rule that decides review opens them.</p></div>
+            : query.state === "list"
+            ? <OpenList reviews={shown} onGone={(ids) => loaded.set({ reviews: reviews.filter((one) => !ids.has(one.id)), isWhole })} />
+            : <Work reviews={shown} onGone={(id) => loaded.set({ reviews: reviews.filter((one) => one.id !== id), isWhole })} />}
+        </>
+      );
+    }}</Show>
+  );
+}
+
+/** Whether a key that was pressed is one of a text or a control. */
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+
+function Work({ reviews, onGone }: { reviews: Review[]; onGone: (id: string) => void }) {
+  const { api, notify } = useConsole();
+  const [wanted, go] = useState(0);
+  const [reason, setReason] = useState("");
+  const note = useRef<HTMLTextAreaElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const at = after(wanted, reviews.length);
+  const review = reviews[at]!;
+  const closing = useAction(async (label: Label) => {
+    const text = note.current?.value.trim() ?? "";
+    await api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) });
+    if (note.current) note.current.value = "";
+    notify(`Closed as ${label}. ${reviews.length > 1 ? "The next one is open." : "That was the last one."}`);
+    onGone(review.id);
+    heading.current?.focus();
+  });
+  const block = useAction(async () => {
+    const { lists } = await api.manage<{ lists: StoredList[] }>("GET", "lists");
+    const named = (name: string) => lists.find((list) => list.name === name)!.id;
+    const entries = [{ value: review.visitor_id, note: `review ${review.id}` }];
+    await api.manage("POST", `lists/${named("blocked_visitors")}/entries`, { entries });
+    notify("The visitor is blocked from the next request on. The review stays open: judge it, too.");
+  });
+  const act = (wantedAct: ReturnType<typeof actOf>) => {
+    if (wantedAct === "next") go(Math.min(at + 1, reviews.length - 1));
+    else if (wantedAct === "previous") go(Math.max(at - 1, 0));
+    else if (wantedAct === "note") note.current?.focus();
+    else if (wantedAct === "block") void block.run();
+    else if (wantedAct !== undefined && !closing.busy) void closing.run(wantedAct);
+  };
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const found = actOf(event, isTyping(event.target));
+      if (found === undefined) return;
+      event.preventDefault();
+      act(found);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  });
+  return (
+    <>
+      <div class="bottom-bar">
+        <p class="buttons">
+          <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
+          <span role="status">{at + 1} of {reviews.length}</span>
+          <Button kind="small" disabled={at === reviews.length - 1} onClick={() => act("next")}>Next (j)</Button>
+          <label>Reason <Choice value={reason} options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} onPick={setReason} /></label>
+          <Button judge kind="danger" busy={closing.busy} onClick={() => act("fraud")}>Fraud (f)</Button>
+          <Button judge busy={closing.busy} onClick={() => act("legitimate")}>Legitimate (l)</Button>
+          <Button judge kind="danger" busy={block.busy} onClick={() => act("block")}>Block visitor (b)</Button>
+        </p>
+        <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>
+        <Problem error={closing.error ?? block.error} />
+      </div>
+      <h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} /></h2>
+      <One key={review.id} review={review} />
+    </>
+  );
+}
+
+/** What somebody needs to judge one. */
+function One({ review }: { review: Review }) {
+  const { api, texts } = useConsole();
+  const link = useLink();
+  const loaded = useLoad((signal) => api.get<EventDetail>(`events/${review.request_id}`, {}, signal), [review.request_id]);
+  return (
+    <>
+      <p class="summary">
+        <VisitorLink id={review.visitor_id} short /> {review.account_id && <AccountLink id={review.account_id} />} <a href={link("events", review.request_id)}>The event</a>
+      </p>
+      <Show of={loaded}>{({ event }) => (
+        <>
+          <p class="summary"><Verdict row={event} /> <Time at={event.occurred_at} /> {event.action}</p>
+          <Decision event={event} />
+          <Score event={event} texts={texts} />
+          <Card title="Client and network"><Facts rows={[["Client", client(event)], ["From", placeOf(event)], ["Network", event.asn_name ?? event.asn]]} /></Card>
+          {event.identifiable !== false && <Links visitor={event.visitor_id} />}
+        </>
+      )}</Show>
+    </>
+  );
+}
+
+/** Open ones as a table, to close some together. */
+function OpenList({ reviews, onGone }: { reviews: Review[]; onGone: (ids: Set<string>) => void }) {
+  const { api, notify } = useConsole();
+  const link = useLink();
+  const [isClosing, setClosing] = useState(false);
+  const selection = useSelection(reviews.map(({ id }) => id));
+  const columns: Column<Review>[] = [
+    { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
+    { head: "Rule", cell: (row) => row.rule ?? "by hand" },
+    { head: "Score", cell: (row) => (row.suspect_score === null ? "" : <span class={`badge ${row.suspect_level}`}>{row.suspect_score} {row.suspect_level}</span>) },
+    { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
+    { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+  ];
+  return (
+    <>
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "review")} chosen</span><Button judge kind="primary" onClick={() => setClosing(true)}>Close …</Button></p></div>}
+      <Table name="Open reviews" columns={columns} rows={reviews} keyOf={(row) => row.id} selection={selection} />
+      {isClosing && (
+        <Dialog title={`Close ${many(selection.chosen.size, "review")}`} submit="Close" onClose={() => setClosing(false)} onSubmit={async (form) => {
+          const reason = String(form.get("reason")), note = String(form.get("note")).trim();
+          const done = new Set<string>();
+          try {
+            for (const id of selection.chosen) {
+              await patiently(() => api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) }));
+              done.add(id);
+            }
+            setClosing(false);
+            notify(`${many(done.size, "review")} closed.`);
+          } finally {
+            if (done.size > 0) onGone(done);
+          }
+        }}>
+          <Field label="As"><Choice name="label" value="fraud" options={["fraud", "legitimate"]} /></Field>
+          <Field label="Reason"><Choice name="reason" value="" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+          <Field label="Note"><input name="note" maxLength={2000} autocomplete="off" /></Field>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Closed() {
+  const { api } = useConsole();
+  const link = useLink();
+  const { loaded, more, busy, error } = usePages(
+    (cursor) => api.manage<Page & { reviews: Review[] }>("GET", "reviews", undefined, { state: "closed", limit: 50, cursor }),
+    (page) => page.reviews,
+    [],
+  );
+  const columns: Column<Review>[] = [
+    { head: "Closed", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.closed_at} /></a> },
+    { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
+    { head: "Rule", cell: (row) => row.rule ?? "by hand" },
+    { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
+    { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Environment", cell: (row) => row.environment },
+    { head: "Note", cell: (row) => row.note },
+  ];
+  return (
+    <Show of={loaded}>{({ rows, cursor }) => (
+      <>
+        <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
+        <p class="quiet" role="status">{many(rows.length, "review")}</p>
+        <Problem error={error} retry={more} />
+        <More show={cursor !== undefined} busy={busy} onMore={more} />
+      </>
+    )}</Show>
+  );
+}

@@ -1,0 +1,37 @@
+/** What rules would have done to the newest events. */
+/** @jsxImportSource preact */
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { count } from "../format.js";
+import { useLink } from "../state.js";
+import { Table } from "../ui.js";
+import type { RulesPreview } from "../wire.js";
+
+const ACTIONS = ["allow", "review", "challenge", "block", "none"];
+
+export function Effect({ preview, audience }: { preview: RulesPreview; audience: string }) {
+  const link = useLink();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => heading.current?.focus(), [preview]);
+  const environments = audience === "live" ? "production" : "staging and development";
+  return (
+    <section class="card preview">
+      <h2 tabIndex={-1} ref={heading}>Preview</h2>
+      {preview.events === 0
+        ? <p>There is no event in {environments} to try the rules on.</p>
+        : <>
+            <p>Of the newest <strong>{count(preview.events)}</strong> in {environments}, with their stored velocity and the lists as they are now:</p>
+            {preview.warnings?.map((warning) => <p class="note">{warning.replace(/rules\[(\d+)\]/, (_, at) => preview.rules[Number(at)]?.name ?? "A rule")}.</p>)}
+            <Table name="Decisions" keyOf={(action) => action} rows={ACTIONS.filter((one) => (preview.before[one] ?? 0) + (preview.after[one] ?? 0) > 0)} columns={[
+              { head: "Decision", cell: (action) => action },
+              { head: "As decided", cell: (action) => count(preview.before[action] ?? 0), number: true },
+              { head: "With these rules", cell: (action) => count(preview.after[action] ?? 0), number: true },
+            ]} />
+            <Table name="Rules" keyOf={(rule) => rule.name} rows={preview.rules} columns={[
+              { head: "Rule", cell: (rule) => rule.name },
+              { head: "Matches", cell: (rule) => count(rule.matches), number: true },
+              { head: "Examples", cell: (rule) => rule.examples.map((id, at) => <>{at > 0 && ", "}<a href={link("events", id)} aria-label={`Example ${at + 1} of ${rule.name}`}>{at + 1}</a></>) },
+            ]} />
+          </>}
+    </section>
+  );
+}

@@ -1,0 +1,199 @@
+/** Rules: an ordered list, an editor, what a change would do before it is saved, and every revision. */
+/** @jsxImportSource preact */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "../api.js";
+import { count, many } from "../format.js";
+import { useAction, useConsole, useLoad, useQuery } from "../state.js";
+import { AdminNote, Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
+import type { Language, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
+import { ConditionField, type Fault } from "./condition.js";
+import { conditionErrors, differences } from "./diff.js";
+import { History } from "./history.js";
+import { Effect } from "./effect.js";
+
+type Draft = Rule & { counts?: Ruleset["rules"][number]["counts"] };
+const AUDIENCES: [string, string][] = [["live", "production"], ["test", "staging and development"]];
+const MODES: [string, string][] = [["active", "active: it decides"], ["shadow", "shadow: counted, decides nothing"], ["off", "off"]];
+const CHECK_MS = 600;
+/** What is not saved, by organization and audience: it stays while somebody looks at an example. */
+const drafts = new Map<string, { revision: number; rules: Draft[] }>();
+
+export function Rules() {
+  const { api, environment, place: { query } } = useConsole();
+  const change = useQuery();
+  const audience = query.rules === "live" || query.rules === "test" ? query.rules : environment === "production" ? "live" : "test";
+  const loaded = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), [audience]);
+  const language = useLoad((signal) => api.get<Language>("rules/language", {}, signal), []);
+  const [round, setRound] = useState(0);
+  const show = (next: Ruleset) => {
+    drafts.delete(`${api.organization} ${audience}`);
+    loaded.set(next);
+    setRound(round + 1);
+  };
+  return (
+    <>
+      <form class="filters" aria-label="Which rules" onSubmit={(event) => event.preventDefault()}>
+        <Field label="Rules for"><Choice value={audience} options={AUDIENCES} onPick={(one) => change({ rules: one })} /></Field>
+      </form>
+      <AdminNote what="You may preview rules; saving them" />
+      <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
+        <>
+          <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} />
+          <History key={`history ${audience} ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
+        </>
+      )}</Show>}</Show>
+    </>
+  );
+}
+
+const bare = ({ id, name, condition, action, mode, note }: Draft): Rule => ({ ...(id && { id }), name, condition, action, mode, note });
+
+function Editor({ audience, saved, language, onSaved, onReload }: {
+  audience: string;
+  saved: Ruleset;
+  language: Language;
+  onSaved: (next: Ruleset) => void;
+  onReload: () => void;
+}) {
+  const { api, notify } = useConsole();
+  const own = `${api.organization} ${audience}`;
+  const kept = drafts.get(own);
+  const [rules, show] = useState<Draft[]>(kept?.revision === saved.revision ? kept.rules : saved.rules);
+  const [edited, setEdited] = useState<number>();
+  const [removing, setRemoving] = useState<number>();
+  const [preview, setPreview] = useState<RulesPreview>();
+  const [faults, setFaults] = useState(new Map<number, Fault>());
+  const changes = differences(saved.rules, rules);
+  const set = (next: Draft[]) => {
+    drafts.set(own, { revision: saved.revision, rules: next });
+    show(next);
+    setPreview(undefined);
+    setFaults(new Map());
+  };
+  const noting = async (act: () => Promise<void>) => {
+    try {
+      await act();
+    } catch (error) {
+      if (error instanceof ApiError) setFaults(conditionErrors(error.message));
+      throw error;
+    }
+  };
+  const query = { environment: audience };
+  const look = useAction(() => noting(async () => setPreview(await api.manage<RulesPreview>("POST", "rules/preview", { rules: rules.map(bare) }, query))));
+  const save = useAction(() => noting(async () => {
+    onSaved(await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules: rules.map(bare) }, query));
+    notify("The rules are saved, and in force from the next request on.");
+  }));
+  const move = (at: number, by: number) => {
+    const next = [...rules];
+    const [rule] = next.splice(at, 1);
+    next.splice(at + by, 0, rule!);
+    set(next);
+  };
+  const isConflict = save.error instanceof ApiError && save.error.code === "revision_conflict";
+  return (
+    <>
+      <div class="bottom-bar">
+        <p class="buttons">
+          <span role="status">{changes.length === 0 ? `Revision ${saved.revision}, no change yet.` : many(changes.length, "unsaved change")}</span>
+          <Button onClick={() => { set([...rules, { name: "", condition: "", action: "review", mode: "shadow", note: "" }]); setEdited(rules.length); }}>Add a rule</Button>
+          <Button kind="primary" busy={look.busy} disabled={changes.length === 0} onClick={() => look.run()}>Preview</Button>
+          <Button admin kind="primary" busy={save.busy} disabled={changes.length === 0} onClick={() => save.run()}>Save</Button>
+          <Button disabled={changes.length === 0} onClick={() => set(saved.rules)}>Discard</Button>
+        </p>
+        {isConflict
+          ? <div class="problem" role="alert"><p>Somebody else has saved these rules since you opened them. Load theirs, and repeat your change: it is not kept.</p><button type="button" onClick={onReload}>Load theirs</button></div>
+          : <Problem error={save.error ?? look.error} />}
+      </div>
+      {preview && <Effect preview={preview} audience={audience} />}
+      <Card title="In their order: the first active one that matches decides">
+        <ol class="rules">
+          {rules.map((rule, at) => (
+            <li key={rule.id ?? `new ${at}`} class={rule.mode}>
+              <div class="head">
+                <h3>{rule.name || "A new rule"} <Decided decision={{ action: rule.action }} /> {rule.mode !== "active" && <span class="badge">{rule.mode}</span>}</h3>
+                <span class="buttons">
+                  <Button kind="small" disabled={at === 0} name={`Move ${rule.name} up`} onClick={() => move(at, -1)}>Up</Button>
+                  <Button kind="small" disabled={at === rules.length - 1} name={`Move ${rule.name} down`} onClick={() => move(at, 1)}>Down</Button>
+                  <Button kind="small" name={`Edit ${rule.name}`} onClick={() => setEdited(at)}>Edit</Button>
+                  <Button kind="small danger" name={`Remove ${rule.name}`} onClick={() => setRemoving(at)}>Remove</Button>
+                </span>
+              </div>
+              <pre class="condition" tabIndex={0}><code>{rule.condition}</code></pre>
+              {rule.note && <p class="quiet">{rule.note}</p>}
+              <p class="quiet">{rule.counts
+                ? <>Matched {count(rule.counts.matched_24h)} in 24 hours, {count(rule.counts.matched_30d)} in 30 days{rule.counts.errors_24h > 0 && <strong>; its evaluation failed for {many(rule.counts.errors_24h, "event")} in 24 hours</strong>}</>
+                : "Not saved yet."}</p>
+              {faults.get(at) && <p class="fault">Line {faults.get(at)!.line}, column {faults.get(at)!.column}: {faults.get(at)!.text}</p>}
+            </li>
+          ))}
+        </ol>
+        {rules.length === 0 && <p class="empty">No rule. Every identification is without a decision.</p>}
+      </Card>
+      {edited !== undefined && rules[edited] && (
+        <EditRule rule={rules[edited]} others={rules.filter((_, at) => at !== edited)} at={edited} all={rules} audience={audience} language={language} fault={faults.get(edited)}
+          onClose={() => { if (!rules[edited]!.condition) set(rules.filter((_, at) => at !== edited)); setEdited(undefined); }}
+          onDone={(rule) => { set(rules.map((one, at) => (at === edited ? rule : one))); setEdited(undefined); }} />
+      )}
+      {removing !== undefined && rules[removing] && (
+        <Confirm title={`Remove ${rules[removing].name}?`} submit="Remove" onClose={() => setRemoving(undefined)} onConfirm={async () => { set(rules.filter((_, at) => at !== removing)); setRemoving(undefined); }}>
+          <p>It is gone once you save. To keep it and let it decide nothing, turn it off or into a shadow.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** One rule in a dialog. Its condition is checked by the service while it is written, so that an error is where it is. */
+function EditRule({ rule, others, at, all, audience, language, fault: given, onClose, onDone }: {
+  rule: Draft;
+  others: Draft[];
+  at: number;
+  all: Draft[];
+  audience: string;
+  language: Language;
+  fault: Fault | undefined;
+  onClose: () => void;
+  onDone: (rule: Draft) => void;
+}) {
+  const { api } = useConsole();
+  const [draft, setDraft] = useState(rule);
+  const [fault, setFault] = useState(given);
+  const asked = useRef(0);
+  /** What the service says of the condition; nothing where it is good. */
+  const check = async (one: Draft): Promise<Fault | undefined> => {
+    const round = (asked.current += 1);
+    let found: Fault | undefined;
+    try {
+      // The others stay out of it: their names and lists are theirs.
+      await api.call("POST", "rules/check", { query: { environment: audience }, body: { rules: [{ ...bare(one), id: undefined, name: one.name.trim() || "new" }] } });
+    } catch (error) {
+      found = error instanceof ApiError ? conditionErrors(error.message).get(0) : undefined;
+      if (!found && !(error instanceof ApiError && error.details.length === 0)) throw error;
+    }
+    if (round === asked.current) setFault(found);
+    return found;
+  };
+  useEffect(() => {
+    if (draft.condition.trim() === "") return undefined;
+    const timer = setTimeout(() => void check(draft).catch(() => undefined), CHECK_MS);
+    return () => clearTimeout(timer);
+  }, [draft.condition]);
+  const done = async () => {
+    const name = draft.name.trim();
+    if (others.some((one) => one.name === name)) throw new Error("Another rule has this name. Give it one of its own.");
+    const found = await check(draft);
+    if (found) throw new Error(`The condition cannot be used yet: line ${found.line}, column ${found.column}.`);
+    onDone({ ...draft, name });
+  };
+  return (
+    <Dialog title={rule.id || rule.name ? `Edit ${rule.name}` : "Add a rule"} submit="Done" onClose={onClose} onSubmit={done}>
+      <p class="quiet">Place {at + 1} of {all.length}. Nothing is in force before you save.</p>
+      <Field label="Name"><input name="name" required maxLength={80} autocomplete="off" value={draft.name} onInput={(event) => setDraft({ ...draft, name: event.currentTarget.value })} /></Field>
+      <ConditionField value={draft.condition} fault={fault} language={language} onEdit={(condition) => setDraft({ ...draft, condition })} />
+      <Field label="Decision"><Choice name="action" value={draft.action} options={["allow", "review", "challenge", "block"]} onPick={(action) => setDraft({ ...draft, action })} /></Field>
+      <Field label="Mode"><Choice name="mode" value={draft.mode} options={MODES} onPick={(mode) => setDraft({ ...draft, mode: mode as RuleMode })} /></Field>
+      <Field label="Note"><input name="note" maxLength={500} autocomplete="off" value={draft.note} onInput={(event) => setDraft({ ...draft, note: event.currentTarget.value })} /></Field>
+    </Dialog>
+  );
+}

@@ -1,0 +1,68 @@
+/** Search: what somebody may mean by a text. */
+/** @jsxImportSource preact */
+import { useEffect } from "preact/hooks";
+import { useEventColumns } from "./eventlist.js";
+import { useConsole, useLink, useLoad } from "./state.js";
+import { AccountLink, Card, Show, Table, VisitorLink } from "./ui.js";
+import type { Found } from "./wire.js";
+
+export type Hit = [screen: string, id: string, query?: Record<string, string>];
+
+/** The places that a search leads to. */
+export function hits(text: string, found: Found): Hit[] {
+  return [
+    ...(found.event ? [["events", found.event.request_id] as Hit] : []),
+    ...found.visitors.map((id): Hit => ["visitors", id]),
+    ...found.accounts.map((id): Hit => ["accounts", id]),
+    ...(found.network ? [["visitors", "", from(found.network)] as Hit] : []),
+    ...(found.tag ? [["visitors", "", { tag: text }] as Hit] : []),
+  ];
+}
+
+/** Of one address there is an index; a network is looked for among the newest events. */
+const from = (network: string): Record<string, string> => (network.includes("/") ? { network } : { ip_address: network });
+
+export function Search() {
+  const { api, environment, place: { query } } = useConsole();
+  const link = useLink();
+  const text = query.q ?? "";
+  const loaded = useLoad((signal) => api.get<Found>("search", { environment, q: text }, signal), [environment, text]);
+  const found = loaded.value;
+  useEffect(() => {
+    const all = found && !loaded.busy ? hits(text, found) : [];
+    // What leads to one place goes there, and Back does not come here again.
+    if (all.length === 1) location.replace(link(...all[0]!));
+  }, [found, loaded.busy]);
+  return <Show of={loaded}>{(what) => <Shown text={text} found={what} />}</Show>;
+}
+
+function Shown({ text, found }: { text: string; found: Found }) {
+  const { environment } = useConsole();
+  const link = useLink();
+  const columns = useEventColumns(found.event ? [found.event] : []);
+  if (hits(text, found).length === 0) {
+    return (
+      <div class="empty">
+        <p>Nothing was found for <strong class="tag">{text}</strong> in {environment}.</p>
+        <p>Ids of visitors are found by their first three characters, accounts by their id or by how it begins, tags and addresses as a whole, networks such as 95.194.0.0/16. Nothing is looked for in the middle of an id. Choose another environment above, too.</p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <p>Found for <strong class="tag">{text}</strong>:</p>
+      {found.event && <Table name="Event" columns={columns} rows={[found.event]} keyOf={(row) => row.request_id} />}
+      {found.visitors.length > 0 && <Card title="Visitors"><ul class="found">{found.visitors.map((id) => <li key={id}><VisitorLink id={id} /></li>)}</ul></Card>}
+      {found.accounts.length > 0 && <Card title="Accounts"><ul class="found">{found.accounts.map((id) => <li key={id}><AccountLink id={id} /></li>)}</ul></Card>}
+      {(found.network || found.tag) && (
+        <Card title="More">
+          <ul class="found">
+            {found.network && <li><a href={link("visitors", "", from(found.network))}>Visitors from {found.network}</a></li>}
+            {found.network && <li><a href={link("accounts", "", { network: found.network })}>Accounts from {found.network}</a></li>}
+            {found.tag && <li><a href={link("visitors", "", { tag: text })}>Visitors with the tag</a></li>}
+          </ul>
+        </Card>
+      )}
+    </>
+  );
+}

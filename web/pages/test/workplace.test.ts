@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { valuesFor } from "../console/addtolist.js";
+import { marks } from "../console/chart.js";
+import { cells, entriesOf, inParts, pasted } from "../console/entries/csv.js";
+import { usable } from "../console/firstrun.js";
+import { zone } from "../console/format.js";
+import { keyOf, layout, type Node, SIZE } from "../console/graph.js";
+import { shade } from "../console/map.js";
+import { growth } from "../console/overview.js";
+import { precisionOf } from "../console/judging/performance.js";
+import { actOf, after, byRule } from "../console/judging/queue.js";
+import { completions } from "../console/rules/complete.js";
+import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
+import { savedViews, viewOf, withView } from "../console/saved.js";
+import { hits } from "../console/search.js";
+import { COLUMNS, LINES, TILES } from "../console/tiles.js";
+import type { EventRow, Key, Language, Review, Rule } from "../console/wire.js";
+
+const rule = (id: string, more: Partial<Rule> = {}): Rule => ({ id, name: id, condition: "score > 1", action: "block", mode: "active", note: "", ...more });
+
+describe("rulesets", () => {
+  it("differ by rules that are added, removed, moved and changed", () => {
+    const before = [rule("a"), rule("b"), rule("c")];
+    expect(differences(before, before)).toEqual([]);
+    const after = [rule("c"), rule("a", { mode: "shadow" }), rule("new")];
+    expect(differences(before, after)).toEqual([
+      { kind: "moved", name: "c", fields: [] },
+      { kind: "changed", name: "a", fields: [{ field: "mode", before: "active", after: "shadow" }] },
+      { kind: "added", name: "new", fields: [] },
+      { kind: "removed", name: "b", fields: [] },
+    ]);
+    expect(differences(before, before.slice(1)), "what follows a removed one has not moved").toEqual([{ kind: "removed", name: "a", fields: [] }]);
+  });
+
+  it("have their errors where the service says that they are", () => {
+    const message = "rules[0].condition: line 2, column 3: undeclared reference to 'x; y'; rules[3].condition: there is no list 'a'";
+    expect(conditionErrors(message)).toEqual(new Map([
+      [0, { line: 2, column: 3, text: "undeclared reference to 'x; y'" }],
+      [3, { line: 1, column: 1, text: "there is no list 'a'" }],
+    ]));
+    expect(conditionErrors("Another error.").size).toBe(0);
+    expect([offsetOf("ab\ncd", 1, 1), offsetOf("ab\ncd", 2, 2), offsetOf("ab", 9, 9)]).toEqual([0, 4, 2]);
+  });
+});
+
+describe("completion of conditions", () => {
+  const language: Language = {
+    variables: [{ name: "visitor.is_new", type: "bool" }, { name: "visitor.id", type: "string" }, { name: "velocity.visitor.accounts", type: "map<string, int>" }],
+    functions: ['in_list("blocked_visitors")'],
+    lists: [{ name: "blocked_visitors", kind: "visitor" }, { name: "vip", kind: "account" }],
+  };
+  const labels = (before: string) => completions(before, language, ["tor", "tor_exit", "headless"]).found.map(({ label }) => label);
+
+  it("offers variables and functions by how they begin", () => {
+    expect(labels("score > 1 && visitor.i")).toEqual(["visitor.is_new", "visitor.id"]);
+    expect(labels("in")).toEqual(['in_list("blocked_visitors")']);
+    expect(labels("visitor.id"), "what is whole needs no completion").toEqual([]);
+    expect(labels("score > ")).toEqual([]);
+    expect(completions("!visitor.is", language, []).replaces).toBe("visitor.is".length);
+  });
+
+  it("offers lists, windows, variables and signals within quotes", () => {
+    expect(labels('in_list("v')).toEqual(["vip"]);
+    expect(labels('velocity.visitor.accounts["')).toEqual(["1h", "24h", "30d"]);
+    expect(labels('present("velocity')).toEqual(["velocity.visitor.accounts"]);
+    expect(labels('"to')).toEqual(["tor", "tor_exit"]);
+    expect(labels('level == "visitor.i')).toEqual([]);
+  });
+});
+
+describe("entries of lists", () => {
+  it("are read from CSV, with or without its header", () => {
+    expect(cells('a,"b ""c"",\nd"\r\ne\n\n')).toEqual([["a", 'b "c",\nd'], ["e"]]);
+    expect(() => cells('a\n"b')).toThrow("Line 2: a quote is not closed.");
+    const expected = [{ value: "user-1", note: "=1", expires_at: "2026-02-01T00:00:00.000Z" }, { value: "user-2", note: "", expires_at: null }];
+    expect(entriesOf("\ufeffvalue,note,expires_at\nuser-1,'=1,2026-02-01T00:00:00Z\nuser-2,,\n")).toEqual(expected);
+    expect(entriesOf("user-2")).toEqual(expected.slice(1));
+    expect(() => entriesOf("user-2,,soon")).toThrow("Line 1: soon is no time");
+  });
+
+  it("are pasted as they come", () => {
+    expect(pasted("203.0.113.7, 198.51.100.0/24\n203.0.113.7;", "address")).toEqual(["203.0.113.7", "198.51.100.0/24"]);
+    expect(pasted("user 1\n user,2 \n", "account"), "ids of accounts have blanks and commas").toEqual(["user 1", "user,2"]);
+    expect(inParts([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]]);
+  });
+
+  it("are taken from events by the kind of the list, each once", () => {
+    const event = (account_id: string | undefined, identifiable = true) => ({ visitor_id: "v", account_id, identifiable, ip_address: "1.2.3.4" }) as EventRow;
+    const rows = [event("a"), event("a"), event(undefined, false)];
+    expect([valuesFor("account", rows), valuesFor("visitor", rows), valuesFor("address", rows), valuesFor("tag", rows)]).toEqual([["a"], ["v"], ["1.2.3.4"], []]);
+  });
+});
+
+describe("saved filters", () => {
+  const storage = (text: string | null) => ({ getItem: () => text });
+
+  it("are what of an address filters, and nothing else of it", () => {
+    expect(viewOf({ environment: "staging", level: "high", window: "7d", evil: "x" })).toEqual({ window: "7d", level: "high" });
+  });
+
+  it("are read whatever a browser keeps", () => {
+    expect(savedViews(storage(null), "x")).toEqual([]);
+    for (const broken of ["{", "7", "null", '{"name": 1}', '[1, null, {"name": 7}]']) expect(savedViews(storage(broken), "x")).toEqual([]);
+    expect(savedViews(storage('[{"name": "a", "query": {}}]'), "x")).toEqual([{ name: "a", query: {} }]);
+  });
+
+  it("have one of each name", () => {
+    const views = withView(withView([], { name: "b", query: {} }), { name: "a", query: {} });
+    expect(withView(views, { name: "b", query: { level: "high" } })).toEqual([{ name: "a", query: {} }, { name: "b", query: { level: "high" } }]);
+  });
+});
+
+describe("charts, maps and graphs", () => {
+  it("have whole marks in even steps", () => {
+    expect(marks(0)).toEqual([0, 1]);
+    expect(marks(3)).toEqual([0, 1, 2, 3]);
+    expect(marks(36)).toEqual([0, 10, 20, 30, 40]);
+    for (let most = 1; most < 3000; most += 7) {
+      expect(marks(most).length).toBeLessThanOrEqual(6);
+      expect(marks(most).at(-1)).toBeGreaterThanOrEqual(most);
+    }
+  });
+
+  it("have one square for each country, within the map", () => {
+    expect(TILES.size).toBeGreaterThan(200);
+    expect(new Set([...TILES.values()].map(String)).size).toBe(TILES.size);
+    for (const [code, [x, y]] of TILES) expect([/^[A-Z]{2}$/.test(code), x < COLUMNS, y < LINES]).toEqual([true, true, true]);
+    expect([shade(0, 9), shade(9, 9)]).toEqual([0, 1]);
+  });
+
+  it("place every node apart and within the picture", () => {
+    const nodes: Node[] = [{ kind: "visitor", id: "m", steps: 0 }];
+    const edges = [];
+    for (let at = 0; at < 20; at += 1) {
+      nodes.push({ kind: "account", id: `a${at}`, steps: 1 }, { kind: "visitor", id: `v${at}`, steps: 2 });
+      edges.push({ visitor_id: "m", account_id: `a${at}` }, { visitor_id: `v${at}`, account_id: `a${at}` });
+    }
+    const places = layout(nodes, edges);
+    const all = nodes.map((node) => places.get(keyOf(node))!);
+    expect(new Set(all.map(({ x, y }) => `${x.toFixed()} ${y.toFixed()}`)).size).toBe(nodes.length);
+    for (const { x, y } of all) expect(Math.min(x, y, SIZE - x, SIZE - y)).toBeGreaterThan(0);
+  });
+});
+
+it("says how numbers grew", () => {
+  expect([growth(12, 10), growth(5, 10), growth(10, 10), growth(3, 0), growth(0, 0), growth(3, undefined)]).toEqual(["+20 %", "−50 %", "as before", "none before", "as before", ""]);
+});
+
+it("leads to what a search found", () => {
+  expect(hits("x", { visitors: [], accounts: [], tag: false })).toEqual([]);
+  expect(hits("x", { visitors: ["v"], accounts: ["x"], tag: true })).toEqual([["visitors", "v"], ["accounts", "x"], ["visitors", "", { tag: "x" }]]);
+  expect(hits("1.2.3.4", { visitors: [], accounts: [], tag: false, network: "1.2.3.4" })).toEqual([["visitors", "", { ip_address: "1.2.3.4" }]]);
+  expect(hits("1.2.3.4/8", { visitors: [], accounts: [], tag: false, network: "1.0.0.0/8" })).toEqual([["visitors", "", { network: "1.0.0.0/8" }]]);
+});
+
+it("shows a snippet with a key that works", () => {
+  const key = (more: Partial<Key>): Key => ({ id: "key", name: "k", kind: "public", environment: "production", prefix: "", last4: "", status: "active", last_used_at: null, expires_at: null, created_at: "", ...more });
+  const keys = [key({}), key({ kind: "secret" }), key({ status: "revoked" }), key({ environment: "staging" }), key({ expires_at: "2026-01-01T00:00:00Z" })];
+  expect(usable(keys, "production", Date.parse("2026-01-02T00:00:00Z"))).toEqual([keys[0]]);
+});
+
+it("names the time zone", () => {
+  expect(zone(new Date())).toMatch(/^(UTC|[\w/+-]+ \(UTC([+−]\d+(:\d\d)?)?\))$/);
+});
+
+describe("reviews", () => {
+  const review = (id: string, rule?: string) => ({ id, ...(rule && { rule }) }) as Review;
+
+  it("are counted by what opened them, most first", () => {
+    expect(byRule([review("1", "b"), review("2", "a"), review("3"), review("4", "a")])).toEqual([["a", 2], ["b", 1], ["by hand", 1]]);
+  });
+
+  it("go on with the one that takes the place of the closed one, or the last", () => {
+    expect([after(0, 3), after(2, 2), after(5, 0), after(1, 5)]).toEqual([0, 1, 0, 1]);
+  });
+
+  it("take the keys j k f l n b, but from nobody who writes, and with no modifier", () => {
+    const key = (name: string, more = {}) => ({ key: name, ctrlKey: false, metaKey: false, altKey: false, ...more });
+    expect(["j", "k", "f", "l", "n", "b", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", undefined]);
+    expect([actOf(key("f"), true), actOf(key("l", { ctrlKey: true }), false)]).toEqual([undefined, undefined]);
+  });
+});
+
+it("shows a precision with its interval", () => {
+  expect(precisionOf({ precision: 0.9, precision_low: 0.769, precision_high: 0.96 })).toBe("90 % (77 to 96)");
+  expect(precisionOf({ precision: null, precision_low: null, precision_high: null })).toBe("");
+});

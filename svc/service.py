@@ -176,6 +176,7 @@ class Service:
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             passwords=PasswordHasher(opened.pepper, self._world.run_sync),
             openid=openid_provider(config, opened),
+            public_url=config.console_at(),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,

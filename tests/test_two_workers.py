@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,6 +181,42 @@ def test_changes_by_a_command_apply_at_the_next_request_to_each_worker(shop: Sho
     shop.command("org", "rate-limit", shop.organization, "1")
     assert 200 in statuses(kept)
     assert 429 in [status for _ in range(5) for status in statuses(kept)]
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.slow(4)
+def test_a_change_of_a_member_applies_at_the_next_request_to_each_worker(shop: Shop):
+    """Decisions 15.1: a session that began on one worker has the role that its member has now, on both."""
+    options = ("--role", "developer", "--data", str(shop.data))
+    invited = run_json("member", "invite", shop.organization, "ada@shop.example", *options)
+    clients = one_of_each(shop.server)
+    origin = f"http://127.0.0.1:{shop.server.port}"
+    page = {"origin": origin, "sec-fetch-site": "same-origin", "content-type": "application/json"}
+
+    def ask(client: Client, method: str, path: str, body: Any = None, **headers: str) -> http.client.HTTPResponse:
+        client.connection.request(method, path, json.dumps(body or {}), page | headers)
+        response = client.connection.getresponse()
+        response.read()
+        return response
+
+    body = {"token": invited["invitation_url"].partition("#")[2], "password": "a horse that is correct"}
+    came = ask(clients[0], "POST", "/console/invitations", body)
+    assert came.status == 200
+    cookie = (came.getheader("set-cookie") or "").partition(";")[0]
+    lists, numbers = f"/console/api/management/organizations/{shop.organization}/lists", count()
+
+    def statuses() -> list[int]:
+        return [
+            ask(client, "POST", lists, {"name": f"list_{next(numbers)}", "kind": "tag"}, cookie=cookie).status
+            for client in clients
+        ]
+
+    assert statuses() == [201, 201]
+    shop.command("member", "role", shop.organization, "ada@shop.example", "viewer")
+    assert statuses() == [403, 403]
+    shop.command("member", "suspend", shop.organization, "ada@shop.example")
+    assert statuses() == [401, 401]
     for client in clients:
         client.close()
 

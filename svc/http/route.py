@@ -86,6 +86,8 @@ class Services(NamedTuple):
     """Who watches identifications as they come, in this worker."""
     end_viewers: Callable[[bytes], None]
     """As `LiveHub.end`, in all workers."""
+    public_url: str | None = None
+    """Where people reach this service, without a slash at the end; `None` = by the `Host` of whoever asks."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
     event_retention_ms: int = RETENTION_MS

@@ -17,6 +17,7 @@ from svc.domain.events.listing import EVERYTHING
 from svc.http.api import events
 from svc.http.console.stream import HEARTBEAT_S, MOST_RESUMED
 from tests.spec.console_browser import API, SESSION, Browser, signed_in
+from tests.spec.people import came_in
 from tests.spec.responses import DRIVEN, assert_error, visit
 from tests.spec.test_metrics import scrape
 from tests.support.live import Live, live_service, report
@@ -230,6 +231,15 @@ async def test_a_stream_ends_when_its_session_is_signed_out(live: Live):
             assert await watched.part() is None
         assert live.service.live.statistics().open == 1
         assert not stays.is_over
+
+
+async def test_a_stream_ends_when_its_member_is_removed(live: Live):
+    browser, admin = await came_in(live), await signed_in(live)
+    member_id = (await browser("GET", SESSION)).json()["member"]["id"]
+    async with watching(live, browser) as watched:
+        await admin("DELETE", f"{API}/management/organizations/{live.organization.id}/members/{member_id}")
+        with trio.fail_after(60):
+            assert await watched.part() is None
 
 
 @pytest.mark.slow

@@ -81,3 +81,9 @@ def test_what_cannot_be_done_is_refused_in_one_line(run: Run, shop: str, argumen
 
 def test_a_role_that_is_none_is_a_usage_error(run: Run, shop: str):
     run("member", "invite", shop, ADA, "--role", "owner").assert_usage()
+
+
+def test_a_link_leads_to_the_public_url_of_the_settings(run: Run, shop: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SVC_PUBLIC_URL", "https://svc.shop.example/")
+    for command in (("member", "invite", shop, ADA), ("console", "link", shop)):
+        assert run(*command).out.startswith("https://svc.shop.example/console#svc_c")

@@ -463,7 +463,7 @@ def sign_in(world: BackedUp, store: Store, name: str) -> None:
                 link = ConsoleLink(key_id=key.id, expires_at_ms=now_ms + 600_000, owns_key=True)
                 put_link(transaction, 1, found_by, link, now_ms)
             else:
-                session = new_session(key.id, now_ms, secure=True, owns_key=what == "session")
+                session = new_session(now_ms, secure=True, key_id=key.id, owns_key=what == "session")
                 begin_session(transaction, 1, found_by, session)
 
     assert store.write_now([job]) == [None]

@@ -94,7 +94,7 @@ HISTORY = [
             residential_proxy_mode="confidence",
             updated_at_ms=5,
         ),
-        "8601181ea163746f721819666d6574686f646a636f6e666964656e636505",
+        "8701181ea163746f721819666d6574686f646a636f6e666964656e636505f6",
     ),
 ]
 

@@ -108,7 +108,7 @@ def test_the_copy_is_a_snapshot_that_the_older_program_can_restore(data: Path, t
     )
     assert restored.pepper == "present"
     after = contents(again / "store")
-    ended = {"sessions", "console_links"}  # no restore brings them back, nor the keys that they own
+    ended = {"sessions", "console_links", "invitations"}  # no restore brings them back, nor the keys that they own
     assert all(before[name] and not after[name] for name in ended)
     assert {name for name in before if after[name] != before[name]} == {*ended, "keys", "holdings"}
 

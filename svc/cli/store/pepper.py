@@ -35,8 +35,9 @@ def pepper() -> None:
 def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     """Create a new pepper if the old one is lost or leaked. Stop the service, and every node, first.
 
-    Every key of every organization is revoked permanently, and every webhook endpoint signs with another secret:
-    issue new keys, and rotate the secrets. Visitors, events and balances stay.
+    Every key of every organization is revoked permanently, no password or one-time code of a member holds any more, and
+    every webhook endpoint signs with another secret: issue new keys, reset members, and rotate the secrets. Visitors,
+    events and balances stay.
     """
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")

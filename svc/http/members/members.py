@@ -81,7 +81,7 @@ async def _invited(services: Services, call: Call, job: Callable[..., Member | R
         return Outcome(invited)
     body = InvitedMemberBody(
         member=member_row(invited),
-        invitation_url=invitation_url(_origin(call), token),
+        invitation_url=invitation_url(services.public_url or _origin(call), token),
         expires_at=timestamp(expires_at_ms),
     )
     return Outcome(body, status=status)
@@ -93,7 +93,7 @@ def invitation_url(origin: str, token: str) -> str:
 
 
 def _origin(call: Call) -> str:
-    """Where the caller reaches this service, by its own `Host`: only the caller is told."""
+    """Where the caller reaches this service, by its own `Host`, which tells nobody else anything."""
     if call.site is not None and call.site.origin is not None:
         return call.site.origin
     host = call.headers.get("host", "")

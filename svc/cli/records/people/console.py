@@ -143,11 +143,13 @@ def link_for(found: Opened, world: World, organization: Organization, secret: st
 
 
 def base_url(url: str | None, directory: Path) -> str:
-    """Where browsers reach the service, without a slash at the end. Raises `CommandError` for a URL from which nobody
-    could sign in.
+    """Where browsers reach the service, without a slash at the end: the URL that was given, else the setting
+    `public_url`, else this machine. Raises `CommandError` for a URL from which nobody could sign in.
     """
+    config = settings()
+    url = url or config.console_at()
     if url is None:
-        return local_url(settings(), directory)
+        return local_url(config, directory)
     origin = normalize_origin(url.rstrip("/"))
     scheme = "" if origin is None else origin.partition("://")[0]
     if origin is None or scheme not in ("http", "https"):

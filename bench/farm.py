@@ -1,7 +1,8 @@
 """A simulated sign-up farm among honest households: what each recipe of docs/rules.md finds, and whom it bothers.
 
 One operator opens 200 accounts in private windows behind residential proxies, redeems a coupon, starts a trial and buys
-with each. Beside him are other attackers that recipes are made against, and 10,000 households with shared computers,
+with each; of ten private windows eight are seen as such, everybody's. Another one clears the storage instead. Beside
+them are other attackers that recipes are made against, and 10,000 households with shared computers,
 several accounts, carrier addresses, journeys, VPNs and private windows of their own. Conditions are read from the page.
 Everything is made from the seed; reports are those of the stream `dev`, or made-up ones without the shared data.
 
@@ -44,7 +45,17 @@ COUNTRIES = {"GB": 81, "DE": 91, "FR": 86}
 """Country -> first byte of its addresses here."""
 VPN = "102.129"
 """The network that the list of VPNs names."""
+ZONES = {"GB": "Europe/London", "DE": "Europe/Berlin", "FR": "Europe/Paris"}
 HONEST = "honest"
+
+
+class Device(NamedTuple):
+    """A browser."""
+
+    report: int
+    token: str
+    country: str
+    """Whose time it shows."""
 
 
 class Visit(NamedTuple):
@@ -53,9 +64,8 @@ class Visit(NamedTuple):
     """`HONEST`, or the name of the attack. The service does not see it."""
     household: int
     """-1 = none."""
-    report: int
+    device: Device
     ip: str
-    token: str
     token_is_new: bool
     account: str
     action: str
@@ -73,6 +83,7 @@ class Case(NamedTuple):
 
 CASES = (
     Case("Sign-up abuse", "farm", "sign_up"),
+    Case("Sign-up abuse", "farm, storage cleared", "sign_up"),
     Case("Sign-up farm", "farm", "sign_up"),
     Case("Sign-up farm", "farm at one address", "sign_up"),
     Case("Scripted sign-up", "farm", "sign_up"),
@@ -82,8 +93,11 @@ CASES = (
     Case("Stuffing from one address", "stuffing, one address", "log_in"),
     Case("Account takeover", "takeover", "log_in"),
     Case("Promo abuse", "farm", "redeem"),
+    Case("Promo abuse", "farm, storage cleared", "redeem"),
     Case("Trial again", "farm", "start_trial"),
+    Case("Trial again", "farm, storage cleared", "start_trial"),
     Case("Risky checkout", "farm", "checkout"),
+    Case("Risky checkout", "farm, storage cleared", "checkout"),
 )
 
 
@@ -97,9 +111,9 @@ class Result(NamedTuple):
     accounts_found: int
     honest: int
     """Honest visits with the action of the case; of account sharing with any."""
-    alarms: int
+    false_positives: int
     households: int
-    """With at least one false alarm."""
+    """With at least one false positive."""
 
 
 class Addresses:
@@ -137,16 +151,25 @@ class Made:
         carriers = [self._addresses.home("GB") for _ in range(max(1, households // 200))]
         for household in range(households):
             self._live(household, carriers)
-        for attack in (self._farm, self._office, self._script, self._share_accounts, self._stuff, self._take_over):
+        self._farm("farm", private=True)
+        self._farm("farm, storage cleared", private=False)
+        for attack in (self._office, self._script, self._share_accounts, self._stuff, self._take_over):
             attack()
         self.visits.sort()
 
     def _token(self) -> str:
         return f"{self._chance.getrandbits(128):032x}"
 
-    def _device(self) -> tuple[int, str]:
-        """Report and token of a browser."""
-        return self._chance.randrange(self._reports), self._token()
+    def _device(self, country: str = "GB") -> Device:
+        return Device(self._chance.randrange(self._reports), self._token(), country)
+
+    def _emptied(self, device: Device) -> Device:
+        """The same browser with another token: of a private window, or because the storage was cleared."""
+        return device._replace(token=self._token())
+
+    def _is_seen(self) -> bool:
+        """Whether the collector sees that a window is private."""
+        return self._chance.random() < 0.8
 
     # ---- honest people
 
@@ -155,19 +178,19 @@ class Made:
         country = chance.choice(("GB", "GB", "DE"))
         home = chance.choice(carriers) if chance.random() < 0.2 else self._addresses.home(country)
         persons = chance.choices((1, 2, 3, 4), (30, 35, 15, 20))[0]
-        shared = [self._device() for _ in range(1 + persons // 3)]
+        shared = [self._device(country) for _ in range(1 + persons // 3)]
         for person in range(persons):
-            own = [self._device()] if chance.random() < 0.5 else []
+            own = [self._device(country)] if chance.random() < 0.5 else []
             accounts = 1 + (chance.random() < 0.1) + (chance.random() < 0.02)
             for number in range(accounts):
                 account = f"household {household} person {person} account {number}"
                 self._use(household, account, home, country, own or shared)
         if persons > 1 and chance.random() < 0.15:  # a subscription that everybody uses
-            devices = [*shared, *(self._device() for _ in range(persons))]
+            devices = [*shared, *(self._device(country) for _ in range(persons))]
             self._use(household, f"household {household} family", home, country, devices, often=2)
 
     def _use(
-        self, household: int, account: str, home: str, country: str, devices: list[tuple[int, str]], often: int = 1
+        self, household: int, account: str, home: str, country: str, devices: list[Device], often: int = 1
     ) -> None:
         chance = self._chance
         plan: list[tuple[int, str]] = []
@@ -181,10 +204,9 @@ class Made:
         else:
             opened_s = START_S
             self._known.append(account)
-            plan += [(self._at(START_S, KNOWN_S), "log_in") for _ in range(1 + chance.randrange(2))]
+            plan.append((self._at(START_S, KNOWN_S), "log_in"))
         since_s = max(opened_s + HOUR_S, KNOWN_S)
-        for _ in range(often * chance.choice((1, 2, 3))):
-            plan.append((self._at(since_s, END_S), "log_in"))
+        plan += [(self._at(since_s, END_S), "log_in") for _ in range(often * chance.randrange(3))]
         for action, share in (("checkout", 0.4), ("redeem", 0.1), ("start_trial", 0.03)):
             if chance.random() < share:
                 plan.append((self._at(since_s, END_S), action))
@@ -194,7 +216,7 @@ class Made:
 
     def _honest(
         self, at_s: int, household: int, account: str, action: str, home: str, country: str,
-        devices: list[tuple[int, str]],
+        devices: list[Device],
     ) -> None:  # fmt: skip
         """One visit: from home, from elsewhere, from abroad, by a VPN; now and then by a new device."""
         chance = self._chance
@@ -207,17 +229,16 @@ class Made:
         elif drawn < 0.2:
             ip = self._addresses.home(country)
         if chance.random() < 0.02:
-            devices.append(self._device())
+            devices.append(self._device(country))
         at = chance.randrange(len(devices))
-        report, token = devices[at]
-        is_new = False
-        private = chance.random() < 0.03
+        device, is_new, private = devices[at], False, chance.random() < 0.03
         if private:
-            token, is_new = self._token(), True
-        elif chance.random() < 0.01:  # the storage was cleared
-            token, is_new = self._token(), True
-            devices[at] = (report, token)
-        self.visits.append(Visit(at_s, HONEST, household, report, ip, token, is_new, account, action, private))
+            device, is_new = self._emptied(device), True
+        elif chance.random() < 0.01:
+            device = devices[at] = self._emptied(device)
+            is_new = True
+        seen = private and self._is_seen()
+        self.visits.append(Visit(at_s, HONEST, household, device, ip, is_new, account, action, seen))
 
     def _at(self, since_s: int, until_s: int) -> int:
         """A time between these, rather in the evening than at night."""
@@ -230,30 +251,32 @@ class Made:
     def _count(self, whole: int) -> int:
         return max(3, round(whole * self._share))
 
-    def _attack(self, at_s: int, who: str, device: tuple[int, str], ip: str, account: str, action: str, **how: Any):
-        report, token = device
+    def _attack(self, at_s: int, who: str, device: Device, ip: str, account: str, action: str, **how: Any) -> None:
         is_new = how.pop("is_new", False)
-        self.visits.append(Visit(at_s, who, -1, report, ip, token, is_new, account, action, **how))
+        self.visits.append(Visit(at_s, who, -1, device, ip, is_new, account, action, **how))
 
-    def _farm(self) -> None:
-        """One person at two computers: twenty accounts an evening, each in a private window of its own behind the next
-        proxy; days later each buys, in another window.
+    def _farm(self, who: str, *, private: bool) -> None:
+        """One person at two computers: twenty accounts an evening, each in a private window of its own, or with storage
+        that was cleared, behind the next proxy; days later each buys, in the same way.
         """
         chance = self._chance
-        computers = [self._device()[0] for _ in range(2)]
+        computers = [self._device() for _ in range(2)]
         proxies = [self._addresses.home("GB") for _ in range(self._count(150))]
         at_s = 0
         for number in range(self._count(200)):
             if number % 20 == 0:
                 at_s = KNOWN_S + (5 + number // 20) * DAY_S + 19 * HOUR_S
             at_s += 4 * MINUTE_S + chance.randrange(3 * MINUTE_S)
-            window, ip, account = (chance.choice(computers), self._token()), chance.choice(proxies), f"farm {number}"
-            self._attack(at_s, "farm", window, ip, account, "sign_up", is_new=True, private=True)
-            self._attack(at_s + 60, "farm", window, ip, account, "redeem", private=True)
-            self._attack(at_s + 120, "farm", window, ip, account, "start_trial", private=True)
-            window, ip = (chance.choice(computers), self._token()), chance.choice(proxies)
+            device, ip = self._emptied(chance.choice(computers)), chance.choice(proxies)
+            account, seen = f"{who} {number}", {"private": private and self._is_seen()}
+            self._attack(at_s, who, device, ip, account, "sign_up", is_new=True, **seen)
+            self._attack(at_s + 60, who, device, ip, account, "redeem", **seen)
+            self._attack(at_s + 120, who, device, ip, account, "start_trial", **seen)
+            device, ip = self._emptied(chance.choice(computers)), chance.choice(proxies)
             later_s = at_s + chance.randrange(1, 6) * DAY_S
-            self._attack(later_s, "farm", window, ip, account, "checkout", is_new=True, private=True)
+            self._attack(
+                later_s, who, device, ip, account, "checkout", is_new=True, private=private and self._is_seen()
+            )
 
     def _office(self) -> None:
         """Ten people in one room, without proxies: 60 accounts in three hours."""
@@ -265,10 +288,10 @@ class Made:
 
     def _script(self) -> None:
         """A driven browser with fresh storage behind the next proxy, every three minutes."""
-        computer = self._device()[0]
+        computer = self._device("DE")
         for number in range(self._count(100)):
             at_s = KNOWN_S + 12 * DAY_S + number * 3 * MINUTE_S
-            device, ip = (computer, self._token()), self._addresses.home("DE")
+            device, ip = self._emptied(computer), self._addresses.home("DE")
             self._attack(at_s, "script", device, ip, f"script {number}", "sign_up", is_new=True, driven=True)
 
     def _share_accounts(self) -> None:
@@ -276,7 +299,8 @@ class Made:
         chance = self._chance
         for number in range(self._count(30)):
             for _ in range(8):
-                device, ip = self._device(), self._addresses.home(chance.choice(list(COUNTRIES)))
+                country = chance.choice(list(COUNTRIES))
+                device, ip = self._device(country), self._addresses.home(country)
                 for _ in range(3):
                     at_s = self._at(KNOWN_S + DAY_S, END_S - DAY_S)
                     self._attack(at_s, "sharing", device, ip, f"sold {number}", "log_in")
@@ -286,12 +310,12 @@ class Made:
         reports of 25 devices. Every account is a customer's.
         """
         chance = self._chance
-        browser, proxies = self._device(), [self._addresses.home("FR") for _ in range(10)]
-        reports, ip = [self._device()[0] for _ in range(25)], self._addresses.home("FR")
+        browser, proxies = self._device("FR"), [self._addresses.home("FR") for _ in range(10)]
+        devices, ip = [self._device("FR") for _ in range(25)], self._addresses.home("FR")
         for number, account in enumerate(chance.sample(self._known, min(self._count(200), len(self._known)))):
             at_s = KNOWN_S + 15 * DAY_S + 3 * HOUR_S + number * 12
             self._attack(at_s, "stuffing, one browser", browser, proxies[number % 10], account, "log_in")
-            device = (chance.choice(reports), self._token())
+            device = self._emptied(chance.choice(devices))
             at_s += DAY_S
             self._attack(at_s, "stuffing, one address", device, ip, account, "log_in", is_new=True)
 
@@ -300,21 +324,20 @@ class Made:
         residential proxy.
         """
         chance = self._chance
-        computers = [self._device()[0] for _ in range(6)]
+        computers = [self._device() for _ in range(6)]
         for number, account in enumerate(chance.sample(self._known, min(self._count(60), len(self._known)))):
             ip = self._addresses.vpn() if number % 2 else self._addresses.home("GB")
             at_s = self._at(KNOWN_S + 20 * DAY_S, END_S - DAY_S)
-            self._attack(
-                at_s, "takeover", (chance.choice(computers), self._token()), ip, account, "log_in", is_new=True
-            )
+            device = self._emptied(chance.choice(computers))
+            self._attack(at_s, "takeover", device, ip, account, "log_in", is_new=True)
 
 
 def read_recipes(page: str) -> tuple[Rule, ...]:
     """The recipes of the page, each a rule in shadow mode."""
-    rows = re.findall(r"^\| ([^|`]+?) \| `(.+?)` \| `(\w+)` \|", page[page.index("## Ten recipes") :], re.MULTILINE)
+    found = re.findall(r"^### ([^:\n]+): `(\w+)`\n+```\n(.+?)\n```$", page, re.MULTILINE | re.DOTALL)
     return tuple(
         Rule(id=f"rul_{at:020}", name=name, condition=condition, action=action, mode="shadow")
-        for at, (name, condition, action) in enumerate(rows)
+        for at, (name, action, condition) in enumerate(found)
     )
 
 
@@ -356,7 +379,7 @@ class Judged:
             accounts=len({visit.account for visit in attacks}),
             accounts_found=len({visit.account for visit in found}),
             honest=sum(visit.who == HONEST and (any_action or visit.action == case.action) for visit in judged),
-            alarms=len(alarms),
+            false_positives=len(alarms),
             households=len({visit.household for visit in alarms}),
         )
 
@@ -364,7 +387,12 @@ class Judged:
 def lines_of(visits: Iterable[Visit], reports: Sequence[dict[str, Any]]) -> Iterator[bytes]:
     """The visits as `svc replay` reads them."""
     for visit in visits:
-        signals = {**reports[visit.report], "client_token": visit.token, "client_token_is_new": visit.token_is_new}
+        signals = {
+            **reports[visit.device.report],
+            "timezone": ZONES[visit.device.country],
+            "client_token": visit.device.token,
+            "client_token_is_new": visit.token_is_new,
+        }
         if visit.private:
             signals["incognito"] = True
         if visit.driven:
@@ -409,10 +437,10 @@ def _pairs(folder: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def table(results: Iterable[Result], households: int) -> str:
-    head = "| recipe | attack | visits | found | accounts found | honest visits | false alarms | households |"
+    head = "| recipe | attack | visits | found | accounts found | honest visits | false positives | households |"
     rows = [head, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for one in results:
-        honest = f"{one.alarms:,} ({one.alarms / max(one.honest, 1):.2%})"
+        honest = f"{one.false_positives:,} ({one.false_positives / max(one.honest, 1):.2%})"
         rows.append(
             f"| {one.case.recipe} | {one.case.attack}: `{one.case.action}` | {one.visits:,} | "
             f"{one.found / max(one.visits, 1):.1%} | {one.accounts_found} of {one.accounts} | {one.honest:,} | "

@@ -4,7 +4,7 @@ It starts a database with fsync, 1 to 3 nodes (`svc serve`) and, for a delay, a 
 and ends them all. Clients send visits of the web SDK over connections that they keep, each its next one when it has its
 response. Every device has visited once before the measurement begins. Each cell has a new database.
 
-    python -m bench.nodes [--quick] [--seconds 6] [--nodes 2] [--organizations 1] [--delay 0.5]
+    python -m bench.nodes [--quick] [--seconds 6] [--nodes 2] [--organizations 1] [--delay 0.5] [--json FILE]
 
 `--quick` tries the cells with few requests; the others choose some of them, and may be repeated. The delay is the round
 trip to the database, beside what loopback takes; what it came to is measured, and printed.
@@ -101,6 +101,15 @@ class Row(msgspec.Struct, frozen=True):
     """From the turn of a group until it was on disk, on average."""
     wait_ms: float
     """Until it had its turn."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What `--json` writes."""
+
+    about: str
+    cores: int
+    """Of the machine."""
+    rows: list[Row]
 
 
 class Sizes(NamedTuple):
@@ -329,23 +338,29 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, action="append", help="only the cells with so many; 0 = LMDB")
     parser.add_argument("--organizations", type=int, action="append", help="only these")
     parser.add_argument("--delay", type=float, action="append", metavar="MS", help="only these")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows as JSON, too")
     options = parser.parse_args()
     sizes = QUICK if options.quick else FULL
     sizes = Sizes(options.seconds or sizes.seconds, options.devices or sizes.devices)
     for number in (signal.SIGTERM, signal.SIGALRM):
         signal.signal(number, _end)
     signal.alarm(WITHIN_S)
-    _measure_all(Bench(sizes), _chosen(options))
+    _measure_all(Bench(sizes), _chosen(options), options.json)
 
 
-def _measure_all(bench: Bench, chosen: Sequence[Cell]) -> None:
-    """Prints each row when it is there."""
+def _measure_all(bench: Bench, chosen: Sequence[Cell], file: Path | None) -> None:
+    """Prints each row when it is there; what was measured is in the file, also where it ends early."""
+    rows: list[Row] = []
     try:
-        print(bench.described(), end="\n\n")
+        about = bench.described()
+        print(about, end="\n\n")
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---:" * len(COLUMNS) + "|", flush=True)
         for cell in chosen:
-            row = bench.measure(cell)
-            print("| " + " | ".join(show(row) for show in COLUMNS.values()) + " |", flush=True)
+            rows.append(bench.measure(cell))
+            print("| " + " | ".join(show(rows[-1]) for show in COLUMNS.values()) + " |", flush=True)
+            if file is not None:
+                report = Report(about, os.cpu_count() or 1, rows)
+                file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1))
     finally:
         bench.close()
     for delay_ms, late in bench.late.items():

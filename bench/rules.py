@@ -1,9 +1,10 @@
 """What rules and accounts cost: CPU and rows of an identification, from the report to the transaction.
 
 In one process and in turn, so that ratios hold on a busy machine: no rules of its own, 2, 20 and 100 rules of ten
-kinds, each without and with an account. No HTTP and no disk: what is measured is what the service adds.
+kinds, each without and with an account. With `--webhooks` instead: no endpoint, three without a filter, and three of
+which filters hold everything back or nothing. No HTTP and no disk: what is measured is what the service adds.
 
-    python -m bench.rules [--events 1500] [--rounds 3]
+    python -m bench.rules [--events 1500] [--rounds 3] [--webhooks]
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import add_credit, create_organization
 from svc.store.transactions.rules.rulesets import save_rules
+from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.world import World
 
 CONDITIONS = (
@@ -44,6 +46,16 @@ CONDITIONS = (
     "!visitor.is_new && visitor.age_days > 300",
     'score >= 400 && device_kind == "desktop" && os != "Windows"',
 )
+
+
+HOLDING = (CONDITIONS[1], 'present("tag") && score > 300', 'in_list("trusted_visitors") && score >= 0')
+PASSING = (f"!({CONDITIONS[1]})", '!present("tag") || score <= 300', '!in_list("trusted_visitors") && score >= 0')
+ENDPOINTS: dict[str, tuple[str | None, ...]] = {
+    "no endpoint": (),
+    "3 that are sent nothing": HOLDING,
+    "3 that are sent everything": PASSING,
+    "3 without a filter": (None, None, None),
+}
 
 
 class Counted:
@@ -66,8 +78,8 @@ class Counted:
         return self._transaction.put(table, key, value)
 
 
-def prepared(directory: Path, rules: int) -> tuple[Any, World]:
-    """An open store with one organization that has this number of rules of its own."""
+def prepared(directory: Path, rules: int, filters: tuple[str | None, ...] = ()) -> tuple[Any, World]:
+    """An open store with one organization that has this number of rules of its own, and an endpoint for each filter."""
     world = World.real()
     found = open_directory(directory, world.run_sync, world.entropy, durable=False, map_bytes=512 << 20)
 
@@ -85,14 +97,26 @@ def prepared(directory: Path, rules: int) -> tuple[Any, World]:
         ]
         if kept:
             save_rules(transaction, 1, "live", 0, kept, "", 0)
+        for number, condition in enumerate(filters):
+            new = NewEndpoint(
+                id=f"whk_{number:020}",
+                url="https://shop.example/",
+                description="",
+                environment="live",
+                events=("identification.completed",),
+                filter=condition,
+            )
+            create_endpoint(transaction, 1, new, b"", 0)
 
     found.store.write_now([prepare])
     return found, world
 
 
-def measured(directory: Path, rules: int, events: int, *, account: bool) -> tuple[float, float, float]:
+def measured(
+    directory: Path, rules: int, events: int, *, account: bool, filters: tuple[str | None, ...] = ()
+) -> tuple[float, float, float]:
     """(microseconds of CPU, rows read, rows written) of an identification."""
-    found, world = prepared(directory, rules)
+    found, world = prepared(directory, rules, filters)
     learned, chance, ranges = Statistics(), random.Random(7), Everywhere()
     read = written = 0
     given = []
@@ -126,7 +150,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--webhooks", action="store_true")
     arguments = parser.parse_args()
+    if arguments.webhooks:
+        webhooks(arguments.events, arguments.rounds)
+        return
     cases = [(rules, account) for rules in (0, 2, 20, 100) for account in (False, True)]
     figures: dict[tuple[int, bool], list[tuple[float, float, float]]] = {case: [] for case in cases}
     for _ in range(arguments.rounds):
@@ -139,6 +167,21 @@ def main() -> None:
         cpu = statistics.median(one[0] for one in found)
         _, read, written = found[0]
         print(f"| {rules} | {'yes' if account else 'no'} | {cpu:.0f} | {cpu / base:.2f} | {read:.1f} | {written:.1f} |")
+
+
+def webhooks(events: int, rounds: int) -> None:
+    """Print what endpoints and their filters cost."""
+    figures: dict[str, list[tuple[float, float, float]]] = {case: [] for case in ENDPOINTS}
+    for _ in range(rounds):
+        for case, filters in ENDPOINTS.items():
+            with TemporaryDirectory() as directory:
+                figures[case].append(measured(Path(directory), 0, events, account=True, filters=filters))
+    base = statistics.median(one[0] for one in figures["no endpoint"])
+    print("| endpoints | CPU, us | ratio | rows read | written |\n|---|---|---|---|---|")
+    for case, found in figures.items():
+        cpu = statistics.median(one[0] for one in found)
+        _, read, written = found[0]
+        print(f"| {case} | {cpu:.0f} | {cpu / base:.2f} | {read:.1f} | {written:.1f} |")
 
 
 if __name__ == "__main__":

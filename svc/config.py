@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from svc.domain.errors import OperatorError
 from svc.domain.fields import about
+from svc.domain.ids import DAY_MS
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Allowances, LimitShares
 from svc.domain.setting_types import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share
@@ -191,6 +192,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "svc_pk_us_development_...",
         ),
     ] = None
+    event_retention_days: Annotated[
+        int,
+        Meta(ge=30, le=400),
+        about(
+            "Time for which events are readable, with their reports; not longer than `visitor_retention_days`. "
+            "Windows, webhook deliveries and redelivery stay at 30 days."
+        ),
+    ] = 30
     visitor_retention_days: Annotated[
         Count, about("Time after the last visit until a visitor is deleted; not before its last event.")
     ] = 365
@@ -304,6 +313,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def console_at(self) -> str | None:
         """`public_url` without a slash at its end."""
         return None if self.public_url is None else self.public_url.rstrip("/")
+
+    def event_retention_ms(self) -> int:
+        """`event_retention_days` in milliseconds."""
+        return self.event_retention_days * DAY_MS
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """`trusted_proxies` as networks; each was checked by `load`."""

@@ -59,7 +59,23 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
             return PREFIX + setting.upper()
         return f"{setting} in {file}" if setting in settings else setting
 
-    return checked(settings, named)
+    config = checked(settings, named)
+    refuse_conflicts(config, settings, named)
+    return config
+
+
+def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callable[[str], str]) -> None:
+    """Raises `ConfigError` for a setting that another one forbids. `settings`: those that were given.
+
+    `visitor_retention_days` may be less than 30 where nothing is said of events: a visitor goes not before its last
+    event.
+    """
+    events, visitors = config.event_retention_days, config.visitor_retention_days
+    if "event_retention_days" in settings and events > visitors:
+        raise ConfigError(
+            f"{named('event_retention_days')}: {events} days are more than visitor_retention_days, which is {visitors};"
+            " lower it, or raise visitor_retention_days"
+        )
 
 
 def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -51,7 +51,7 @@ from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
 from svc.http.body import BodyBudget
 from svc.http.exchange import Exchange, application, edge_refusal
-from svc.http.limits import RequestLimits
+from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.pages import try_page
 from svc.http.pages.app import create_app, documentation, respond, site
 from svc.http.route import Services, Webhooks
@@ -98,6 +98,10 @@ class NodeParts(NamedTuple):
     """Of the endpoints: this process sends to those in them, and others to the rest."""
     kept: Store
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
+
+
+_pages = cache(partial(create_app, site, documentation, api=API))
+"""The application of the pages, which knows nothing of a service: its rules are compiled once in a process."""
 
 
 class Service:
@@ -176,11 +180,13 @@ class Service:
             webhooks=self._webhooks(opened.pepper, resolver),
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
+            passwords=PasswordHasher(opened.pepper, self._world.run_sync),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,
             end_viewers=self.relay.ended,
             try_key=try_page.checked_key(opened, config.try_key, self._world.now_ms()),
+            event_retention_ms=config.event_retention_ms(),
             is_store_answering=_yes if self._node is None else self._node.is_answered,
         )
 
@@ -270,7 +276,7 @@ class Service:
                 pipeline.start_soon(self.pipeline.run)
                 async with trio.open_nursery() as edge_nursery:
                     keys = KnownKeys()
-                    pages = create_app(site, documentation, has_try=self.services.try_key is not None, api=API)
+                    pages = _pages(has_try=self.services.try_key is not None)
                     app = application(Exchange(self.services, self.traffic, keys, partial(respond, pages)))
                     served = self._served(app, listeners, self._edge_limits())
                     edge: Edge = await edge_nursery.start(partial(served, shutdown=shutdown, keys=keys))
@@ -313,7 +319,13 @@ class Service:
         return {
             "maintenance": partial(maintain, store),
             "retention": partial(
-                retention.run, store, world, config.visitor_retention_days, self._clock_watch, self._progress
+                retention.run,
+                store,
+                world,
+                config.visitor_retention_days,
+                self._clock_watch,
+                self._progress,
+                event_ms=config.event_retention_ms(),
             ),
             "settler": partial(settler.run, store, world, self.relay.due, self._clock_watch, self._corrupt),
             "credit watch": self._credit.run,

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from svc.store.postgresql.connection.url import StoreUrl
 from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder
@@ -182,6 +183,12 @@ def database(cluster: Cluster) -> Iterator[str]:
     """The name of a fresh, empty database of `cluster`."""
     with cluster.database() as name:
         yield name
+
+
+@pytest.fixture
+def url(cluster: Cluster, database: str) -> StoreUrl:
+    """Of `database`."""
+    return cluster.url(database)
 
 
 @pytest.fixture

@@ -56,12 +56,14 @@ ONLY_IN = {
     "cel_expr_python": ("svc/domain/rules/conditions.py",),
     "crawleruseragents": ("svc/domain/useragent",),
     "tzdata": ("svc/domain/network/timezones.py",),
+    "argon2": ("svc/domain/access/passwords.py",),
     "zoneinfo": ("svc/domain/network/timezones.py",),
 }
 """module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
 
 DOMAIN_MAY_IMPORT = {
     "msgspec",
+    "argon2",
     "blake3",
     "cryptography",
     "idna",

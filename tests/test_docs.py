@@ -26,6 +26,7 @@ import msgspec
 import pytest
 import trio
 
+from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.config import Config
 from svc.config_loading import load
@@ -535,9 +536,10 @@ async def test_the_decision_of_the_backend_guide_challenges_new_visitors_and_ref
 
 
 async def test_the_recipes_can_be_saved_as_they_stand(tmp_path: Path):
-    rows = re.findall(r"^\| ([^|]+) \| `(.+)` \| `(\w+)` \|", (DOCS / "rules.md").read_text(), re.MULTILINE)
-    rules = [{"name": name, "condition": condition, "action": action} for name, condition, action in rows]
+    recipes = read_recipes((DOCS / "rules.md").read_text())
+    rules = [{"name": one.name, "condition": one.condition, "action": one.action} for one in recipes]
     assert len(rules) == 10
+    assert {case.recipe for case in CASES} == {one.name for one in recipes}, "each has its figures"
     async with live_service(tmp_path / "data") as live:
         _, key = live.issue("management")
         path = f"/api/v1/management/organizations/{live.organization.id}/rules"

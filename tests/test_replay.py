@@ -320,3 +320,22 @@ def test_replay_of_an_older_export_parts_two_equal_browsers_of_one_site(svc: Pro
     answers = svc.replay(exported_by_0_2_0(*[("a", SHOP), ("b", SHOP)] * 5))
     assert len({answer["visitor_id"] for answer in answers[4:]}) == 2
     assert [answer["visitor_id"] for answer in answers[4:8:2]] == [answers[0]["visitor_id"]] * 2
+
+
+def test_an_exported_event_keeps_its_account_and_asks_for_a_test_verdict_as_it_could_then(svc: Program):
+    """Decisions 13.5: only a development key may ask for one."""
+    event = {
+        "request_id": "019b76da-a800-7000-8000-000000000000",
+        "occurred_at": "2026-01-05T10:00:00Z",
+        "ip_address": ADDRESS,
+        "account_id": "user-7",
+        "action": "log_in",
+        "document": {"signals": report(1) | {"test": {"signals": ["tor"]}}},
+    }
+    sent = [event | {"environment": "production"}, event | {"environment": "development", "account_verified": True}]
+    found = [row["event"] for row in svc.replay(lines(*sent))]
+    assert [[one["signal"] for one in row["signals"] if one["signal"] == "tor"] for row in found] == [[], ["tor"]]
+    assert [(row["account_id"], row["account_verified"], row["action"]) for row in found] == [
+        ("user-7", False, "log_in"),
+        ("user-7", True, "log_in"),
+    ]

@@ -19,6 +19,7 @@ from msgspec import inspect as types
 from svc.cli import program
 from svc.config import Config
 from svc.config_loading import PREFIX
+from svc.domain.access.roles import named_roles
 from svc.domain.fields import bare
 from svc.domain.refusals import CATALOGUE
 from svc.http.openapi.document import TAGS
@@ -184,7 +185,8 @@ def _paths(route: Route) -> list[str]:
 
 def _operation(route: Route) -> str:
     kinds = f"Key: {' or '.join(route.kinds)}" if route.kinds else "No key"
-    role = f", role `{route.role}`" if route.role else ""
+    roles = named_roles(route.permission)
+    role = f", role {roles}" if roles else ""
     statuses = ", ".join(
         dict.fromkeys(str(status) for status in (route.status, *(s for s, _ in route.other_responses)))
     )

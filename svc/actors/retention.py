@@ -19,6 +19,7 @@ import trio
 
 from svc.actors.watch.clock import ClockWatch, is_ahead
 from svc.actors.watch.corruption import CorruptRows
+from svc.domain.records import RETENTION_MS
 from svc.domain.timestamps import timestamp
 from svc.store.engine import UnavailableError
 from svc.store.group import Write
@@ -85,19 +86,25 @@ async def run(
     watch: ClockWatch,
     progress: Progress | None = None,
     interval_s: float = INTERVAL_S,
+    event_ms: int = RETENTION_MS,
 ) -> None:
     """Sweep every `interval_s` seconds until cancelled, and count in `progress`. `visitor_days`: days without a visit
-    after which a visitor is deleted; `watch` says whether the clock is believed. A step that fails is logged and made
-    again by the next sweep.
+    after which a visitor is deleted; `event_ms`: for how long events are kept; `watch` says whether the clock is
+    believed. A step that fails is logged and made again by the next sweep.
     """
     progress = progress or Progress()
     while True:
         await trio.sleep(interval_s)
-        await sweep_if_believed(store, world, visitor_days, watch, progress)
+        await sweep_if_believed(store, world, visitor_days, watch, progress, event_ms)
 
 
 async def sweep_if_believed(
-    store: Store, world: World, visitor_days: int, watch: ClockWatch, progress: Progress
+    store: Store,
+    world: World,
+    visitor_days: int,
+    watch: ClockWatch,
+    progress: Progress,
+    event_ms: int = RETENTION_MS,
 ) -> None:
     """`sweep` now, where the clock is believed; else only finish what was interrupted (decisions 17.3)."""
     held = await is_ahead(store, world, watch)
@@ -106,7 +113,7 @@ async def sweep_if_believed(
     if held:
         await finish_interrupted(store, progress)
     else:
-        await sweep(store, now_ms, visitor_days, progress)
+        await sweep(store, now_ms, visitor_days, progress, event_ms=event_ms)
     progress.swept_at_ms = world.now_ms()
 
 
@@ -137,7 +144,13 @@ async def finish_interrupted(store: Store, progress: Progress) -> None:
 
 
 async def sweep(
-    store: Store, now_ms: int, visitor_days: int, progress: Progress | None = None, *, with_passes: bool | None = None
+    store: Store,
+    now_ms: int,
+    visitor_days: int,
+    progress: Progress | None = None,
+    *,
+    with_passes: bool | None = None,
+    event_ms: int = RETENTION_MS,
 ) -> None:
     """Delete what has expired at `now_ms`, in every organization, and finish what was interrupted.
     `with_passes`: also from the tables whose keys do not say the age of a row; without it, in organizations where a
@@ -147,23 +160,30 @@ async def sweep(
     await finish_interrupted(store, progress)
     for number in await store.query(organizations):
         try:
-            await _sweep_one(store, number, now_ms, visitor_days, progress, with_passes=with_passes)
+            await _sweep_one(store, number, now_ms, visitor_days, event_ms, progress, with_passes=with_passes)
         except CorruptionError as error:
             progress.corrupt.note("retention", number, error)
         await trio.lowlevel.checkpoint()
 
 
 async def _sweep_one(
-    store: Store, number: int, now_ms: int, visitor_days: int, progress: Progress, *, with_passes: bool | None
+    store: Store,
+    number: int,
+    now_ms: int,
+    visitor_days: int,
+    event_ms: int,
+    progress: Progress,
+    *,
+    with_passes: bool | None,
 ) -> None:
     made = await store.query(partial(last_passes, number=number))
     wanted = made is not None and (is_pass_due(made, now_ms, visitor_days) if with_passes is None else with_passes)
     if made is not None and with_passes is None and not wanted:
-        wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms))
+        wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms, event_ms=event_ms))
     if made is not None and wanted:
-        for task in passes(number, now_ms, visitor_days, made):
+        for task in passes(number, now_ms, visitor_days, made, event_ms):
             await _do(store, progress, number, task)
-    tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms))
+    tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))
     if wanted:
         find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
         tasks += filter(None, [await store.query(find)])

@@ -58,9 +58,12 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
         "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
         "rule": CommandLocation("records.rules.rulesets", "Show, export and import rules."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
-        "console": CommandLocation("records.console", "Sign in to the console."),
+        "member": CommandLocation("records.people.members", "Invite and manage people who sign in to the console."),
+        "console": CommandLocation("records.people.console", "Sign in to the console."),
         "list": CommandLocation("records.rules.lists", "Manage lists of visitors, accounts and addresses.", "lists"),
-        "webhook": CommandLocation("develop.webhooks", "Receive, verify and recover webhook deliveries."),
+        "webhook": CommandLocation(
+            "develop.webhooks", "List endpoints; receive, verify and recover webhook deliveries."
+        ),
         "audit": CommandLocation("records.audit", "Show who changed what, when and from where."),
     },
     "Maintain the store": {

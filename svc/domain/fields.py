@@ -16,6 +16,7 @@ A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
 AN_EVENT_ID = "019b8d2f-3c40-7f03-8a11-52d7c0e94b6a"
 A_KEY_ID = "key_4fzZ0aQbX7Lr2WmKc9Tn"
 A_LIST_ID = "lst_2Vn8Kd0sWq5Xb3Tz7LmP"
+A_MEMBER_ID = "mem_7Kp2Wc9TnX0aQbLr4fZz"
 A_WEBHOOK_ID = "whk_9sD2kLm4Qp7Rt1VwXz5B"
 A_REPORT: dict[str, Any] = {
     "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",

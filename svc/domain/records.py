@@ -184,7 +184,8 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
 
 
 RETENTION_MS = 30 * 24 * 3600 * 1000
-"""How long after its arrival an event is readable (interface 8). After that it does not exist, deleted yet or not."""
+"""How long after its arrival an event is readable (interface 8) where the setting `event_retention_days` says nothing
+else. After that it does not exist, deleted yet or not."""
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 """How long an `Idempotency-Key` is remembered (decisions 3.2)."""
 REPLAYED_MS = 60 * 1000

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from svc.domain.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse, redact
+from svc.domain.access.members import Member
+from svc.domain.access.roles import Permission, may
 from svc.domain.access.sessions import Session
 from svc.domain.model import HeaderContext, RequestFacts, scoring_platform
 from svc.domain.network.addresses import client_address
@@ -57,7 +59,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Who presented a valid key or session, and the visitor that the request is about."""
 
     key: ApiKey
-    """The key in `x-api-key`, or that of the session."""
+    """The key in `x-api-key`, or that of the session: of a member its `standing_key`."""
     digest: bytes
     applied: ApiKey
     """The key whose origins, platforms and weights apply: a forwarded public key, else the same."""
@@ -68,6 +70,13 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     facts: RequestFacts
     session: UsedSession | None = None
     """Of the console; `None` where the key itself was presented."""
+    member: Member | None = None
+    """Whose session it is; `None` where it is that of a key."""
+
+    @property
+    def member_id(self) -> str | None:
+        """Whom a change is attributed to; `None` = no member (interface 5, rule 8)."""
+        return None if self.member is None else self.member.id
 
 
 class AuthRequest(NamedTuple):
@@ -136,13 +145,13 @@ def platform_refusal(caller: Caller, platform: str | None) -> Refusal | None:
     )
 
 
-def forbidden(caller: Caller, organization_id: str | None, role: str | None) -> Refusal | None:
-    """`404 not_found` where the path names another organization than the key's, `403 insufficient_role` where the key
-    has another role than `role` (`None` = any); `None` where it may.
+def forbidden(caller: Caller, organization_id: str | None, permission: Permission | None) -> Refusal | None:
+    """`404 not_found` where the path names another organization than the caller's, `403 insufficient_role` where the
+    caller's role does not have the `permission` (`None` = any may); `None` where it may.
     """
     if organization_id is not None and organization_id != caller.organization.id:
         return Refusal("not_found")
-    return None if role is None or caller.key.role == role else Refusal("insufficient_role")
+    return None if permission is None or may(caller.key.role, permission) else Refusal("insufficient_role")
 
 
 def claimed_platform(headers: HeaderMap) -> str | None:
@@ -215,6 +224,7 @@ def caller_with(
     origin: str | None = None,
     facts: RequestFacts | None = None,
     session: UsedSession | None = None,
+    member: Member | None = None,
 ) -> Caller:
     """The caller with this key, which must be valid and in its place. `applied` is the key itself, and `facts` are
     those of the request, unless others are given.
@@ -229,6 +239,7 @@ def caller_with(
         origin=origin,
         facts=facts or _own_facts(request),
         session=session,
+        member=member,
     )
 
 

@@ -2,12 +2,13 @@
 
 Several changes at once are each made upon what the one before left, since the store commits one group at a time; a
 caller that walks away while its change is on the way to the disk leaves a whole change behind or none. What a
-management key changes is in the audit log by the same commit.
+management key or a member changes is in the audit log by the same commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -18,16 +19,19 @@ import trio
 from svc.actors.watch.store import STALLED_S
 from svc.domain.access.audit import Actor, AuditRecord, asked, left_out
 from svc.domain.access.credentials import ApiKey
+from svc.domain.access.members import Member
 from svc.domain.labels.reviews import Note
 from svc.domain.records import Organization
 from svc.domain.refusals import Refusal
 from svc.domain.rules.lists import StoredList
 from svc.http.authentication import Caller, UsedSession
 from svc.http.route import NOT_NOW, Call, Services
-from svc.store.snapshot import Transaction
+from svc.store.schema.tables import SESSIONS
+from svc.store.snapshot import Snapshot, Transaction
 from svc.store.store import StoreFullError
 from svc.store.transactions.keys import note_use, touch_is_due
 from svc.store.transactions.labels.reviews import Reviewed
+from svc.store.transactions.members import MemberChange
 from svc.store.transactions.organizations import audited
 from svc.store.transactions.sessions import note_session_use
 from svc.store.transactions.webhooks.endpoints import Issued
@@ -69,7 +73,7 @@ async def _commit(
     if services.watch.state() != "ok":
         return NOT_NOW
     caller = caller_of(call)
-    use, session = touch_is_due(caller.key, call.at_ms), _session_to_note(caller, call.at_ms)
+    use, session = _key_is_due(caller, call.at_ms), _session_to_note(caller, call.at_ms)
 
     def noted_job(transaction: Transaction) -> T | Refusal:
         if is_removed(transaction, caller.organization.number):
@@ -96,9 +100,32 @@ async def touch_caller(services: Services, call: Call) -> Caller:
     session: at most one commit a minute for each (decisions 2.3).
     """
     caller = caller_of(call)
-    if touch_is_due(caller.key, call.at_ms) or _session_to_note(caller, call.at_ms) is not None:
+    if _key_is_due(caller, call.at_ms) or _session_to_note(caller, call.at_ms) is not None:
         await _commit(services, call, lambda _: None)  # where there is no space for it, the read goes on without
     return caller
+
+
+async def note_open_stream(services: Services, caller: Caller) -> None:
+    """Note that a stream of the caller's session is open now, which is use of it: at most one commit a minute. Where
+    there is no space for it, or the store takes nothing, it is not noted.
+    """
+    used, number, now_ms = caller.session, caller.organization.number, services.world.now_ms()
+    if used is None or services.watch.state() != "ok":
+        return
+
+    def is_due(snapshot: Snapshot) -> bool:
+        session = snapshot.get(SESSIONS, number, used.digest)
+        return session is not None and session.touch_is_due(now_ms)
+
+    if await services.store.query(is_due):
+        job = partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms)
+        with suppress(StoreFullError), trio.move_on_after(STALLED_S):
+            await services.store.write_one(job, number)
+
+
+def _key_is_due(caller: Caller, at_ms: int) -> bool:
+    """Whether the use of the caller's key is to be written; a member has none."""
+    return caller.member is None and touch_is_due(caller.key, at_ms)
 
 
 def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
@@ -115,8 +142,7 @@ def caller_of(call: Call) -> Caller:
 
 def member_of(call: Call) -> str | None:
     """Id of the member who made the request; `None` for a management key, which is no member (interface 5, rule 8)."""
-    caller_of(call)
-    return None
+    return caller_of(call).member_id
 
 
 def _record(call: Call, outcome: object) -> AuditRecord | None:
@@ -129,7 +155,7 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
     return AuditRecord(
         at_ms=call.at_ms,
         actor=Actor(
-            kind="management_key",
+            kind="management_key" if caller.member is None else "member",
             id=caller.key.id,
             name=caller.key.name,
             role=caller.key.role,
@@ -143,11 +169,13 @@ def _record(call: Call, outcome: object) -> AuditRecord | None:
 
 
 def _made(outcome: object) -> str | None:
-    """The id of what a route without one in its path has made or changed: a key, a list, a webhook endpoint, or the
-    organization.
+    """The id of what a route without one in its path has made or changed: a key, a member, a list, a webhook endpoint,
+    or the organization.
     """
     match outcome:
-        case ApiKey(id=made) | StoredList(id=made) | Organization(id=made) | Note(id=made):
+        case ApiKey(id=made) | StoredList(id=made) | Organization(id=made) | Note(id=made) | Member(id=made):
+            return made
+        case MemberChange(member=Member(id=made)):
             return made
         case Reviewed(review=review):
             return review.id

@@ -235,7 +235,7 @@ class Exchange:
         route, match, request, headers, context = arrived
         caller = context.caller
         if caller is not None:
-            refusal = forbidden(caller, match.path.get("organization_id"), route.role)
+            refusal = forbidden(caller, match.path.get("organization_id"), route.permission)
             if refusal is not None:
                 return Outcome(refusal)
         body: msgspec.Struct | Refusal | None

@@ -1,4 +1,4 @@
-"""The limits on everything that takes a key beside identify (decisions 4).
+"""The limits on everything that takes a key beside identify (decisions 4), and the turns of what takes long.
 
 The buckets are in memory: a restart refills. Each use has its own, so that what a page's public key does cannot keep
 the organization's own servers out.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import msgspec
 import trio
 
 from svc.domain.access.audit import AuditRecord
+from svc.domain.access.passwords import password_hash, sign_in_key
 from svc.domain.ids import DAY_MS
 from svc.domain.limits.eviction import client_prefix, site_prefix
 from svc.domain.limits.quotas import seconds_to_midnight
 from svc.domain.limits.ratelimit import Allowances, BucketName, Buckets, Limiter, LimitShares, MemoryBuckets, Use
 from svc.domain.refusals import Refusal, over_day, over_rate
 from svc.http.authentication import Caller
+from svc.world import RunSync
 
 RETRY_AFTER_S = 1
 
@@ -87,12 +90,37 @@ class AuditBudget:
         self._used[record.organization] = (today, length + (used if day == today else 0))
 
 
+MOST_WAITING_PASSWORDS = 32
+"""Passwords that wait to be hashed in one worker: about two seconds."""
+
+
+class PasswordHasher:
+    """Hashes passwords on a thread, one at a time: a flood of sign-ins takes a core of a worker at most, and nothing of
+    the loop. `key` is as of `sign_in_key`.
+    """
+
+    def __init__(self, pepper: bytes, run_sync: RunSync) -> None:
+        self.key = sign_in_key(pepper)
+        self._run_sync = run_sync
+        self._turn = trio.Lock()
+
+    async def hash(self, email: str, password: str) -> bytes | Refusal:
+        """As of `password_hash`. `503 service_unavailable` where too many wait."""
+        if self._turn.statistics().tasks_waiting >= MOST_WAITING_PASSWORDS:
+            return Refusal("service_unavailable", retry_after_s=RETRY_AFTER_S, reason="too many sign-ins at once")
+        async with self._turn:
+            return await self._run_sync(partial(password_hash, self.key, email, password))
+
+
 _WHOLE = LimitShares(nonproduction=1, address=1)
 SIGN_INS_PER_S = 5
 """Attempts to sign in to the console from one address (IPv4 /32, IPv6 /64)."""
 SITE_SIGN_INS_PER_S = 20
 """From one IPv6 /48, which is what a customer of a provider has. There is no bound over all addresses: many of them
 could keep everybody out, and what they would guess has 256 bits."""
+ACCOUNT_SIGN_INS, ACCOUNT_SIGN_INS_S = 10, 600
+"""Attempts to sign in with one e-mail address, from wherever, in so many seconds: one a minute once they are used up.
+Their bucket has a clock that is so many times slower, so that a restart alone refills it at once."""
 OPEN_READS_PER_S = 20
 """Requests of one address for what is read from the store without a key, which is kept by who reads it."""
 SITE_OPEN_READS_PER_S = 80
@@ -140,6 +168,18 @@ class RequestLimits:
         """
         too_many = "There were too many attempts to sign in. Wait for the seconds in Retry-After."
         return self._refusal_of_address("sign-in", address, (SIGN_INS_PER_S, SITE_SIGN_INS_PER_S), at_ms, too_many)
+
+    def account_refusal(self, digest: bytes, at_ms: int) -> Refusal | None:
+        """`429 rate_limited` where too many attempts were made to sign in with one e-mail address, whether or not
+        anybody has it; `None` where not, and then a token was taken. `digest` is of `email_digest`.
+        """
+        wanted = {BucketName("sign-in", 0, "account", digest.hex()): ACCOUNT_SIGN_INS}
+        (taken,) = self._buckets.take(wanted, at_ms // ACCOUNT_SIGN_INS_S)
+        if taken.admitted:
+            return None
+        wait_s = -(-ACCOUNT_SIGN_INS_S // ACCOUNT_SIGN_INS)
+        too_many = "There were too many attempts to sign in with this address. Wait for the seconds in Retry-After."
+        return Refusal("rate_limited", retry_after_s=wait_s, explanation=too_many)
 
     def open_read_refusal(self, address: str, at_ms: int) -> Refusal | None:
         """`429 rate_limited` where this address or its site reads too often what the store holds for all; `None` where

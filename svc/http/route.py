@@ -19,14 +19,16 @@ from svc.actors.messages import Identify
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.store import StoreWatch
 from svc.domain.access.credentials import KeyKind
+from svc.domain.access.roles import Permission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
+from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.records import EndpointKey
 from svc.domain.webhooks.refused import RefusedRequest
 from svc.http.authentication import AuthPolicy, Caller
 from svc.http.body import BodyBudget
-from svc.http.limits import RequestLimits
+from svc.http.limits import PasswordHasher, RequestLimits
 from svc.http.sessions import Site
 from svc.store.store import Store
 from svc.world import World
@@ -72,6 +74,8 @@ class Services(NamedTuple):
     request_timeout_s: float
     limits: RequestLimits
     """On everything that takes a key beside identify."""
+    passwords: PasswordHasher
+    """Of members."""
     quotas: Quotas
     bodies: BodyBudget
     """Of the bodies that are arriving in this worker."""
@@ -81,6 +85,8 @@ class Services(NamedTuple):
     """As `LiveHub.end`, in all workers."""
     try_key: str | None = None
     """Secret of the public key of the page `/try`; `None` = there is no such page."""
+    event_retention_ms: int = RETENTION_MS
+    """For how long events are readable."""
     is_store_answering: Callable[[], bool] = lambda: True
     """Whether the store can be reached, as far as is known."""
 
@@ -186,8 +192,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[KeyKind, ...] = ()
     """Keys that may call it; none = open to all. With keys, a path with `{organization_id}` is of their organization.
     """
-    role: Literal["admin"] | None = None
-    """The role that a management key needs; any, where there is none."""
+    needs: Permission | None = None
+    """What the role of a key or member must allow (`roles.ROLES_WITH`); see `permission` for those that say nothing."""
     query: type[msgspec.Struct] | None = None
     """What the query may say; nothing, where there is none."""
     body: type[msgspec.Struct] | None = None
@@ -210,11 +216,20 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Codes it may respond with beyond those that every route has, and those that follow from the rest of the row."""
 
     @property
+    def permission(self) -> Permission | None:
+        """What a role must allow: without `needs`, `read` for a `GET` and else `develop`; `None` where it takes no
+        management key.
+        """
+        if "management" not in self.kinds:
+            return None
+        return self.needs or ("read" if self.method == "GET" else "develop")
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """Every code that it may respond with."""
         following = {
             "not_found": "{organization_id}" in self.path,
-            "insufficient_role": self.role is not None,
+            "insufficient_role": self.permission not in (None, "own", "read"),
             "cross_origin_request": self.under[0].startswith(CONSOLE_ROOT),
             "unsupported_media_type": self.body is not None,
         }

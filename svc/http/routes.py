@@ -20,6 +20,7 @@ from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
 from svc.http.management import keys, lists, rules, settings, verdict_keys, visitors, webhooks, weights
 from svc.http.management.labels import labels, notes, reviews
+from svc.http.members import codes, invitations, members
 from svc.http.pages import try_page
 from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 
@@ -33,6 +34,8 @@ def _for_the_console(route: Route) -> Route:
 
 _CONSOLE = (
     sign_in,
+    invitations,
+    codes,
     stream,
     export,
     console_events,
@@ -60,6 +63,7 @@ API: tuple[Route, ...] = tuple(
         reviews,
         notes,
         settings,
+        members,
         webhooks,
         visitors,
         *_CONSOLE,

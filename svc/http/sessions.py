@@ -86,12 +86,13 @@ def authenticate_session(request: AuthRequest, site: Site, method: str) -> Calle
         return refusal
     row = session_row(policy, snapshot, token)
     found = None if row is None else find_session(snapshot, *row, request.now_ms)
-    if row is None or found is None or found.key.region != policy.region:
+    if row is None or found is None or (found.member is None and found.key.region != policy.region):
         return signed_out("unknown session, or it has ended")
     if found.session.secure != (site.transport == "https"):
         return signed_out("the session began over another kind of connection")
-    used = FoundKey(found.key, key_digest(snapshot, found.key))
-    return caller_with(request, used, session=UsedSession(row[1], found.session))
+    key, member = found.key, found.member
+    used = FoundKey(key, key_digest(snapshot, key) if member is None else b"")
+    return caller_with(request, used, session=UsedSession(row[1], found.session), member=member)
 
 
 def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int, bytes] | None:

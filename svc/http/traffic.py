@@ -126,7 +126,7 @@ class Traffic:
         caller, refusal = context.caller, context.refusal
         if caller is not None:
             fields["organization"] = caller.organization.id
-            fields["key_id"] = caller.key.id
+            fields["key_id" if caller.member is None else "member_id"] = caller.key.id
         if refusal is not None:
             fields["code"] = refusal.code
             if refusal.key is not None:

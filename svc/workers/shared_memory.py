@@ -9,7 +9,8 @@ Bounds. A bucket that nobody has used for a second is full, whatever it was befo
 nothing is lost. So the table is exact as long as no set has more than 16 buckets in use within one second. Buckets of
 organizations and of addresses have sets of their own; addresses never evict an organization. There are 4,096 sets of
 each: with 5,000 buckets in use a second, one set in 10^13 has more than 16, and then the bucket that was used least
-lately is refilled. The names are hashed with a key that no client knows.
+lately is refilled. The names are hashed with a key that no client knows. Buckets of accounts have sets of their own as
+well, since their clock may be a slower one, by which a second is as long as it takes to fill them.
 
 Counts. Each worker leaves its own for the one that reports for all. Its slot has two halves that it writes in turn, so
 that a worker that is killed while it writes leaves the half before that whole. What a dead worker of the slot had
@@ -32,7 +33,9 @@ from zlib import crc32
 from svc.domain.limits.ratelimit import Bucket, BucketName, Taken, take_all
 
 SETS: Final = 4_096
-"""Of each of the two kinds."""
+"""Of each kind."""
+_KINDS: Final = {"organization": 0, "address": 1, "account": 2}
+"""Of sets; buckets of another bound are in those of organizations."""
 WAYS: Final = 16
 """Slots of a set."""
 _SLOT: Final = struct.Struct("<12sIqq")
@@ -49,7 +52,7 @@ FULL_AFTER_MS: Final = 1_000
 
 class _SetKey(NamedTuple):
     number: int
-    """Of the set, over both kinds."""
+    """Of the set, over all kinds."""
     digest: bytes
 
 
@@ -62,7 +65,7 @@ class SharedBuckets:
         self._stuck_at_ms: dict[int, int] = {}
         self._hash = partial(blake2b, digest_size=16, key=entropy(32))
         self._file = memory_file("svc-buckets")
-        size = 2 * SETS * _SET_BYTES
+        size = len(_KINDS) * SETS * _SET_BYTES
         os.ftruncate(self._file, size)
         self._table = mmap.mmap(self._file, size)
 
@@ -99,7 +102,7 @@ class SharedBuckets:
         use, organization, bound, address = name
         digest = self._hash(f"{use}/{organization}/{bound}/{address}".encode()).digest()
         number = int.from_bytes(digest[:4], "little") % SETS
-        return _SetKey(number + SETS * (bound == "address"), digest[4:])
+        return _SetKey(number + SETS * _KINDS.get(bound, 0), digest[4:])
 
     def _take(self, set_keys: Sequence[_SetKey], limits: Sequence[int], now_ms: int) -> list[Taken]:
         slots: list[int] = []

@@ -8,6 +8,9 @@ import pytest
 
 from bench.disk import NoCompiler
 from bench.power import Recording, Run, judge
+from tests.support.effort import effort
+
+STATES = effort(50, 100)
 
 
 def recorded(directory: Path, requests: int, control: str | None = None) -> Recording:
@@ -21,10 +24,10 @@ def recorded(directory: Path, requests: int, control: str | None = None) -> Reco
 def test_a_power_loss_neither_loses_acknowledged_data_nor_leaves_partial_writes(tmp_path: Path):
     recording = recorded(tmp_path, requests=60)
     assert recording.nameless == []
-    outcome = judge(recording, 100, seed=1, scratch=tmp_path)
+    outcome = judge(recording, STATES, seed=1, scratch=tmp_path)
     assert outcome.wrong == []
-    assert outcome.whole > 90
-    assert outcome.promises > 10_000, "too little was promised to show anything"
+    assert outcome.whole > STATES * 9 // 10
+    assert outcome.promises > STATES * 100, "too little was promised to show anything"
 
 
 @pytest.mark.slow(4)

@@ -80,10 +80,10 @@ def iso(at_ms: int) -> str:
 
 
 def test_the_default_window_is_the_last_day_including_this_millisecond():
-    assert read_window(None, None, NOW) == (NOW - DAY, NOW + 1)
-    assert read_window(None, iso(NOW - DAY), NOW) == (NOW - 2 * DAY, NOW - DAY)
-    assert read_window(iso(NOW - 3), None, NOW) == (NOW - 3, NOW + 1)
-    assert read_window(iso(NOW - 3), iso(NOW + 5), NOW) == (NOW - 3, NOW + 5)
+    assert read_window(None, None, NOW, RETENTION_MS) == (NOW - DAY, NOW + 1)
+    assert read_window(None, iso(NOW - DAY), NOW, RETENTION_MS) == (NOW - 2 * DAY, NOW - DAY)
+    assert read_window(iso(NOW - 3), None, NOW, RETENTION_MS) == (NOW - 3, NOW + 1)
+    assert read_window(iso(NOW - 3), iso(NOW + 5), NOW, RETENTION_MS) == (NOW - 3, NOW + 5)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_window_lies_within_30_days_and_starts_before_its_end(
     start_ms: int | None, end_ms: int | None, wrong: str | None
 ):
     start, end = (None if at_ms is None else iso(NOW + at_ms) for at_ms in (start_ms, end_ms))
-    window = read_window(start, end, NOW)
+    window = read_window(start, end, NOW, RETENTION_MS)
     if wrong is None:
         assert not isinstance(window, Refusal)
     else:
@@ -117,10 +117,10 @@ def test_a_window_lies_within_30_days_and_starts_before_its_end(
 
 def test_the_offset_follows_from_the_page_number_and_size():
     window = (NOW - DAY, NOW + 1)
-    assert read_listing(Asked(), NOW, SCOPE) == Listing(*window, Filters(), 0, 10)
+    assert read_listing(Asked(), NOW, SCOPE, RETENTION_MS) == Listing(*window, Filters(), 0, 10)
     asked = Asked(page=51, limit=200, visitor="0123456789abcdefGHIJ", level="high")
     filters = Filters(visitor_id="0123456789abcdefGHIJ", level="high")
-    assert read_listing(asked, NOW, SCOPE) == Listing(*window, filters, 10_000, 200)
+    assert read_listing(asked, NOW, SCOPE, RETENTION_MS) == Listing(*window, filters, 10_000, 200)
 
 
 FILTERS = {"tag": "order 1", "ip_address": "81.2.69.160", "country": "GB", "signal": "headless", "kind": "ai_bot"}
@@ -128,7 +128,7 @@ FILTERS = {"tag": "order 1", "ip_address": "81.2.69.160", "country": "GB", "sign
 
 def test_every_filter_is_read_in_the_format_of_events():
     asked = Asked(**FILTERS, level="low", visitor="0123456789abcdefGHIJ")
-    listing = read_listing(asked, NOW, SCOPE)
+    listing = read_listing(asked, NOW, SCOPE, RETENTION_MS)
     assert isinstance(listing, Listing)
     assert listing.filters == Filters(**FILTERS, level="low", visitor_id="0123456789abcdefGHIJ")
     for sent, read in (
@@ -138,7 +138,7 @@ def test_every_filter_is_read_in_the_format_of_events():
         ({"tag": ""}, {"tag": ""}),
         ({"tag": "é" * 1024}, {"tag": "é" * 1024}),
     ):
-        listing = read_listing(Asked(**sent), NOW, SCOPE)
+        listing = read_listing(Asked(**sent), NOW, SCOPE, RETENTION_MS)
         assert isinstance(listing, Listing)
         assert listing.filters == Filters(**read)
 
@@ -152,7 +152,7 @@ def test_every_filter_is_read_in_the_format_of_events():
     ],
 )  # fmt: skip
 def test_a_filter_with_an_impossible_value_is_refused(name: str, value: str):
-    refusal = read_listing(Asked(**{name: value}), NOW, SCOPE)
+    refusal = read_listing(Asked(**{name: value}), NOW, SCOPE, RETENTION_MS)
     assert refusal == Refusal("validation_error", (Detail(name, "invalid_value", "query"),))
 
 
@@ -162,9 +162,9 @@ AFTER = Resume(Position(NOW - 5000, b"i" * 16), 3)
 def continued(asked: Asked, now_ms: int = NOW, scope: CursorScope = SCOPE) -> Listing | Refusal:
     """With the cursor of a first page that was asked for with `tag=cart`, an hour before."""
     first = Asked(tag="cart", start="2025-12-31T20:00:00Z")
-    listing = read_listing(first, NOW, SCOPE)
+    listing = read_listing(first, NOW, SCOPE, RETENTION_MS)
     assert isinstance(listing, Listing)
-    return read_listing(asked._replace(cursor=next_cursor(first, listing, AFTER, SCOPE)), now_ms, scope)
+    return read_listing(asked._replace(cursor=next_cursor(first, listing, AFTER, SCOPE)), now_ms, scope, RETENTION_MS)
 
 
 def test_a_cursor_continues_in_the_window_of_its_first_page():
@@ -195,7 +195,7 @@ def test_a_cursor_is_valid_only_for_its_organization_environment_window_and_filt
 
 def test_a_forged_cursor_is_refused_and_so_is_a_cursor_with_a_page():
     for cursor in ("", "AAAA", "A" * 86, "é"):
-        assert read_listing(Asked(cursor=cursor), NOW, SCOPE) == Refusal(
+        assert read_listing(Asked(cursor=cursor), NOW, SCOPE, RETENTION_MS) == Refusal(
             "validation_error", (Detail("cursor", "invalid_cursor", "query"),)
         )
     refusal = continued(Asked(tag="cart", start="2025-12-31T20:00:00Z", page=1))

@@ -5,8 +5,10 @@ Framing, and what happens when there is no capacity for more connections, have f
 
 from __future__ import annotations
 
+import json
 import logging
 import ssl
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from svc.http.server.listening import PlainListener, open_sockets
+from svc.http.server.messages import Reply, Request
 from svc.http.server.server import open_listeners
-from tests.edge.world import JUMPS_S, Client, Running, get, post, running_edge
+from tests.edge.world import JUMPS_S, Client, Running, get, post, running_edge, whole
 
 HUGE = b"Content-Length: 1000000"
 
@@ -71,9 +74,8 @@ async def test_a_shutdown_closes_idle_connections_at_once() -> None:
 async def test_a_handler_continues_after_its_response() -> None:
     finished = trio.Event()
 
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def app(_: Request, reply: Reply) -> None:
+        await whole(reply, 200, b"")
         await trio.lowlevel.checkpoint()
         finished.set()
 
@@ -418,7 +420,7 @@ async def test_the_application_sees_the_peer_address() -> None:
         assert isinstance(client.stream, trio.SocketStream)
         address = list(client.stream.socket.getsockname())
         response = await client.ask(get("/peer", b"X-Forwarded-For: 203.0.113.9", b"Forwarded: for=203.0.113.9"))
-        assert response.body == b'["%s",%d]\n' % (address[0].encode(), address[1])
+        assert json.loads(response.body) == address
 
 
 async def test_a_response_has_a_date_and_does_not_name_the_server() -> None:
@@ -470,10 +472,10 @@ async def test_client_errors_are_not_logged(
 async def test_an_application_error_is_logged_and_gets_a_response_and_the_server_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def app(scope: Any, _receive: Any, send: Any) -> None:
-        if scope["path"] == "/group":
+    async def app(request: Request, _: Reply) -> None:
+        if request.path == b"/group":
             raise ExceptionGroup("several", [ValueError("a fault of ours")])
-        if scope["path"] == "/nothing":
+        if request.path == b"/nothing":
             return
         raise ValueError("a fault of ours")
 
@@ -486,26 +488,40 @@ async def test_an_application_error_is_logged_and_gets_a_response_and_the_server
     assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
 
 
-START = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
-BAD_APPLICATIONS: dict[str, tuple[list[dict[str, Any]], int | None]] = {
-    # name: what is sent, the status that the client sees
-    "a body before its head": ([{"type": "http.response.body", "body": b"ok"}], 500),
-    "fields that are text": ([{**START, "headers": [("content-length", "2")]}], 500),
-    "a field in two lines": ([{**START, "headers": [(b"x", b"a\r\nb: c")]}], 500),
-    "two heads": ([START, START], None),
-    "more than it says": ([START, {"type": "http.response.body", "body": b"okay"}], None),
-    "less than it says": ([START, {"type": "http.response.body", "body": b"o"}], None),
-    "a message of another protocol": ([START, {"type": "websocket.accept"}], None),
+def begin(reply: Reply, name: Any = b"content-length", value: bytes = b"2") -> None:
+    reply.begin(200, [(name, value)])
+
+
+async def ends_with(reply: Reply, body: bytes) -> None:
+    begin(reply)
+    await reply.end(body)
+
+
+async def two_heads(reply: Reply) -> None:
+    begin(reply)
+    begin(reply)
+
+
+async def two_lines(reply: Reply) -> None:
+    begin(reply, b"x", b"a\r\nb: c")
+
+
+BAD_APPLICATIONS: dict[str, tuple[Callable[[Reply], Awaitable[None]], int | None]] = {
+    # name: what it does, the status that the client sees
+    "a body before its head": (lambda reply: reply.send(b"ok"), 500),
+    "a field in two lines": (two_lines, 500),
+    "two heads": (two_heads, None),
+    "more than it says": (lambda reply: ends_with(reply, b"okay"), None),
+    "less than it says": (lambda reply: ends_with(reply, b"o"), None),
 }
 
 
-@pytest.mark.parametrize(("messages", "status"), BAD_APPLICATIONS.values(), ids=BAD_APPLICATIONS.keys())
-async def test_an_application_that_violates_asgi_is_logged_and_its_connection_closed(
-    caplog: pytest.LogCaptureFixture, messages: list[dict[str, Any]], status: int | None
+@pytest.mark.parametrize(("respond", "status"), BAD_APPLICATIONS.values(), ids=BAD_APPLICATIONS.keys())
+async def test_an_application_that_responds_wrongly_is_logged_and_its_connection_closed(
+    caplog: pytest.LogCaptureFixture, respond: Callable[[Reply], Awaitable[None]], status: int | None
 ) -> None:
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        for message in messages:
-            await send(message)
+    async def app(_: Request, reply: Reply) -> None:
+        await respond(reply)
 
     async with running_edge(app) as world:
         client = await world.connect()
@@ -520,12 +536,12 @@ async def test_an_application_that_violates_asgi_is_logged_and_its_connection_cl
 async def test_a_handler_with_a_started_response_is_notified_of_a_truncated_body(
     rest: bytes | None,
 ) -> None:
-    async def app(_scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
-        await send({"type": "http.response.body", "body": b"on", "more_body": True})
-        while (await receive())["type"] != "http.disconnect":
+    async def app(request: Request, reply: Reply) -> None:
+        reply.begin(200, [(b"content-length", b"3")])
+        await reply.send(b"on")
+        while await request.body.receive() is not None:
             pass
-        await send({"type": "http.response.body", "body": b"e", "more_body": False})
+        await reply.end(b"e")
 
     async with running_edge(app) as world:
         client = await world.connect()

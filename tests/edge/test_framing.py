@@ -1,9 +1,11 @@
-"""Requests that two parsers could read in two ways: one answer, a close, and nothing behind it is served."""
+"""Requests that two parsers could read in two ways, and the bounds of heads and chunks.
+
+`test_production.py` sends each shape to the service, and `tests/http/test_protocol.py` splits each anywhere.
+"""
 
 from __future__ import annotations
 
 import pytest
-import trio
 
 from svc.http.server.http1 import MOST_CHUNKS, MOST_FIELDS
 from tests.edge.world import get, post, running_edge
@@ -148,27 +150,6 @@ AMBIGUOUS_BODIES = {
 }
 
 
-@pytest.mark.parametrize("request_bytes", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
-async def test_an_ambiguous_head_gets_one_400_and_nothing_after_it_is_served(request_bytes: bytes) -> None:
-    async with running_edge() as world:
-        client = await world.connect()
-        response = await client.ask(request_bytes, HIDDEN)
-        assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
-        await client.ended()
-        assert world.handlers.paths == []
-
-
-@pytest.mark.parametrize("body", AMBIGUOUS_BODIES.values(), ids=AMBIGUOUS_BODIES.keys())
-async def test_an_ambiguous_body_gets_one_400_and_nothing_after_it_is_served(body: bytes) -> None:
-    async with running_edge() as world:
-        client = await world.connect()
-        response = await client.ask(framed(CHUNKED, body=body), HIDDEN)
-        assert (response.status, response.error["code"], response.closes) == (400, "bad_request", True)
-        await client.ended()
-        assert world.handlers.bodies == []
-        assert "/hidden" not in world.handlers.paths
-
-
 @pytest.mark.parametrize("request_bytes", list(AMBIGUOUS.values())[::7], ids=list(AMBIGUOUS.keys())[::7])
 async def test_an_ambiguous_request_after_a_valid_one_does_not_affect_its_response(request_bytes: bytes) -> None:
     async with running_edge() as world:
@@ -191,18 +172,6 @@ SOUND = {
     "an empty host": framed(b"Content-Length: 5", body=b"hello", host=b"Host: "),
     "a query": framed(b"Content-Length: 5", body=b"hello", first=b"POST /echo?a=http://b/ HTTP/1.1"),
 }
-
-
-@pytest.mark.parametrize("step", [1, 1_000])
-@pytest.mark.parametrize("request_bytes", SOUND.values(), ids=SOUND.keys())
-async def test_a_valid_request_is_served_however_it_is_split_into_packets(request_bytes: bytes, step: int) -> None:
-    async with running_edge() as world:
-        client = await world.connect()
-        for _ in range(2):
-            await _send_in_steps(client.stream, request_bytes, step)
-            response = await client.response()
-            assert (response.status, response.body) == (200, b"hello")
-        assert world.edge.statistics().connections_accepted == 1
 
 
 UPGRADE = (b"Connection: Upgrade, HTTP2-Settings", b"HTTP2-Settings: AAMAAABkAAQAAP__")
@@ -243,16 +212,6 @@ ENCLOSED = {
         framed(b"Content-Length: 0") + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + HIDDEN, 2, True,
     ),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(("sent", "responses", "are_last"), ENCLOSED.values(), ids=ENCLOSED.keys())
-async def test_a_request_inside_another_is_never_served(sent: bytes, responses: int, are_last: bool) -> None:
-    async with running_edge(max_body_bytes=1_000) as world:
-        client = await world.connect()
-        await client.send(sent, b"" if are_last else get("/hello", b"Connection: close"))
-        assert (await client.rest()).count(b"HTTP/1.1 ") == responses + (not are_last)
-        assert "/hidden" not in world.handlers.paths
-        assert len(world.handlers.paths) == (1 if are_last else 2)
 
 
 def test_the_test_shapes_are_many_and_distinct() -> None:
@@ -297,9 +256,3 @@ async def test_an_endless_head_is_refused_as_soon_as_it_is_too_large() -> None:
         client = await world.connect()
         assert (await client.ask(b"GET /hello HTTP/1.1\r\nX: ", b"x" * 1_000)).status == 431
         await client.ended()
-
-
-async def _send_in_steps(stream: trio.abc.SendStream, data: bytes, step: int) -> None:
-    for position in range(0, len(data), step):
-        await stream.send_all(data[position : position + step])
-        await trio.lowlevel.checkpoint()

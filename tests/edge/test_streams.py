@@ -56,7 +56,7 @@ async def begun(world: Running, path: str = "/", context: ssl.SSLContext | None 
 
 async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is_reused() -> None:
     app = Streamer()
-    async with running_edge(native=app) as world:
+    async with running_edge(app) as world:
         client = await begun(world)
         await app.parts.send(b"more")
         assert await client.stream.receive_some() == b"4\r\nmore\r\n"
@@ -69,7 +69,7 @@ async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is
 @pytest.mark.parametrize("how", ["closes", "sends no more", "resets"])
 async def test_a_stream_ends_at_once_when_its_client_disconnects(how: str) -> None:
     app = Streamer()
-    async with running_edge(native=app) as world:
+    async with running_edge(app) as world:
         client = await begun(world)
         if how == "sends no more":
             await client.stream.send_eof()
@@ -87,7 +87,7 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
 ) -> None:
     served, trusting = tls_contexts
     app = Streamer()
-    async with running_edge(native=app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
+    async with running_edge(app, drain_timeout_s=600, ssl_context=served if over_tls else None) as world:
         clients = [await begun(world, context=trusting if over_tls else None) for _ in range(3)]
         world.shutdown.set()
         for client in clients:
@@ -101,7 +101,7 @@ async def test_the_drain_ends_streams_at_once_and_cleanly(
 
 async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
     app = Streamer()
-    async with running_edge(native=app, write_timeout_s=600, drain_timeout_s=600) as world:
+    async with running_edge(app, write_timeout_s=600, drain_timeout_s=600) as world:
         await begun(world, "/large")
         await world.until(lambda: any(one.waits() is not None for one in connections(world)))
         world.shutdown.set()
@@ -112,7 +112,7 @@ async def test_a_viewer_that_does_not_read_does_not_delay_the_drain() -> None:
 @pytest.mark.usefixtures("jumping_clock")
 async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -> None:
     app = Streamer()
-    async with running_edge(native=app, write_timeout_s=0.2) as world:
+    async with running_edge(app, write_timeout_s=0.2) as world:
         await begun(world, "/large")
         await world.until(lambda: world.edge.statistics().connections_cut_writing == 1)
         await world.until(lambda: app.open == 0)
@@ -121,7 +121,7 @@ async def test_a_viewer_that_does_not_read_is_cut_off_and_uses_little_memory() -
 
 async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
     app = Streamer()
-    async with running_edge(native=app, drain_timeout_s=600) as world:
+    async with running_edge(app, drain_timeout_s=600) as world:
         client = await world.connect()
         await client.send(get("/")[:-2])
         await world.until(lambda: any(one.waits() is not None for one in connections(world)))
@@ -135,7 +135,7 @@ async def test_a_stream_that_starts_during_the_drain_ends_at_once() -> None:
 async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any) -> None:
     app = Streamer()
     async with running_edge(
-        native=app, hang_s=JUMPS_S, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5
+        app, hang_s=JUMPS_S, request_timeout_s=10, keep_alive_timeout_s=10, write_timeout_s=5
     ) as world:
         client = await begun(world)
         for _ in range(3):
@@ -146,7 +146,7 @@ async def test_a_stream_may_last_longer_than_the_request_timeout(mock_clock: Any
 
 async def test_other_requests_are_served_beside_viewers_that_do_not_read() -> None:
     app = Streamer()
-    async with running_edge(native=app, write_timeout_s=600) as world:
+    async with running_edge(app, write_timeout_s=600) as world:
         for _ in range(4):
             await begun(world, "/large")
         reader = await begun(world)

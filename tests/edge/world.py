@@ -1,4 +1,4 @@
-"""A small world at the edge: a Quart application on loopback, and clients that speak raw bytes to it."""
+"""A small world at the edge: an application on loopback, and clients that speak raw bytes to it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import Any
 
 import msgspec
 import trio
-from quart import Response, request
-from quart_trio import QuartTrio
 
 from svc.http.server.listening import open_sockets
-from svc.http.server.messages import Application
+from svc.http.server.messages import Application, Reply, Request
 from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
-from tests.edge.asgi import asgi
-from tests.edge.quart_connection import TrioConnection
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
@@ -51,63 +47,77 @@ class Handlers:
         self.paths: list[str] = []
 
 
-def create_app(handlers: Handlers, *, max_body_bytes: int = 1 << 20) -> QuartTrio:  # noqa: C901  a list of small routes
-    app = QuartTrio("edge")
-    app.asgi_http_class = TrioConnection
-    app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
+class SmallApplication:
+    """Some paths, each of which does one thing."""
 
-    @app.before_request
-    async def note() -> None:
-        handlers.paths.append(request.path)
+    def __init__(self, handlers: Handlers, max_body_bytes: int) -> None:
+        self._handlers = handlers
+        self._max_body_bytes = max_body_bytes
 
-    @app.route("/hello", methods=["GET", "POST"])
-    async def hello() -> str:
-        return "hello"
+    async def __call__(self, request: Request, reply: Reply) -> None:
+        path = request.path.decode()
+        self._handlers.paths.append(path)
+        match path:
+            case "/hello":
+                await whole(reply, 200, b"hello")
+            case "/echo":
+                await self._echo(request, reply)
+            case "/patient":
+                with trio.move_on_after(0.2):
+                    await self._body(request)
+                await whole(reply, 408, b"told by the application")
+            case "/unauthorized":
+                await whole(reply, 401, b"no")
+            case "/slow":
+                await self._slow(reply)
+            case "/large":
+                await whole(reply, 200, b"x" * (16 << 20))
+            case "/stream":
+                reply.begin(200, [])
+                await reply.send(b"one ")
+                await self._handlers.release.wait()
+                await reply.end(b"two")
+            case "/peer":
+                await whole(reply, 200, json.dumps(request.client).encode())
+            case _:
+                await whole(reply, 404, b"")
 
-    @app.post("/echo")
-    async def echo() -> Response:
-        body = await request.get_data()
-        handlers.bodies.append(body)
-        return Response(body, content_type="application/octet-stream")
+    async def _echo(self, request: Request, reply: Reply) -> None:
+        length = int(dict(request.headers).get(b"content-length", b"0"))
+        body = None if length > self._max_body_bytes else await self._body(request)
+        if body is None:
+            await whole(reply, 413, b"")
+        else:
+            self._handlers.bodies.append(body)
+            await whole(reply, 200, body)
 
-    @app.post("/patient")
-    async def patient() -> tuple[str, int]:
-        with trio.move_on_after(0.2):
-            await request.get_data()
-        return "told by the application", 408
+    async def _body(self, request: Request) -> bytes | None:
+        """`None` for one that is too large. Raises `CutShortError` for one whose rest never comes."""
+        body = b""
+        while (part := await request.body.receive()) != b"":
+            if part is None:
+                raise CutShortError
+            body += part
+            if len(body) > self._max_body_bytes:
+                return None
+        return body
 
-    @app.post("/unauthorized")
-    async def unauthorized() -> tuple[str, int]:
-        return "no", 401
-
-    @app.route("/slow", methods=["GET", "POST"])
-    async def slow() -> str:
-        handlers.started.set()
+    async def _slow(self, reply: Reply) -> None:
+        self._handlers.started.set()
         try:
-            await handlers.release.wait()
+            await self._handlers.release.wait()
         except trio.Cancelled:
-            handlers.cancelled.set()
+            self._handlers.cancelled.set()
             raise
-        return "done"
+        await whole(reply, 200, b"done")
 
-    @app.get("/large")
-    async def large() -> bytes:
-        return b"x" * (16 << 20)
 
-    @app.get("/stream")
-    async def stream() -> Any:
-        async def parts() -> AsyncGenerator[bytes, None]:
-            yield b"one "
-            await handlers.release.wait()
-            yield b"two"
+class CutShortError(Exception):
+    """The rest of a body never comes."""
 
-        return parts()
 
-    @app.get("/peer")
-    async def peer() -> list[Any]:
-        return list(request.scope["client"] or ())
-
-    return app
+async def whole(reply: Reply, status: int, body: bytes) -> None:
+    await reply.respond(status, [(b"content-length", b"%d" % len(body))], body)
 
 
 class HttpResponse(msgspec.Struct):
@@ -217,21 +227,20 @@ class Running:
 
 @asynccontextmanager
 async def running_edge(
-    app: Any = None,
+    app: Application | None = None,
     *,
-    native: Application | None = None,
     max_body_bytes: int = 1 << 20,
     ssl_context: ssl.SSLContext | None = None,
     hang_s: float = HANG_S,
     **limits: float,
 ) -> AsyncGenerator[Running, None]:
     """An edge on loopback for the length of the block, which has to end by itself after the shutdown, and within
-    `hang_s`. It serves a small application of Quart, another one of ASGI, or one that speaks with the edge itself.
+    `hang_s`. It serves the small application, or another one.
     """
     handlers = Handlers()
     shutdown, returned = trio.Event(), trio.Event()
     listeners = open_listeners(open_sockets("127.0.0.1:0", 64), ssl_context=ssl_context)
-    served = native or asgi(create_app(handlers, max_body_bytes=max_body_bytes) if app is None else app)
+    served = app or SmallApplication(handlers, max_body_bytes)
 
     async def run(task_status: trio.TaskStatus[Edge]) -> None:
         edge_limits = EdgeLimits(**{"drain_timeout_s": 1.0, **limits})  # type: ignore[arg-type]

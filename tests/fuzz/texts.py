@@ -71,7 +71,7 @@ def read_events_query(raw: bytes) -> Listing | Refusal | None:
     if not isinstance(query, ListEventsQuery):
         return query
     given = {name: value for name, value in msgspec.structs.asdict(query).items() if value is not msgspec.UNSET}
-    return read_listing(Asked(**given), NOW_MS, CursorScope(SIGNING_KEY, 7, "production"))
+    return read_listing(Asked(**given), NOW_MS, CursorScope(SIGNING_KEY, 7, "production"), RETENTION_MS)
 
 
 def check_events_query(_: bytes, found: Listing | Refusal | None) -> None:

@@ -26,6 +26,7 @@ from svc.world import twenty_characters
 from tests.sim import plan as steps
 from tests.sim.afterwards import AGAIN_S, Afterwards, Owner
 from tests.sim.client import Response, request, talk
+from tests.sim.decisions import Decisions, account_id
 from tests.sim.hooks import Hooks
 from tests.sim.internet import Internet
 from tests.sim.machine import Machine
@@ -65,6 +66,7 @@ class Acts:
         """Answers that break a rule."""
         self.nursery: trio.Nursery
         self.afterwards = Afterwards(machine, self.asked, self._ask)
+        self.decisions = Decisions(self.asked, self._ask)
         self.hooks = Hooks(machine, lambda shop: self.shops[shop].number, self._manage_webhooks)
         self._plan = plan
         self._machine = machine
@@ -125,8 +127,8 @@ class Acts:
     def lost(self, snapshot: Snapshot) -> list[str]:
         """Acknowledged since the last look, and not there."""
         told, self._answered = self._answered, []
-        missing = self.broken + self.afterwards.broken
-        self.broken, self.afterwards.broken = [], []
+        missing = self.broken + self.afterwards.broken + self.decisions.broken
+        self.broken, self.afterwards.broken, self.decisions.broken = [], [], []
         for asked in told:
             assert asked.request_id is not None
             event = snapshot.get(
@@ -159,6 +161,27 @@ class Acts:
     def _(self, step: steps.Erase) -> None:
         shop = self.shops[step.org]
         self._start(partial(self.afterwards.erase, step, Owner(shop.id, shop.management)))
+
+    @take.register
+    def _(self, step: steps.Block) -> None:
+        self._start(partial(self.decisions.block, step, *self._automation(step.org)))
+
+    @take.register
+    def _(self, step: steps.SaveRules) -> None:
+        self._start(partial(self.decisions.save, step, *self._automation(step.org)))
+
+    @take.register
+    def _(self, step: steps.EraseAccount) -> None:
+        self._start(partial(self.decisions.erase, step, *self._automation(step.org)))
+
+    @take.register
+    def _(self, step: steps.SetAccount) -> None:
+        key = self.shops[step.org].keys[step.production, "secret"]
+        self._start(partial(self.decisions.set_account, step, key.secret))
+
+    def _automation(self, org: int) -> tuple[str, str]:
+        """The path of an organization, and its management key."""
+        return f"/management/organizations/{self.shops[org].id}", self.shops[org].management
 
     @take.register
     def _(self, step: steps.Identify) -> None:
@@ -286,7 +309,8 @@ class Acts:
         if step.key is not None:
             headers["idempotency_key"] = f"key {step.key}"
         signals = report(step.device, canvas=f"{step.device * 7919 + step.changed:032x}", **(BOT if step.bot else {}))
-        body = {"sdk": {"platform": "web"}, "tag": str(asked.number), "signals": signals | more}
+        named = {} if step.account is None else {"account_id": account_id(step.account)}
+        body = {"sdk": {"platform": "web"}, "tag": str(asked.number), "signals": signals | more, **named}
         asked.response = await self._ask(request("POST", "/identify", body, **headers), step.client)
         now = trio.current_time()
         asked.until = now if asked.response is not None else now + UNHEARD_S
@@ -294,6 +318,7 @@ class Acts:
         self._trace(f"{asked.number} {said}")
         if asked.response is not None:
             self._judge(asked, asked.response, step, key, shop)
+            self.decisions.judge(asked, step.account)
         return asked.number
 
     def _judge(self, asked: Asked, response: Response, step: steps.Identify, key: Key, shop: Account) -> None:

@@ -60,6 +60,8 @@ class Identify(Step, frozen=True, kw_only=True):
     """From an origin that the key does not know."""
     stale: bool = False
     """With the public key that was revoked last, if any was."""
+    account: int | None = None
+    """For which of a few accounts."""
     client: Client = Client()
 
 
@@ -82,6 +84,39 @@ class Erase(Step, frozen=True, kw_only=True):
     """The latest visitor asks to be forgotten."""
 
     org: int
+    client: Client = Client()
+
+
+class Block(Step, frozen=True, kw_only=True):
+    """An account is put into the list of blocked ones, or taken out."""
+
+    org: int
+    account: int
+    on: bool = True
+    client: Client = Client()
+
+
+class SaveRules(Step, frozen=True, kw_only=True):
+    """Rules of which each variant decides otherwise."""
+
+    org: int
+    variant: int
+    production: bool = True
+    client: Client = Client()
+
+
+class SetAccount(Step, frozen=True, kw_only=True):
+    """The customer's backend gives the latest event another account, or none."""
+
+    org: int
+    account: int | None = None
+    production: bool = True
+    client: Client = Client()
+
+
+class EraseAccount(Step, frozen=True, kw_only=True):
+    org: int
+    account: int
     client: Client = Client()
 
 
@@ -247,6 +282,7 @@ class _Making:
             for _ in range(scale.steps_a_burst):
                 steps += self._steps(round(start + chance.uniform(0, length), 4))
         steps += self._far_jumps(steps, random.Random(f"far jumps {seed}"))
+        steps = [*map(_for_account, steps), *self._deciding(steps, random.Random(f"deciding {seed}"))]
         return Plan(seed, shops, tuple(sorted(steps, key=lambda step: step.at)), self._workers)
 
     def _far_jumps(self, steps: list[Step], chance: random.Random) -> Iterator[Step]:
@@ -260,6 +296,30 @@ class _Making:
             if at > max(free_at, 1.0):
                 yield Jump(at=round(at - 0.001, 4), seconds=chance.choice((FAR_S, -FAR_S)), back_after_s=back_after_s)
                 free_at = at + back_after_s + 1
+
+    def _deciding(self, steps: list[Step], chance: random.Random) -> Iterator[Step]:
+        """Changes of lists, rules and accounts, around moments at which something else happens. Drawn apart, too."""
+        clients = (
+            Client(),
+            Client(),
+            Client("leaves", 0, 9),
+            Client("closes half-way"),
+            Client("leaves while it sends"),
+        )
+        for number in range(len(steps) // 8):
+            at = round(max(1.0, chance.choice(steps).at + chance.choice((-0.01, 0, 0.01, 3))), 4)
+            org, account = chance.randrange(self._scale.shops), chance.randrange(ACCOUNTS)
+            production, client = chance.random() < 0.7, chance.choice(clients)
+            match chance.choice(("block", "block", "unblock", "rules", "rules", "account", "account", "erase")):
+                case "block" | "unblock" as what:
+                    yield Block(at=at, org=org, account=account, on=what == "block", client=client)
+                case "rules":
+                    yield SaveRules(at=at, org=org, variant=number, production=production, client=client)
+                case "account":
+                    given = chance.choice((None, account, account))
+                    yield SetAccount(at=at, org=org, account=given, production=production, client=client)
+                case _:
+                    yield EraseAccount(at=at, org=org, account=account, client=client)
 
     def _hook(self, hook: int) -> Iterator[Step]:
         chance = self._chance
@@ -407,6 +467,17 @@ class _Making:
 
     def _org(self) -> int:
         return self._chance.randrange(self._scale.shops)
+
+
+ACCOUNTS = 4
+"""Of a shop."""
+
+
+def _for_account(step: Step) -> Step:
+    """Every second device acts for an account, which others have, too."""
+    if not isinstance(step, Identify) or step.device % 2:
+        return step
+    return msgspec.structs.replace(step, account=step.device // 2 % ACCOUNTS)
 
 
 _KINDS: dict[Callable[[_Making, float], Iterator[Step]], int] = {

@@ -15,6 +15,7 @@ import pytest
 from svc import world
 from svc.actors.watch.clock import ClockWatch
 from svc.cli.serve import processes
+from svc.domain.rules.ruleset import NOTHING_DECIDED
 from svc.domain.webhooks.records import Attempted, Transport
 from svc.store.schema.tables import (
     CHALLENGES,
@@ -26,16 +27,26 @@ from svc.store.schema.tables import (
     KEYS,
     LEDGER,
     LEDGER_DAYS,
+    LIST_ENTRIES,
+    LIST_MARKS,
+    LISTS,
+    RULESET_HISTORY,
+    RULESETS,
+    VELOCITY,
     VISITOR_COUNTS,
     WEBHOOK_EVENTS,
     Table,
 )
+from svc.store.transactions import identification
+from svc.store.transactions.rules import rulesets
 from tests.sim.machine import Sabotage
 from tests.sim.plan import (
     FAR_S,
     Attest,
+    Block,
     Change,
     Crash,
+    EraseAccount,
     Identify,
     Jump,
     Plan,
@@ -43,6 +54,8 @@ from tests.sim.plan import (
     Register,
     Revoke,
     Rotate,
+    SaveRules,
+    SetAccount,
     Shop,
     Step,
 )
@@ -130,6 +143,9 @@ def twice() -> Sabotage:
     return Sabotage(sends=Twice)
 
 
+BLOCK, FREE = Block(at=2, org=0, account=1), Block(at=4, org=0, account=1, on=False)
+NAMED = Identify(at=6, org=0, device=1, account=1)
+NAMED_LATER = Identify(at=60, org=0, device=1, account=1)
 VISIT = Identify(at=5, org=0, device=1, key=1)
 LATER = Identify(at=60, org=0)
 AGAIN = Identify(at=6, org=0, device=1, key=1)
@@ -168,6 +184,31 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         plan(HOOK, Change(at=2, hook=0, what="remove"), LATER),
         "which was paused or removed",
     ),
+    "velocity is not counted": (losing(VELOCITY), plan(NAMED), "there is no velocity of its visitor"),
+    "velocity is counted once": (losing(VELOCITY, first=2), plan(NAMED, NAMED_LATER), "it is not among the events"),
+    "another account is not counted": (
+        losing(VELOCITY, first=3),
+        plan(NAMED, Identify(at=60, org=0, device=1, account=2), SetAccount(at=70, org=0, account=3)),
+        "is not among the accounts of its visitor",
+    ),
+    "an entry of a list is lost": (losing(LIST_ENTRIES), plan(BLOCK), "has 0 entries, its count says otherwise"),
+    "an entry has no mark": (losing(LIST_MARKS), plan(BLOCK), "has no mark"),
+    "an erased account stays in a list": (
+        losing(LIST_ENTRIES, "delete"),
+        plan(BLOCK, NAMED, EraseAccount(at=9, org=0, account=1)),
+        "has 1 entries, its count says otherwise",
+    ),
+    "a list is lost": (losing(LISTS), plan(BLOCK), "marks, of 0 lists"),
+    "rules are not in force": (
+        losing(RULESETS),
+        plan(SaveRules(at=2, org=0, variant=0)),
+        "are missing, and their history is there",
+    ),
+    "rules before are not kept": (
+        losing(RULESET_HISTORY),
+        plan(SaveRules(at=2, org=0, variant=0)),
+        "are of revision 1, and 0 before it",
+    ),
     "each attempt has an id of its own": (
         with_another_id_each_time(),
         plan(HOOK, Receive(at=0, hook=0, manner="500"), VISIT, Receive(at=8, hook=0, manner="well")),
@@ -196,6 +237,22 @@ def test_a_sabotaged_service_is_detected(name: str, tmp_path: Path):
     sabotage, small, finding = MUTATIONS[name]
     violations = simulate(small, tmp_path, sabotage=sabotage).violations
     assert any(finding in violation for violation in violations), violations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stale", ["rules", "lists"])
+def test_a_decision_by_what_was_in_force_before_is_detected(
+    stale: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    save = SaveRules(at=2, org=0, variant=0)
+    steps = plan(save, BLOCK, NAMED, NAMED_LATER) if stale == "lists" else plan(save, NAMED_LATER)
+    assert simulate(steps, tmp_path / "sound").violations == []
+    if stale == "lists":
+        monkeypatch.setattr(rulesets, "contains", lambda *_: False)
+    else:
+        monkeypatch.setattr(identification, "decide_event", lambda *_: NOTHING_DECIDED)
+    violations = simulate(steps, tmp_path / "broken").violations
+    assert any("was decided" in violation for violation in violations), violations
 
 
 ASTRAY = (Identify(at=5, org=0, device=1), Jump(at=20, seconds=FAR_S, back_after_s=300))

@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.plan import FAR_S, Bill, Change, Client, Crash, Identify, Jump, Plan, Receive, Register, Restart, Shop
+from tests.sim.plan import (
+    FAR_S,
+    Bill,
+    Change,
+    Client,
+    Crash,
+    Identify,
+    Jump,
+    Plan,
+    Receive,
+    Register,
+    Restart,
+    SetAccount,
+    Shop,
+)
 from tests.sim.simulation import simulate
 
 DAY_S = 86_400
@@ -108,3 +122,14 @@ def test_a_jump_before_the_first_pass_of_retention_deletes_nothing_either(tmp_pa
         ),
     )
     assert simulate(plan, tmp_path).violations == []
+
+
+@pytest.mark.slow
+def test_an_account_that_is_set_while_the_clock_is_far_behind_is_counted(tmp_path: Path):
+    """Its row lay in the period of that clock, and nobody looked there once the clock was right."""
+    steps = (
+        Identify(at=5, org=0, device=1),
+        Jump(at=20, seconds=-FAR_S, back_after_s=300),
+        SetAccount(at=21, org=0, account=3),
+    )
+    assert simulate(Plan(14, (Shop(),), steps), tmp_path).violations == []

@@ -59,7 +59,9 @@ def something_happened(outcome: Outcome) -> bool:
 
 
 @pytest.mark.slow(3)
-@pytest.mark.parametrize(("scale", "workers"), [("short" if LONG else "tiny", 1), ("tiny", 2)])
+@pytest.mark.parametrize(
+    ("scale", "workers"), [("short" if LONG else "tiny", 1), pytest.param("tiny", 2, marks=pytest.mark.long)]
+)
 def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, workers: int):
     """Names are hashed by another seed in each process: that of this one is drawn at its start."""
     program = (

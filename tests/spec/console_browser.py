@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from svc.cli.records.console import make_link
+from svc.cli.records.people.console import make_link
 from svc.store.schema.tables import CONSOLE_LINKS, SESSIONS, Table
 from tests.support.live import Live
 

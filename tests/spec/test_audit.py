@@ -23,6 +23,7 @@ from svc.http.routes import ROUTES
 from svc.store.transactions import erasure
 from svc.store.views.audit import AuditMatch, Sought, newest
 from tests.spec.automation import Automation, stored_keys
+from tests.spec.people import add_member
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.spec.test_retention import swept
@@ -47,6 +48,7 @@ UNKNOWN = {
     "webhook_id": "whk_" + NOBODY,
     "visitor_id": NOBODY,
     "list_id": "lst_" + NOBODY,
+    "member_id": "mem_" + NOBODY,
     "account_id": NOBODY,
     "request_id": "019b76da-a800-7000-8000-000000000000",
     "review_id": "rev_" + NOBODY,
@@ -55,6 +57,7 @@ UNKNOWN = {
 PLACE = "203.0.113.7"
 """From where the automation asks, as the trusted proxy says."""
 YESTERDAY = "2025-12-31T00:00:00Z"
+INVITED = {"email": "ada@shop.example", "name": "Ada", "role": "analyst"}
 HOOK = {"url": "https://81.2.69.160/hidden", "environment": "test", "events": [], "description": "orders"}
 
 
@@ -101,6 +104,10 @@ CASES: dict[str, Case] = {
     "deleteAccountNote": Case(refused_path=UNKNOWN),
     "eraseVisitor": Case(refused_path=UNKNOWN),
     "eraseAccount": Case(refused_path=UNKNOWN),
+    "inviteMember": Case(INVITED, refused_body=INVITED | {"email": "nobody"}),
+    "inviteMemberAgain": Case(refused_path=UNKNOWN),
+    "updateMember": Case({"role": "viewer"}, refused_path=UNKNOWN),
+    "removeMember": Case(refused_path=UNKNOWN),
     "updateSettings": Case(
         {"decision_in_response": False, "account_thresholds": {"multi_account": 2}},
         refused_body={"account_thresholds": {"multi_account": 0}},
@@ -124,6 +131,7 @@ class Scene:
             "event_id": self._event,
             "visitor_id": self._visitor,
             "list_id": self._list,
+            "member_id": self._member,
             "request_id": self._request,
             "account_id": self._account,
             "review_id": self._review,
@@ -174,6 +182,9 @@ class Scene:
     async def _list(self) -> str:
         name = f"list_{len(self.records())}"
         return (await self.admin("POST", "/lists", {"name": name, "kind": "tag"})).json()["id"]
+
+    async def _member(self) -> str:
+        return add_member(self.live).id
 
     async def _account(self) -> str:
         _, public = self.live.issue()

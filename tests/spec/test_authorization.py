@@ -29,6 +29,8 @@ from svc.store.transactions.webhooks.endpoints import Issued, NewEndpoint, creat
 from svc.store.views.lists import named_list
 from svc.store.views.webhooks import endpoints_of
 from svc.world import twenty_characters
+from tests.spec.console_browser import Browser
+from tests.spec.people import add_member, came_in
 from tests.spec.responses import nothing_stored
 from tests.spec.subscriber import URL, Names
 from tests.support import live as live_services
@@ -46,16 +48,20 @@ class Access(NamedTuple):
 
     kinds: tuple[str, ...] = ()
     """None = everybody, with or without a key."""
-    role: str | None = None
-    """The role that a management key needs; `None` = any."""
+    roles: frozenset[str] = frozenset()
+    """Of management keys and members that may call it."""
     status: int = 200
     """The answer to whoever is let in and sends `body`."""
     body: Any = None
+    to_member: int | None = None
+    """That to a member's session, where it is another one."""
 
 
 REPORT = {"sdk": {"platform": "web"}, "signals": report()}
-DEVELOPER = Access(("management",))
-ADMIN = Access(("management",), "admin")
+READER = Access(("management",), frozenset(("admin", "developer", "analyst", "viewer")))
+ANALYST = READER._replace(roles=frozenset(("admin", "developer", "analyst")))
+DEVELOPER = READER._replace(roles=frozenset(("admin", "developer")))
+ADMIN = READER._replace(roles=frozenset(("admin",)))
 ISSUE = {"name": "x", "environment": "staging"}
 WEBHOOK = {"url": URL, "environment": "test", "events": ["webhook.test"], "description": ""}
 TRIED = {"request_id": "019b76da-a800-7000-8000-000000000000", "token": "x"}
@@ -68,9 +74,12 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/"): Access(),
     ("GET", "/try/config.json"): Access(status=404),
     ("POST", "/console/session"): Access(status=403, body={"token": "x"}),
-    ("GET", "/console/session"): Access(("management",), status=401),
-    ("DELETE", "/console/session"): Access(("management",), status=401),
-    ("GET", "/console/api/stream"): DEVELOPER,
+    ("POST", "/console/invitations"): Access(status=403, body={"token": "x", "password": "a long password"}),
+    ("GET", "/console/session"): READER._replace(status=401, to_member=200),
+    ("DELETE", "/console/session"): READER._replace(status=401, to_member=204),
+    ("POST", "/console/api/totp"): READER._replace(status=404, to_member=200),
+    ("POST", "/console/api/totp/confirm"): READER._replace(status=404, to_member=422, body={"code": "none"}),
+    ("GET", "/console/api/stream"): READER,
     ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),
     ("POST", "/try/forget"): Access(("public",), status=404, body=TRIED),
     ("POST", "/identify"): Access(("public", "secret", "proxy"), body=REPORT),
@@ -87,77 +96,82 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("PATCH", "/events/{request_id}"): Access(("secret",), status=404, body={"action": "log_in"}),
     ("GET", "/organizations/{organization_id}/verdict-keys"): Access(),
     ("POST", ORGANIZATION + "/verdict-keys/rotate"): ADMIN._replace(body={}),
-    ("GET", "/management/key"): DEVELOPER,
+    ("GET", "/management/key"): READER._replace(to_member=404),
+    ("GET", ORGANIZATION + "/members"): ADMIN,
+    ("POST", ORGANIZATION + "/members"): ADMIN._replace(status=422, body={"email": "x", "name": "x", "role": "viewer"}),
+    ("PATCH", ORGANIZATION + "/members/{member_id}"): ADMIN._replace(body={"name": "x"}),
+    ("DELETE", ORGANIZATION + "/members/{member_id}"): ADMIN._replace(status=204),
+    ("POST", ORGANIZATION + "/members/{member_id}/invitation"): ADMIN,
     ("GET", ORGANIZATION + "/proxy-credentials"): ADMIN,
     ("POST", ORGANIZATION + "/proxy-credentials"): ADMIN._replace(status=201, body=ISSUE),
     ("POST", ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke"): ADMIN,
-    ("GET", ORGANIZATION + "/sdk-keys"): DEVELOPER,
+    ("GET", ORGANIZATION + "/sdk-keys"): READER,
     ("POST", ORGANIZATION + "/sdk-keys"): DEVELOPER._replace(status=201, body=ISSUE),
     ("POST", ORGANIZATION + "/sdk-keys/{key_id}/revoke"): DEVELOPER,
     ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/allowed-origins"): DEVELOPER._replace(body={"allowed_origins": []}),
-    ("GET", ORGANIZATION + "/risk-signals"): DEVELOPER,
-    ("GET", ORGANIZATION + "/risk-weights"): DEVELOPER,
+    ("GET", ORGANIZATION + "/risk-signals"): READER,
+    ("GET", ORGANIZATION + "/risk-weights"): READER,
     ("PUT", ORGANIZATION + "/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/risk-weights/{platform}"): ADMIN,
-    ("GET", ORGANIZATION + "/settings"): DEVELOPER,
+    ("GET", ORGANIZATION + "/settings"): READER,
     ("PATCH", ORGANIZATION + "/settings"): ADMIN._replace(body={"decision_in_response": True}),
-    ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): DEVELOPER,
+    ("GET", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights"): READER,
     ("PUT", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN._replace(body={}),
     ("DELETE", ORGANIZATION + "/sdk-keys/{key_id}/risk-weights/{platform}"): ADMIN,
-    ("GET", ORGANIZATION + "/webhooks"): DEVELOPER,
+    ("GET", ORGANIZATION + "/webhooks"): READER,
     ("POST", ORGANIZATION + "/webhooks"): DEVELOPER._replace(status=201, body=WEBHOOK),
     ("PATCH", ORGANIZATION + "/webhooks/{webhook_id}"): DEVELOPER._replace(body={"description": "x"}),
     ("DELETE", ORGANIZATION + "/webhooks/{webhook_id}"): DEVELOPER._replace(status=204),
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/rotate-secret"): DEVELOPER._replace(body={}),
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/test"): DEVELOPER._replace(status=202),
     ("POST", ORGANIZATION + "/webhooks/{webhook_id}/redeliver"): DEVELOPER._replace(status=404, body=AN_EVENT),
-    ("GET", ORGANIZATION + "/webhook-deliveries"): DEVELOPER,
-    ("GET", ORGANIZATION + "/rules"): DEVELOPER,
+    ("GET", ORGANIZATION + "/webhook-deliveries"): READER,
+    ("GET", ORGANIZATION + "/rules"): READER,
     ("PUT", ORGANIZATION + "/rules"): ADMIN._replace(status=409, body={"revision": 9, "rules": []}),
-    ("POST", ORGANIZATION + "/rules/preview"): DEVELOPER._replace(body={"rules": []}),
-    ("GET", ORGANIZATION + "/lists"): DEVELOPER,
+    ("POST", ORGANIZATION + "/rules/preview"): READER._replace(body={"rules": []}),
+    ("GET", ORGANIZATION + "/lists"): READER,
     ("POST", ORGANIZATION + "/lists"): DEVELOPER._replace(status=409, body={"name": "blocked_visitors", "kind": "tag"}),
-    ("GET", ORGANIZATION + "/lists/{list_id}"): DEVELOPER,
+    ("GET", ORGANIZATION + "/lists/{list_id}"): READER,
     ("PATCH", ORGANIZATION + "/lists/{list_id}"): DEVELOPER._replace(body={}),
     ("DELETE", ORGANIZATION + "/lists/{list_id}"): DEVELOPER._replace(status=204),
-    ("GET", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER,
-    ("POST", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(body={"entries": [{"value": "a"}]}),
-    ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): DEVELOPER._replace(status=204, body={"values": ["a"]}),
-    ("PUT", ORGANIZATION + "/events/{request_id}/label"): DEVELOPER._replace(status=404, body={"label": "fraud"}),
-    ("GET", ORGANIZATION + "/performance"): DEVELOPER,
-    ("GET", ORGANIZATION + "/reviews"): DEVELOPER,
-    ("POST", ORGANIZATION + "/reviews"): DEVELOPER._replace(status=404, body={"request_id": AN_EVENT["event_id"]}),
-    ("GET", ORGANIZATION + "/reviews/{review_id}"): DEVELOPER._replace(status=404),
-    ("PATCH", ORGANIZATION + "/reviews/{review_id}"): DEVELOPER._replace(status=404, body={"assignee": None}),
-    ("POST", ORGANIZATION + "/reviews/{review_id}/close"): DEVELOPER._replace(status=404, body={"label": "fraud"}),
-    ("GET", ORGANIZATION + "/visitors/{visitor_id}/notes"): DEVELOPER,
-    ("POST", ORGANIZATION + "/visitors/{visitor_id}/notes"): DEVELOPER._replace(status=201, body={"text": "x"}),
-    ("DELETE", ORGANIZATION + "/visitors/{visitor_id}/notes/{note_id}"): DEVELOPER._replace(status=404),
-    ("GET", ORGANIZATION + "/accounts/{account_id}/notes"): DEVELOPER._replace(status=404),
-    ("POST", ORGANIZATION + "/accounts/{account_id}/notes"): DEVELOPER._replace(status=404, body={"text": "x"}),
-    ("DELETE", ORGANIZATION + "/accounts/{account_id}/notes/{note_id}"): DEVELOPER._replace(status=404),
+    ("GET", ORGANIZATION + "/lists/{list_id}/entries"): READER,
+    ("POST", ORGANIZATION + "/lists/{list_id}/entries"): ANALYST._replace(body={"entries": [{"value": "a"}]}),
+    ("DELETE", ORGANIZATION + "/lists/{list_id}/entries"): ANALYST._replace(status=204, body={"values": ["a"]}),
+    ("PUT", ORGANIZATION + "/events/{request_id}/label"): ANALYST._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/performance"): READER,
+    ("GET", ORGANIZATION + "/reviews"): READER,
+    ("POST", ORGANIZATION + "/reviews"): ANALYST._replace(status=404, body={"request_id": AN_EVENT["event_id"]}),
+    ("GET", ORGANIZATION + "/reviews/{review_id}"): READER._replace(status=404),
+    ("PATCH", ORGANIZATION + "/reviews/{review_id}"): ANALYST._replace(status=404, body={"assignee": None}),
+    ("POST", ORGANIZATION + "/reviews/{review_id}/close"): ANALYST._replace(status=404, body={"label": "fraud"}),
+    ("GET", ORGANIZATION + "/visitors/{visitor_id}/notes"): READER,
+    ("POST", ORGANIZATION + "/visitors/{visitor_id}/notes"): ANALYST._replace(status=201, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/visitors/{visitor_id}/notes/{note_id}"): ANALYST._replace(status=404),
+    ("GET", ORGANIZATION + "/accounts/{account_id}/notes"): READER._replace(status=404),
+    ("POST", ORGANIZATION + "/accounts/{account_id}/notes"): ANALYST._replace(status=404, body={"text": "x"}),
+    ("DELETE", ORGANIZATION + "/accounts/{account_id}/notes/{note_id}"): ANALYST._replace(status=404),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}"): ADMIN._replace(status=204),
     ("DELETE", ORGANIZATION + "/accounts/{account_id}"): ADMIN._replace(status=404),
-    ("GET", "/console/api/events/{request_id}"): DEVELOPER._replace(status=404),
-    ("GET", "/console/api/events"): DEVELOPER,
-    ("GET", "/console/api/events/export"): DEVELOPER,
-    ("GET", "/console/api/lists/{list_id}/export"): DEVELOPER,
-    ("GET", "/console/api/events/{request_id}/rules"): DEVELOPER._replace(status=404),
-    ("GET", "/console/api/rules/history"): DEVELOPER,
-    ("POST", "/console/api/rules/check"): DEVELOPER._replace(status=204, body={"rules": []}),
-    ("GET", "/console/api/rules/language"): DEVELOPER,
-    ("GET", "/console/api/seen-accounts"): DEVELOPER,
-    ("GET", "/console/api/seen-visitors"): DEVELOPER,
-    ("GET", "/console/api/accounts/{account_id}"): DEVELOPER._replace(status=404),
-    ("GET", "/console/api/links"): DEVELOPER._replace(status=422),
-    ("GET", "/console/api/search"): DEVELOPER._replace(status=422),
-    ("GET", "/console/api/visitors"): DEVELOPER,
-    ("GET", "/console/api/visitors/{visitor_id}"): DEVELOPER,
-    ("GET", "/console/api/statistics"): DEVELOPER,
-    ("GET", "/console/api/networks"): DEVELOPER,
-    ("GET", "/console/api/billing"): DEVELOPER,
-    ("GET", "/console/api/audit"): DEVELOPER,
-    ("POST", "/console/api/weights/preview"): DEVELOPER._replace(body={"platform": "web"}),
+    ("GET", "/console/api/events/{request_id}"): READER._replace(status=404),
+    ("GET", "/console/api/events"): READER,
+    ("GET", "/console/api/events/export"): READER,
+    ("GET", "/console/api/lists/{list_id}/export"): READER,
+    ("GET", "/console/api/events/{request_id}/rules"): READER._replace(status=404),
+    ("GET", "/console/api/rules/history"): READER,
+    ("POST", "/console/api/rules/check"): READER._replace(status=204, body={"rules": []}),
+    ("GET", "/console/api/rules/language"): READER,
+    ("GET", "/console/api/seen-accounts"): READER,
+    ("GET", "/console/api/seen-visitors"): READER,
+    ("GET", "/console/api/accounts/{account_id}"): READER._replace(status=404),
+    ("GET", "/console/api/links"): READER._replace(status=422),
+    ("GET", "/console/api/search"): READER._replace(status=422),
+    ("GET", "/console/api/visitors"): READER,
+    ("GET", "/console/api/visitors/{visitor_id}"): READER,
+    ("GET", "/console/api/statistics"): READER,
+    ("GET", "/console/api/networks"): READER,
+    ("GET", "/console/api/billing"): READER,
+    ("GET", "/console/api/audit"): READER,
+    ("POST", "/console/api/weights/preview"): READER._replace(body={"platform": "web"}),
 }
 
 ENVIRONMENTS = ("production", "staging", "development")
@@ -225,7 +239,7 @@ class Cell(NamedTuple):
                 caller.state != STATES[0],
                 caller.environment not in ORIGINS_OF.get((caller.kind, self.origin), ()),
                 self.organization != "own",
-                access.role not in (None, caller.role),
+                bool(access.roles) and caller.role not in access.roles,
             )
         )
 
@@ -239,7 +253,7 @@ class Cell(NamedTuple):
                 return 401
             if self.organization != "own":
                 return 404
-            if access.role not in (None, caller.role):
+            if access.roles and caller.role not in access.roles:
                 return 403
         return access.status
 
@@ -327,6 +341,7 @@ class Resources:
             "list_id": lambda: tag_list(live),
             "review_id": lambda: "rev_" + "0" * 20,
             "note_id": lambda: "note_" + "0" * 20,
+            "member_id": lambda: add_member(live).id,
             "request_id": lambda: str(live.world.request_id(live.clock.now_ms)),
         }
         self._organizations = {"own": live.organization.id, "other": live.new_organization().id}
@@ -396,9 +411,16 @@ class Wire:
         self._stream: trio.SocketStream | None = None
         self._rest = b""
 
-    async def send(self, cell: Cell, path: str) -> tuple[int, Any]:
-        """Status and body of the answer."""
+    async def send(self, cell: Cell, path: str, browser: Browser | None = None) -> tuple[int, Any]:
+        """Status and body of the answer; with the session of a `browser` instead of a key."""
         headers = [f"x-svc-visitor-ip: {PUBLIC_ADDRESS}"]
+        if browser is not None:
+            headers += [
+                f"cookie: {browser.name}={browser.cookie}",
+                f"origin: {browser.origin}",
+                "x-forwarded-proto: https",
+                "sec-fetch-site: same-origin",
+            ]
         if cell.caller.secret is not None:
             headers.append(f"x-api-key: {cell.caller.secret}")
         if ORIGINS[cell.origin] is not None:
@@ -500,3 +522,30 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
     assert len(whole) > 10_000
     assert {cell.route for cell in matrix} == set(ROUTES)
     print(f"{len(matrix)} of {len(whole)} cells: {len(let_in)} let in, {len(refused)} refused")  # noqa: T201  shown by `pytest -rP`
+
+
+@pytest.mark.slow(5)
+async def test_every_role_of_members_is_admitted_exactly_where_it_may(tmp_path: Path):
+    """Each route that a session opens, by a member of each role; nobody signs out before the others are through."""
+    async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 15)]))
+        wire, wrong, tried = Wire(live.port), list[tuple[Any, ...]](), 0
+        opened = [(route, under) for route in ROUTES for under in route.under if "management" in route.kinds]
+        opened = [(route, under) for route, under in opened if (under + route.path).startswith("/console/")]
+        for role in ("admin", "developer", "analyst", "viewer"):
+            browser = await came_in(live, role, https=True)
+            for route, under in sorted(opened, key=lambda found: found[0].operation_id == "signOut"):
+                access = ACCESS[route.method, route.documented_path]
+                status = access.status if access.to_member is None else access.to_member
+                cell = Cell(route, under + route.path, access, MEMBER._replace(role=role), "none", "own")
+                answer = await wire.send(cell, resources.path(cell), browser)
+                tried += 1
+                if answer[0] != (status if role in access.roles else 403):
+                    wrong.append((role, route.operation_id, answer))
+        await wire.aclose()
+    assert wrong == []
+    assert tried > 200
+
+
+MEMBER = Caller("management", None, REGIONS[0], STATES[0], None, None)
+"""Of a role; it has a session and no key."""

@@ -22,6 +22,7 @@ from svc.domain.webhooks.records import EVENT_TYPES, Attempted, Endpoint
 from svc.domain.webhooks.requests import attempt_request
 from svc.store.schema.tables import WEBHOOK_EVENTS
 from svc.store.transactions.webhooks.endpoints import queue_sample
+from tests.spec.commands import Run
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
 from tests.support.chats import CHATS, FakeChat, ShownMessage
@@ -180,6 +181,27 @@ async def test_other_events_are_readable(room: Room, event_type: Any):
     assert len(message.links) == 1
 
 
+async def test_a_review_is_readable_when_it_is_opened_and_closed(room: Room):
+    """By hand here; its event is what the link shows."""
+    hooks = room.hooks
+    answer = (await hooks.live.identify(hooks.production, account_id="user-7")).json()
+    await at_rest()
+    room.message()
+    opened = await hooks("POST", "/reviews", {"request_id": answer["request_id"]})
+    assert opened.status_code == 201, opened.text
+    await at_rest()
+    message = room.message()
+    assert message.lines[0] == "A review was opened"
+    assert {"Account: user-7", f"Visitor: {answer['visitor_id']}"} <= set(message.lines)
+    assert message.links == [f"{PUBLIC}/console#/events/{answer['request_id']}"]
+    body = {"label": "fraud", "label_reason": "chargeback", "note": HOSTILE}
+    closed = await hooks("POST", f"/reviews/{opened.json()['review']['id']}/close", body)
+    assert closed.status_code == 200, closed.text
+    await at_rest()
+    message = room.message()
+    assert message.lines[:3] == ["A review was closed", "Label: fraud (chargeback)", f"Note: {HOSTILE}"]
+
+
 async def test_what_is_erased_from_the_queue_is_in_no_message(room: Room):
     """The stored envelope is what a message is made of, when it is sent."""
     room.chat.answers = [Attempted(503, "http_status", 20, None)]
@@ -201,6 +223,26 @@ async def test_without_a_public_url_a_message_has_no_link(tmp_path: Path):
             endpoint = (await hooks.post(format=name, events=["webhook.test"])).json()["endpoint"]["id"]
             await hooks.do(endpoint, "test")
             assert (chat.faults, [message.links for message in chat.shown]) == ([], [[]])
+
+
+@pytest.fixture
+async def made(tmp_path: Path) -> tuple[Path, str]:
+    """A directory with two endpoints, and its organization."""
+    async with subscribing(tmp_path / "data") as hooks:
+        await hooks.create()
+        await hooks.post(format="slack", filter="score >= 60", url=f"{URL}/T0/secret")
+        return tmp_path / "data", hooks.organization.id
+
+
+async def test_a_command_lists_endpoints_without_the_path_of_their_address(run: Run, made: tuple[Path, str]):
+    directory, organization = made
+    plain, chat = run("webhook", "list", organization, "--data", directory, "--json").json["endpoints"]
+    assert (plain["format"], plain["filter"], plain["status"], plain["environment"]) == ("json", None, "active", "live")
+    assert (chat["format"], chat["filter"], chat["events"]) == ("slack", "score >= 60", [COMPLETED])
+    shown = run("webhook", "list", organization, "--data", directory).out
+    assert "score >= 60" in shown
+    assert "secret" not in shown + chat["url"]
+    run("webhook", "list", "org_nobody", "--data", directory).assert_refused("org_nobody")
 
 
 async def test_doctor_says_that_messages_have_no_link(tmp_path: Path):
@@ -262,7 +304,7 @@ def test_every_type_has_words_and_an_unknown_one_is_shown_by_its_fields():
     ("event_type", "data", "lines", "place"),
     [
         ("later.version", {"some_id": "x", "parts": [1]}, ["later.version", "Some id: x"], "webhooks"),
-        ("review.opened", {"id": "rev_1", "state": "open"}, ["A review was opened", "Id: rev_1"], "reviews/rev_1"),
+        ("review.opened", {"id": "rev_1"}, ["A review was opened", "Review: rev_1"], "events/"),
         (COMPLETED, {}, ["Visitor identified", "Score: not scored"], "events/"),
     ],
 )

@@ -61,6 +61,8 @@ parameters = {{ organization_id = "{organization}" }}
 publicKey = {{ api_key = "{public}" }}
 secretKey = {{ api_key = "{secret}" }}
 managementKey = {{ api_key = "{management}" }}
+"""
+WITHOUT_BOUNDARIES = """
 [[operations]]
 include-operation-id = {others}
 phases.coverage.enabled = false
@@ -84,12 +86,8 @@ async def generated_requests_find_nothing(live: Live, tmp_path: Path, others: li
     secrets = {kind: live.issue(kind)[1] for kind in ("public", "secret", "management")}
     settings, document, sent = (tmp_path / name for name in ("settings.toml", "openapi.json", "sent.json"))
     settings.write_text(
-        SETTINGS.format(
-            **secrets,
-            organization=live.organization.id,
-            hooks=schemathesis_hooks.__file__,
-            others=json.dumps([*others, "none"]),
-        )
+        SETTINGS.format(**secrets, organization=live.organization.id, hooks=schemathesis_hooks.__file__)
+        + (WITHOUT_BOUNDARIES.format(others=json.dumps(others)) if others else "")
     )
     document.write_text(json.dumps(await document_of(live, secrets["public"])))
     done = await run(

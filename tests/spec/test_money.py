@@ -161,6 +161,21 @@ async def test_credit_that_covers_less_than_seven_days_is_told_of(live: Live):
     assert doctor(live)[0] == "ok", "nothing was charged in the last seven days"
 
 
+async def test_only_charges_of_the_last_seven_days_count_to_the_millisecond(live: Live):
+    """Of the hour in which the seven days begin, what was before is neither charged nor the first."""
+    prepaid = live.new_organization(credit_usd=0.03)
+    key = live.issue(environment="production", organization=prepaid.number)[1]
+    live.clock.now_ms = live.clock.now_ms // DAY_MS * DAY_MS
+    await visit(live, key)
+    live.clock.now_ms += 6 * DAY_MS + 1_800_000
+    for _ in range(3):
+        await visit(live, key)
+    live.clock.now_ms += DAY_MS - 1_800_000 + 600_000
+    assert doctor(live) == ("warning", f"the credit of {prepaid.id} covers 2.0 days"), "9,000 in a day; 18,000 are left"
+    live.clock.now_ms -= 600_000
+    assert doctor(live)[0] == "ok", "seven days ago to the millisecond counts: 12,000 in seven days"
+
+
 async def test_credit_that_is_used_up_is_told_of_and_readiness_stays(live: Live):
     """Also that of an organization that never had any; not where nothing can run out: postpaid, blocked, removed."""
     watch = watch_of(live)

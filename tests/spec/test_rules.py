@@ -305,7 +305,9 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
     run("rule", "export", org, "--revision", "9").assert_refused("no revision 9")
     put(3, condition="scores > 1").assert_refused("rules[0].condition: line 1, column 1")
     put(3, action="explode").assert_refused("explode")
-    put(3, when="now").assert_refused("when")
+    put(3, when="now").assert_refused("$.rules[0]", "when")
+    file.write_text('{"revision": 3,\n "rules": [}')
+    run("rule", "import", org, str(file)).assert_refused("rules.json: line 2, column 12")
     assert run("rule", "export", org).json["revision"] == 3
 
 

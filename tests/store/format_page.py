@@ -66,8 +66,8 @@ def _policies() -> Iterator[str]:
 
 def _kept(keep: Keep) -> str:
     match keep:
-        case KeptFor(ms):
-            return f"for {ms // DAY_MS} days"
+        case KeptFor(ms, setting):
+            return f"for {ms // DAY_MS} days" + (f", or what `{setting}` says" if setting else "")
         case LastTwoPeriods():
             return "the present period and the one before"
         case Swept(why):

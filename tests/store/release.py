@@ -128,6 +128,7 @@ async def _manage(subscriber: Subscriber, erased: str) -> None:
         await admin("PUT", "/risk-weights/web", {"suspect_threshold": 30}),
         await admin("POST", f"/lists/{listed}/entries", {"entries": entries}),
         await admin("PUT", "/rules", {"revision": 0, "rules": [{"name": "a", "condition": "true", "action": "allow"}]}),
+        await admin("POST", "/members", {"email": "ada@shop.example", "name": "Ada", "role": "analyst"}),
         await admin("DELETE", f"/visitors/{erased}"),
         await subscriber.live.client.post(
             "/api/v1/attestation/challenge", headers={"x-api-key": subscriber.production, "origin": ORIGIN}

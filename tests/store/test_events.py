@@ -155,11 +155,11 @@ def test_one_event_belongs_to_its_organization_and_environment_for_30_days(tmp_p
     given = event(random.Random(1), EPOCH_MS, environment="staging")
     with filled_store(tmp_path, (1, uuid(7), given)) as store, store.read() as snapshot:
         last_ms = EPOCH_MS + RETENTION_MS
-        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms) == given
-        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms + 1) is None
-        assert event_by_request(snapshot, 1, "production", uuid(7), EPOCH_MS) is None
-        assert event_by_request(snapshot, 2, "staging", uuid(7), EPOCH_MS) is None
-        assert event_by_request(snapshot, 1, "staging", uuid(8), EPOCH_MS) is None
+        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms, RETENTION_MS) == given
+        assert event_by_request(snapshot, 1, "staging", uuid(7), last_ms + 1, RETENTION_MS) is None
+        assert event_by_request(snapshot, 1, "production", uuid(7), EPOCH_MS, RETENTION_MS) is None
+        assert event_by_request(snapshot, 2, "staging", uuid(7), EPOCH_MS, RETENTION_MS) is None
+        assert event_by_request(snapshot, 1, "staging", uuid(8), EPOCH_MS, RETENTION_MS) is None
 
 
 GIVEN = event(

@@ -97,7 +97,7 @@ def test_a_store_stays_full_until_a_write_fits_or_the_flag_is_cleared(tmp_path: 
 
 
 @pytest.mark.slow(3)
-@pytest.mark.parametrize("map_mib", [2, 8])
+@pytest.mark.parametrize("map_mib", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_a_store_full_of_visits_can_be_swept_and_its_visitors_erased(tmp_path: Path, map_mib: int):
     months = Months(tmp_path, visits_an_hour=8, devices=400, map_bytes=map_mib * MIB)
     store = months.found.store

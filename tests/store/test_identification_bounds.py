@@ -262,9 +262,16 @@ def test_a_busy_address_costs_no_more_than_a_quiet_one(tmp_path: Path, copied: b
     assert len(ADDRESS_HISTORY.value.encode(history)) < 400
 
 
-@pytest.mark.parametrize("endpoints", [1, 10])
-def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, endpoints: int):
-    """Every identification is suspicious here, and every endpoint subscribes to both of its events."""
+@pytest.mark.parametrize(
+    ("endpoints", "condition", "told"),
+    [(1, None, 1), (10, None, 10), (10, 'in_list("blocked_addresses")', 0), (10, '!in_list("blocked_addresses")', 10)],
+)
+def test_webhook_endpoints_cost_two_rows_each_for_each_event(
+    tmp_path: Path, endpoints: int, condition: str | None, told: int
+):
+    """Every identification is suspicious here, and every endpoint subscribes to both of its events. A list that all
+    filters name is looked up once, and what they hold back writes nothing.
+    """
     world = World.real()
     found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
     counts: list[tuple[Counter[str], Counter[str]]] = []
@@ -279,6 +286,7 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, end
                 description="",
                 environment="test",
                 events=("identification.completed", "visitor.suspect"),
+                filter=condition,
             )
             create_endpoint(transaction, 1, new, b"", 0)
 
@@ -300,8 +308,11 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(tmp_path: Path, end
     (recorded,) = found.store.write_now([job])
     found.store.close()
     assert isinstance(recorded, Recorded)
-    assert len(recorded.queues) == endpoints
+    assert len(recorded.queues) == told
     ((read, written),) = counts
-    assert [read[table.name] for table in (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS)] == [1, endpoints, 3]
+    found_by = (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS, LISTS, LIST_ENTRIES)
+    asked = condition is not None
+    assert [read[table.name] for table in found_by] == [1, endpoints, 2 + (told > 0), int(asked), 0]
+    events = 2 if told else 0
+    assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
     assert read[RULESETS.name] == 0
-    assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [2, 2 * endpoints, 2 * endpoints]

@@ -21,6 +21,7 @@ from svc.store.directory import open_directory
 from svc.store.schema.tables import BALANCES, EVENTS, IDEMPOTENCY
 from svc.store.snapshot import Snapshot
 from svc.world import World, elapsed_s
+from tests.support.customer import Customer
 from tests.support.journal import Journal, load, send_at_once, settle
 from tests.support.live import ORIGIN
 from tests.support.process import Served, run, run_json
@@ -49,11 +50,12 @@ async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callab
     """One run over a fresh data directory. Raises when the service does not start or does not end well."""
     chance, journal = random.Random(seed), Journal()
     api_key = shop(directory)
+    customer = await trio.to_thread.run_sync(Customer, directory)
     cut_off = unheard = 0
     back_s: list[float] = []
     server = await trio.to_thread.run_sync(Served, directory)
     for number in range(kills):
-        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9))
+        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9), beside=customer.change)
         with _read(directory) as snapshot:
             left = snapshot.count(EVENTS) - len(journal.answers)
         cut_off, unheard = cut_off + len(journal.unanswered), unheard + left
@@ -65,7 +67,7 @@ async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callab
     assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
     await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
     with _read(directory) as snapshot:
-        faults = list(lost_or_billed_twice(snapshot, journal))
+        faults = [*lost_or_billed_twice(snapshot, journal), *customer.faults(snapshot)]
         events = snapshot.count(EVENTS)
     return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
 
@@ -87,6 +89,7 @@ async def one_of_several_killed_under_load(
     """
     chance, journal = random.Random(seed), Journal()
     api_key = shop(directory)
+    customer = await trio.to_thread.run_sync(Customer, directory)
     start = partial(Served, directory, SVC_WORKERS="2")
     server = await trio.to_thread.run_sync(start)
     cut_off = unheard = 0
@@ -95,7 +98,8 @@ async def one_of_several_killed_under_load(
         victim = chance.choice(VICTIMS) if at_random else VICTIMS[number % len(VICTIMS)]
         await trio.to_thread.run_sync(server.wait_for_workers, 2)
         kill = partial(kill_one, server, directory, victim, back_s)
-        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9), kill=kill)
+        seconds = chance.uniform(0.2, 0.9)
+        await load(server, api_key, journal, number, seconds, kill=kill, beside=customer.change)
         cut_off += len(journal.unanswered)
         with _read(directory) as snapshot:
             left = snapshot.count(EVENTS) - len(journal.answers)
@@ -114,7 +118,7 @@ async def one_of_several_killed_under_load(
     assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
     await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
     with _read(directory) as snapshot:
-        faults = list(lost_or_billed_twice(snapshot, journal))
+        faults = [*lost_or_billed_twice(snapshot, journal), *customer.faults(snapshot)]
         events = snapshot.count(EVENTS)
     return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import httpx
 import trio
@@ -14,6 +14,11 @@ from tests.support.process import Served
 CLIENTS = 8
 FIRST_RESPONSE_S = 10
 """For the first answer, on a machine that has other things to do."""
+
+
+def account_of(number: int) -> str:
+    """One of a few accounts."""
+    return f"user-{number % 9}"
 
 
 class Whole(httpx.AsyncByteStream):
@@ -60,15 +65,19 @@ async def load(
     *,
     pause_s: float = 0,
     kill: Callable[[], None] | None = None,
+    beside: Callable[[httpx.AsyncClient, Journal], Awaitable[None]] | None = None,
 ) -> None:
     """Clients that send until the server is killed under them, so long after the first answer, and that send again what
-    was cut off before. Each waits for `pause_s` after an answer. `kill` kills less than the server.
+    was cut off before. Each waits for `pause_s` after an answer. `kill` kills less than the server; `beside` is one who
+    does something else meanwhile.
     """
     again, journal.unanswered, journal.is_closed = journal.unanswered, [], False
     async with (
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=10, verify=False) as client,
         trio.open_nursery() as nursery,
     ):
+        if beside is not None:
+            nursery.start_soon(beside, client, journal)
         for number in range(CLIENTS):
             mine = again[number::CLIENTS]
             nursery.start_soon(_client, client, api_key, journal, f"{round_number}/{number}", mine, pause_s)
@@ -92,7 +101,7 @@ async def _client(
             key, device = f"{name}/{sent}", random.Random(f"{name}/{sent}").randrange(200)
             sent += 1
         headers = repeatable(api_key, key)
-        body = {"sdk": {"platform": "web"}, "signals": report(device)}
+        body = {"sdk": {"platform": "web"}, "signals": report(device), "account_id": account_of(device)}
         try:
             request = client.build_request("POST", "/api/v1/identify", json=body, headers=headers)
             request.stream = Whole(request.content)

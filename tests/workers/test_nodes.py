@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from uuid import UUID
 
-import pytest
 import trio
 
 from svc.domain.webhooks.partitions import partition_of
@@ -21,8 +18,7 @@ from svc.store.postgresql.connection.wire import Result, Timeouts, Wire
 from svc.workers.messages import Committed, Due, Ended, IdentifiedMessage, Message, RefusedMessage
 from svc.workers.nodes import ALL, NodeBus
 from tests.http.test_console_stream import an_event
-from tests.store.postgresql.nodes import connecting, until
-from tests.support.postgresql import Cluster
+from tests.store.postgresql.nodes import connecting, running, until
 from tests.workers.test_bus import REFUSED
 
 QUEUE = EndpointKey(1, 2)
@@ -54,21 +50,6 @@ class Node:
             self.looks += 1
         else:
             self.heard.append(message)
-
-
-@pytest.fixture
-def url(cluster: Cluster, database: str) -> StoreUrl:
-    return cluster.url(database)
-
-
-@asynccontextmanager
-async def running(*nodes: Node) -> AsyncGenerator[None]:
-    async with trio.open_nursery() as nursery:
-        for each in nodes:
-            nursery.start_soon(each.run)
-        await until(lambda: all(each.notices.statistics().listening for each in nodes))
-        yield
-        nursery.cancel_scope.cancel()
 
 
 async def test_messages_go_to_the_leader_to_the_sender_to_one_node_or_to_all_others(url: StoreUrl):

@@ -21,6 +21,8 @@ import type {
   IdentifyAnswer,
   IdentifyBody,
   IdentifyHeaders,
+  InviteMemberBody,
+  InvitedMemberBody,
   IssueAttestationChallengeHeaders,
   IssueProxyKeyBody,
   IssueSdkKeyBody,
@@ -40,6 +42,8 @@ import type {
   ListWebhookDeliveriesQuery,
   ListsBody,
   ManagementKeyBody,
+  MemberBody,
+  MembersBody,
   NewNoteBody,
   NoteBody,
   NotesBody,
@@ -75,6 +79,7 @@ import type {
   SupplementEventHeaders,
   UpdateEventBody,
   UpdateListBody,
+  UpdateMemberBody,
   UpdateSettingsBody,
   UpdateWebhookBody,
   VerdictKeysBody,
@@ -161,12 +166,13 @@ export abstract class Operations {
   /**
    * List events.
    *
-   * Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the window
-   * begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of identify, with the
-   * signals by name under `signals` and their groups under `triggers`. Filters may be combined. `next_cursor` leads
-   * to the next page, in the same window and with the same filters, and is left out on the last one; `page` counts
-   * pages instead, at most 10,000 events deep. A page of several filters that are rarely met together may be short,
-   * or empty, and still have a `next_cursor`: a request looks at no more than 20,000 events.
+   * Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as events
+   * are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before its end. Each
+   * row has the verdict of identify, with the signals by name under `signals` and their groups under `triggers`.
+   * Filters may be combined. `next_cursor` leads to the next page, in the same window and with the same filters, and
+   * is left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters
+   * that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at no more
+   * than 20,000 events.
    */
   listEvents(query: ListEventsQuery = {}): Promise<EventsAnswer> {
     return this.send<EventsAnswer>({ method: "GET", path: "/events", query: { ...query }, isRepeatable: true });
@@ -199,9 +205,10 @@ export abstract class Operations {
   /**
    * List accounts.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events.
    */
   listAccounts(query: ListAccountsQuery = {}): Promise<AccountsAnswer> {
     return this.send<AccountsAnswer>({ method: "GET", path: "/accounts", query: { ...query }, isRepeatable: true });
@@ -220,10 +227,10 @@ export abstract class Operations {
   /**
    * List visitors.
    *
-   * The one that was seen last first, of the last 30 days. Those of production are apart; those of staging and
-   * development are together, by the environment of the key. Filters may be combined. A page with filters that few
-   * fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than 5,000 events.
-   * Visitors that are not identifiable are left out.
+   * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
+   * staging and development are together, by the environment of the key. Filters may be combined. A page with
+   * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
+   * 5,000 events. Visitors that are not identifiable are left out.
    */
   listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
     return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });
@@ -256,7 +263,7 @@ export abstract class Operations {
    * Rotate the key of signed verdicts.
    *
    * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
-   * accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+   * accepted for so many hours, `0` = no longer. Needs the role `admin`.
    */
   rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
     return this.send<VerdictKeysBody>({
@@ -335,7 +342,7 @@ export abstract class Operations {
    * Issue an SDK key.
    *
    * The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be in an
-   * organization.
+   * organization. Needs the role `admin` or `developer`.
    */
   issueSdkKey(organizationId: string, body: IssueSdkKeyBody): Promise<IssuedSdkKeyBody> {
     return this.send<IssuedSdkKeyBody>({
@@ -348,7 +355,7 @@ export abstract class Operations {
   /**
    * Revoke an SDK key.
    *
-   * For good. It is refused from the next request on, and stays listed.
+   * For good. It is refused from the next request on, and stays listed. Needs the role `admin` or `developer`.
    */
   revokeSdkKey(organizationId: string, keyId: string): Promise<SdkKeyBody> {
     return this.send<SdkKeyBody>({
@@ -361,7 +368,8 @@ export abstract class Operations {
    * Replace the allowed origins of an SDK key.
    *
    * An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host itself.
-   * Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.
+   * Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one. Needs the role
+   * `admin` or `developer`.
    */
   replaceSdkKeyOrigins(organizationId: string, keyId: string, body: ReplaceOriginsBody): Promise<SdkKeyBody> {
     return this.send<SdkKeyBody>({
@@ -523,7 +531,7 @@ export abstract class Operations {
   /**
    * Make a list.
    *
-   * At most 100 per organization, the six of the start included.
+   * At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
    */
   createList(organizationId: string, body: CreateListBody): Promise<ListBody> {
     return this.send<ListBody>({
@@ -549,7 +557,7 @@ export abstract class Operations {
   /**
    * Rename a list.
    *
-   * One of the six of the start, and one that a rule names, keeps its name.
+   * One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or `developer`.
    */
   updateList(organizationId: string, listId: string, body: UpdateListBody): Promise<ListBody> {
     return this.send<ListBody>({
@@ -562,7 +570,8 @@ export abstract class Operations {
   /**
    * Delete a list.
    *
-   * With its entries. One of the six of the start, and one that a rule names, stays.
+   * With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin` or
+   * `developer`.
    */
   deleteList(organizationId: string, listId: string): Promise<void> {
     return this.send<void>({
@@ -590,7 +599,8 @@ export abstract class Operations {
    *
    * All of them or, where one is refused, none. Values are stored in one spelling: networks without host bits,
    * lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have not expired
-   * may be in the lists of an organization. What is added counts from the next request on.
+   * may be in the lists of an organization. What is added counts from the next request on. Needs the role `admin`,
+   * `developer` or `analyst`.
    */
   addListEntries(organizationId: string, listId: string, body: AddEntriesBody): Promise<AddedBody> {
     return this.send<AddedBody>({
@@ -603,7 +613,8 @@ export abstract class Operations {
   /**
    * Remove entries from a list.
    *
-   * By their values. From the next request on they are in it no more.
+   * By their values. From the next request on they are in it no more. Needs the role `admin`, `developer` or
+   * `analyst`.
    */
   removeListEntries(organizationId: string, listId: string, body: RemoveEntriesBody): Promise<void> {
     return this.send<void>({
@@ -617,7 +628,7 @@ export abstract class Operations {
    * Label an event.
    *
    * What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a secret
-   * key use `updateEvent`.
+   * key use `updateEvent`. Needs the role `admin`, `developer` or `analyst`.
    */
   labelEvent(organizationId: string, requestId: string, body: LabelBody): Promise<LabelAnswer> {
     return this.send<LabelAnswer>({
@@ -662,7 +673,7 @@ export abstract class Operations {
    * Open a review.
    *
    * Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one is open
-   * at a time: where there is one, it is the response, with `200`.
+   * at a time: where there is one, it is the response, with `200`. Needs the role `admin`, `developer` or `analyst`.
    */
   openReview(organizationId: string, body: OpenReviewBody): Promise<ReviewAnswer> {
     return this.send<ReviewAnswer>({
@@ -684,7 +695,7 @@ export abstract class Operations {
   /**
    * Assign a review.
    *
-   * To a member, or to nobody.
+   * To a member, or to nobody. Needs the role `admin`, `developer` or `analyst`.
    */
   assignReview(organizationId: string, reviewId: string, body: AssignReviewBody): Promise<ReviewAnswer> {
     return this.send<ReviewAnswer>({
@@ -697,7 +708,7 @@ export abstract class Operations {
   /**
    * Close a review.
    *
-   * The label goes to the event of the review, and to no other.
+   * The label goes to the event of the review, and to no other. Needs the role `admin`, `developer` or `analyst`.
    */
   closeReview(organizationId: string, reviewId: string, body: CloseReviewBody): Promise<ReviewAnswer> {
     return this.send<ReviewAnswer>({
@@ -719,7 +730,8 @@ export abstract class Operations {
   /**
    * Write a note about a visitor.
    *
-   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+   * `admin`, `developer` or `analyst`.
    */
   createVisitorNote(organizationId: string, visitorId: string, body: NewNoteBody): Promise<NoteBody> {
     return this.send<NoteBody>({
@@ -729,7 +741,11 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a note about a visitor. */
+  /**
+   * Delete a note about a visitor.
+   *
+   * Needs the role `admin`, `developer` or `analyst`.
+   */
   deleteVisitorNote(organizationId: string, visitorId: string, noteId: string): Promise<void> {
     return this.send<void>({
       method: "DELETE",
@@ -749,7 +765,8 @@ export abstract class Operations {
   /**
    * Write a note about an account.
    *
-   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+   * At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+   * `admin`, `developer` or `analyst`.
    */
   createAccountNote(organizationId: string, accountId: string, body: NewNoteBody): Promise<NoteBody> {
     return this.send<NoteBody>({
@@ -759,7 +776,11 @@ export abstract class Operations {
     });
   }
 
-  /** Delete a note about an account. */
+  /**
+   * Delete a note about an account.
+   *
+   * Needs the role `admin`, `developer` or `analyst`.
+   */
   deleteAccountNote(organizationId: string, accountId: string, noteId: string): Promise<void> {
     return this.send<void>({
       method: "DELETE",
@@ -790,6 +811,74 @@ export abstract class Operations {
   }
 
   /**
+   * List members.
+   *
+   * Oldest first, those that are invited or suspended among them. Needs the role `admin`.
+   */
+  listMembers(organizationId: string): Promise<MembersBody> {
+    return this.send<MembersBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/members`,
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Invite a member.
+   *
+   * The response has a link by which the member chooses a password and comes in. It works once, within seven days.
+   * The service sends no mail: hand the link over. At most 500 members per organization. Needs the role `admin`.
+   */
+  inviteMember(organizationId: string, body: InviteMemberBody): Promise<InvitedMemberBody> {
+    return this.send<InvitedMemberBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/members`,
+      body,
+    });
+  }
+
+  /**
+   * Invite a member again.
+   *
+   * Another link, which takes the place of the former one: for who has lost a link, a password or the device with
+   * the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and its other
+   * sessions end. Needs the role `admin`.
+   */
+  inviteMemberAgain(organizationId: string, memberId: string): Promise<InvitedMemberBody> {
+    return this.send<InvitedMemberBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/members/${segment(memberId)}/invitation`,
+    });
+  }
+
+  /**
+   * Change a member.
+   *
+   * Name, role or status; in force from its next request on. No act of a member may leave the organization without
+   * an active admin (`409 last_admin`). Needs the role `admin`.
+   */
+  updateMember(organizationId: string, memberId: string, body: UpdateMemberBody): Promise<MemberBody> {
+    return this.send<MemberBody>({
+      method: "PATCH",
+      path: `/management/organizations/${segment(organizationId)}/members/${segment(memberId)}`,
+      body,
+    });
+  }
+
+  /**
+   * Remove a member.
+   *
+   * Its sessions end at once. What it did stays attributed to its id. No act of a member may leave the organization
+   * without an active admin (`409 last_admin`). Needs the role `admin`.
+   */
+  removeMember(organizationId: string, memberId: string): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/members/${segment(memberId)}`,
+    });
+  }
+
+  /**
    * List webhook endpoints.
    *
    * Newest first, without secrets.
@@ -809,7 +898,7 @@ export abstract class Operations {
    * of its host public and none of this service's own; it is judged again at every attempt, and redirects are not
    * followed. Ports are 443 and those above 1023, unless the operator allows others. `live` endpoints hear of
    * production traffic, `test` ones of all other; `billing.status_changed` needs `live`. A `filter` that cannot be
-   * used is `invalid_condition`; `message` has line and column.
+   * used is `invalid_condition`; `message` has line and column. Needs the role `admin` or `developer`.
    */
   createWebhook(organizationId: string, body: CreateWebhookBody): Promise<IssuedWebhookBody> {
     return this.send<IssuedWebhookBody>({
@@ -824,7 +913,8 @@ export abstract class Operations {
    *
    * Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until it is
    * resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes out in the
-   * format that the endpoint has then; after a change to `json`, a rotation shows a secret.
+   * format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs the role `admin`
+   * or `developer`.
    */
   updateWebhook(organizationId: string, webhookId: string, body: UpdateWebhookBody): Promise<WebhookBody> {
     return this.send<WebhookBody>({
@@ -837,7 +927,7 @@ export abstract class Operations {
   /**
    * Delete a webhook endpoint.
    *
-   * Deliveries to it stop at once.
+   * Deliveries to it stop at once. Needs the role `admin` or `developer`.
    */
   deleteWebhook(organizationId: string, webhookId: string): Promise<void> {
     return this.send<void>({
@@ -850,7 +940,7 @@ export abstract class Operations {
    * Rotate the signing secret of a webhook endpoint.
    *
    * The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older
-   * one no more. A chat format has no secret.
+   * one no more. A chat format has no secret. Needs the role `admin` or `developer`.
    */
   rotateWebhookSecret(
     organizationId: string,
@@ -868,7 +958,7 @@ export abstract class Operations {
    * Send a test event.
    *
    * One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does not
-   * make the endpoint `failing`.
+   * make the endpoint `failing`. Needs the role `admin` or `developer`.
    */
   testWebhook(organizationId: string, webhookId: string): Promise<QueuedDeliveryBody> {
     return this.send<QueuedDeliveryBody>({
@@ -881,7 +971,7 @@ export abstract class Operations {
    * Deliver an event again.
    *
    * An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is tried
-   * once, and its failure does not make the endpoint `failing`.
+   * once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
    */
   redeliverWebhook(organizationId: string, webhookId: string, body: RedeliverWebhookBody): Promise<QueuedDeliveryBody> {
     return this.send<QueuedDeliveryBody>({

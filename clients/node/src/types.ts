@@ -487,6 +487,11 @@ export interface Fault {
     | "note_limit"
     | "too_few_labels"
     | "analysis_missing"
+    | "member_exists"
+    | "member_limit"
+    | "member_invited"
+    | "member_suspended"
+    | "last_admin"
     | "supplement_conflict"
     | "idempotency_key_too_long"
     | "invalid_visitor_metadata"
@@ -563,6 +568,24 @@ export interface IdentifyBody {
   action?: string;
   /** Whether to respond with a signed `verdict`, too. Default: `false`. */
   verdict?: boolean;
+}
+
+export interface InviteMemberBody {
+  /** E-mail address, in lower case. Nothing is sent there. */
+  email: string;
+  /** For people. */
+  name: string;
+  /** What the member may do. */
+  role: "admin" | "analyst" | "developer" | "viewer";
+}
+
+export interface InvitedMemberBody {
+  /** The member. */
+  member: MemberBody;
+  /** Hand it to the member; it works once. Shown this once. */
+  invitation_url: string;
+  /** Until when it works, seven days from now. */
+  expires_at: string;
 }
 
 export interface IssueProxyKeyBody {
@@ -689,6 +712,36 @@ export interface ManagementKeyBody {
   role: Open<"admin" | "developer">;
   /** Region of the key. */
   region: string;
+}
+
+export interface MemberBody {
+  /** Its id. */
+  id: string;
+  /** E-mail address, in lower case. Nothing is sent there. */
+  email: string;
+  /** For people. */
+  name: string;
+  /** What the member may do. */
+  role: Open<"admin" | "developer" | "analyst" | "viewer">;
+  /** `invited` until it comes in for the first time. */
+  status: Open<"invited" | "active" | "suspended">;
+  /** Whether it needs a one-time code beside its password. */
+  has_totp: boolean;
+  /** Whether it can sign in by a password. */
+  has_password: boolean;
+  /** Whether it has signed in by the OpenID provider. */
+  has_provider: boolean;
+  /** When it was made. */
+  created_at: string;
+  /** The member who invited it; left out where nobody did. */
+  created_by?: string;
+  /** When it signed in last. */
+  last_signed_in_at: string | null;
+}
+
+export interface MembersBody {
+  /** Oldest first. */
+  members: Array<MemberBody>;
 }
 
 export interface NewAccountThresholds {
@@ -1377,6 +1430,15 @@ export interface UpdateEventBody {
 export interface UpdateListBody {
   /** Unique in the organization: `[a-z][a-z0-9_]{0,47}`. Rules name the list by it. */
   name?: string;
+}
+
+export interface UpdateMemberBody {
+  /** For people. */
+  name?: string;
+  /** What the member may do. */
+  role?: "admin" | "analyst" | "developer" | "viewer";
+  /** `suspended`: may not sign in, and its sessions end. */
+  status?: "active" | "suspended";
 }
 
 export interface UpdateSettingsBody {

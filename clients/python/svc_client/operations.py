@@ -16,6 +16,7 @@ from svc_client.types import (
     EventsAnswer,
     HealthBody,
     IdentifyAnswer,
+    InvitedMemberBody,
     IssuedProxyKeyBody,
     IssuedSdkKeyBody,
     IssuedWebhookBody,
@@ -23,6 +24,8 @@ from svc_client.types import (
     ListBody,
     ListsBody,
     ManagementKeyBody,
+    MemberBody,
+    MembersBody,
     NewAccountThresholds,
     NewEntryBody,
     NoteBody,
@@ -293,13 +296,13 @@ class Operations:
     ) -> EventsAnswer:
         """List events.
 
-        Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the
-        window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of
-        identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be
-        combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is
-        left out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several
-        filters that are rarely met together may be short, or empty, and still have a `next_cursor`: a request
-        looks at no more than 20,000 events.
+        Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as
+        events are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours
+        before its end. Each row has the verdict of identify, with the signals by name under `signals` and their
+        groups under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same
+        window and with the same filters, and is left out on the last one; `page` counts pages instead, at most
+        10,000 events deep. A page of several filters that are rarely met together may be short, or empty, and
+        still have a `next_cursor`: a request looks at no more than 20,000 events.
 
         Args:
             visitor: Only events of this visitor.
@@ -421,10 +424,10 @@ class Operations:
     ) -> AccountsAnswer:
         """List accounts.
 
-        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
-        and development are together, by the environment of the key. Filters may be combined. A page with
-        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
-        than 5,000 events.
+        The one that was seen last first, as far back as events are kept. Those of production are apart; those
+        of staging and development are together, by the environment of the key. Filters may be combined. A page
+        with filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no
+        more than 5,000 events.
 
         Args:
             country: Only those seen from this country in 30 days: two letters.
@@ -475,10 +478,10 @@ class Operations:
     ) -> SeenVisitorsAnswer:
         """List visitors.
 
-        The one that was seen last first, of the last 30 days. Those of production are apart; those of staging
-        and development are together, by the environment of the key. Filters may be combined. A page with
-        filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more
-        than 5,000 events. Visitors that are not identifiable are left out.
+        The one that was seen last first, as far back as events are kept. Those of production are apart; those
+        of staging and development are together, by the environment of the key. Filters may be combined. A page
+        with filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no
+        more than 5,000 events. Visitors that are not identifiable are left out.
 
         Args:
             country: Only those seen from this country in 30 days: two letters.
@@ -533,7 +536,7 @@ class Operations:
         """Rotate the key of signed verdicts.
 
         The next key, which is published already, signs from the next request on. Verdicts by the previous one
-        are accepted for so many hours, `0` = no longer. Needs the role `admin`. Needs the role `admin`.
+        are accepted for so many hours, `0` = no longer. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -655,7 +658,7 @@ class Operations:
         """Issue an SDK key.
 
         The secret is shown this once. At most 200 keys of all kinds that are neither revoked nor expired may be
-        in an organization.
+        in an organization. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -686,7 +689,8 @@ class Operations:
     def revoke_sdk_key(self, organization_id: str, key_id: str) -> SdkKeyBody:
         """Revoke an SDK key.
 
-        For good. It is refused from the next request on, and stays listed.
+        For good. It is refused from the next request on, and stays listed. Needs the role `admin` or
+        `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -701,6 +705,7 @@ class Operations:
 
         An origin is `scheme://host[:port]`; `https://*.example.com` is any host below it, and not the host
         itself. Below a public suffix, such as `https://*.co.uk`, are the sites of strangers: never allow one.
+        Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -954,7 +959,7 @@ class Operations:
     ) -> ListBody:
         """Make a list.
 
-        At most 100 per organization, the six of the start included.
+        At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -986,7 +991,8 @@ class Operations:
     def update_list(self, organization_id: str, list_id: str, *, name: str | None = None) -> ListBody:
         """Rename a list.
 
-        One of the six of the start, and one that a rule names, keeps its name.
+        One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or
+        `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1004,7 +1010,8 @@ class Operations:
     def delete_list(self, organization_id: str, list_id: str) -> None:
         """Delete a list.
 
-        With its entries. One of the six of the start, and one that a rule names, stays.
+        With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin`
+        or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1047,7 +1054,8 @@ class Operations:
 
         All of them or, where one is refused, none. Values are stored in one spelling: networks without host
         bits, lower-case origins, upper-case countries, AS numbers as digits. At most 100,000 entries that have
-        not expired may be in the lists of an organization. What is added counts from the next request on.
+        not expired may be in the lists of an organization. What is added counts from the next request on. Needs
+        the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1065,7 +1073,8 @@ class Operations:
     def remove_list_entries(self, organization_id: str, list_id: str, *, values: list[str]) -> None:
         """Remove entries from a list.
 
-        By their values. From the next request on they are in it no more.
+        By their values. From the next request on they are in it no more. Needs the role `admin`, `developer` or
+        `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1095,7 +1104,7 @@ class Operations:
         """Label an event.
 
         What it turned out to be, of an event of any environment, for 400 days from its arrival. Servers with a
-        secret key use `updateEvent`.
+        secret key use `updateEvent`. Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1174,7 +1183,8 @@ class Operations:
         """Open a review.
 
         Of an event of any environment. A rule that decides `review` does the same. Of a visitor and account one
-        is open at a time: where there is one, it is the response, with `200`.
+        is open at a time: where there is one, it is the response, with `200`. Needs the role `admin`,
+        `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1204,7 +1214,7 @@ class Operations:
     ) -> ReviewAnswer:
         """Assign a review.
 
-        To a member, or to nobody.
+        To a member, or to nobody. Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1233,7 +1243,8 @@ class Operations:
     ) -> ReviewAnswer:
         """Close a review.
 
-        The label goes to the event of the review, and to no other.
+        The label goes to the event of the review, and to no other. Needs the role `admin`, `developer` or
+        `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1268,7 +1279,8 @@ class Operations:
     def create_visitor_note(self, organization_id: str, visitor_id: str, *, text: str) -> NoteBody:
         """Write a note about a visitor.
 
-        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1285,6 +1297,8 @@ class Operations:
 
     def delete_visitor_note(self, organization_id: str, visitor_id: str, note_id: str) -> None:
         """Delete a note about a visitor.
+
+        Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1316,7 +1330,8 @@ class Operations:
     def create_account_note(self, organization_id: str, account_id: str, *, text: str) -> NoteBody:
         """Write a note about an account.
 
-        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.
+        At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them. Needs the role
+        `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1333,6 +1348,8 @@ class Operations:
 
     def delete_account_note(self, organization_id: str, account_id: str, note_id: str) -> None:
         """Delete a note about an account.
+
+        Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1382,6 +1399,97 @@ class Operations:
             )
         )
 
+    def list_members(self, organization_id: str) -> MembersBody:
+        """List members.
+
+        Oldest first, those that are invited or suspended among them. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+        """
+        return self._send(
+            Call("GET", path("/management/organizations/{}/members", organization_id), is_repeatable=True)
+        )
+
+    def invite_member(
+        self, organization_id: str, *, email: str, name: str, role: Literal["admin", "analyst", "developer", "viewer"]
+    ) -> InvitedMemberBody:
+        """Invite a member.
+
+        The response has a link by which the member chooses a password and comes in. It works once, within seven
+        days. The service sends no mail: hand the link over. At most 500 members per organization. Needs the
+        role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            email: E-mail address, in lower case. Nothing is sent there.
+            name: For people.
+            role: What the member may do.
+        """
+        return self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/members", organization_id),
+                body=given({"email": email, "name": name, "role": role}),
+            )
+        )
+
+    def invite_member_again(self, organization_id: str, member_id: str) -> InvitedMemberBody:
+        """Invite a member again.
+
+        Another link, which takes the place of the former one: for who has lost a link, a password or the device
+        with the one-time codes. Who uses it chooses a new password, signs in without a code from then on, and
+        its other sessions end. Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+        """
+        return self._send(
+            Call("POST", path("/management/organizations/{}/members/{}/invitation", organization_id, member_id))
+        )
+
+    def update_member(
+        self,
+        organization_id: str,
+        member_id: str,
+        *,
+        name: str | None = None,
+        role: Literal["admin", "analyst", "developer", "viewer"] | None = None,
+        status: Literal["active", "suspended"] | None = None,
+    ) -> MemberBody:
+        """Change a member.
+
+        Name, role or status; in force from its next request on. No act of a member may leave the organization
+        without an active admin (`409 last_admin`). Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+            name: For people.
+            role: What the member may do.
+            status: `suspended`: may not sign in, and its sessions end.
+        """
+        return self._send(
+            Call(
+                "PATCH",
+                path("/management/organizations/{}/members/{}", organization_id, member_id),
+                body=given({"name": name, "role": role, "status": status}),
+            )
+        )
+
+    def remove_member(self, organization_id: str, member_id: str) -> None:
+        """Remove a member.
+
+        Its sessions end at once. What it did stays attributed to its id. No act of a member may leave the
+        organization without an active admin (`409 last_admin`). Needs the role `admin`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            member_id: Id of the member.
+        """
+        self._send(Call("DELETE", path("/management/organizations/{}/members/{}", organization_id, member_id)))
+
     def list_webhooks(self, organization_id: str) -> WebhooksBody:
         """List webhook endpoints.
 
@@ -1422,7 +1530,8 @@ class Operations:
         address of its host public and none of this service's own; it is judged again at every attempt, and
         redirects are not followed. Ports are 443 and those above 1023, unless the operator allows others.
         `live` endpoints hear of production traffic, `test` ones of all other; `billing.status_changed` needs
-        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column.
+        `live`. A `filter` that cannot be used is `invalid_condition`; `message` has line and column. Needs the
+        role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1481,7 +1590,8 @@ class Operations:
 
         Send only what changes. While it is paused nothing new is queued for it, and what was queued waits until
         it is resumed. A changed URL, or `paused: false`, gives a failing endpoint a new start. What waits goes
-        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret.
+        out in the format that the endpoint has then; after a change to `json`, a rotation shows a secret. Needs
+        the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1517,7 +1627,7 @@ class Operations:
     def delete_webhook(self, organization_id: str, webhook_id: str) -> None:
         """Delete a webhook endpoint.
 
-        Deliveries to it stop at once.
+        Deliveries to it stop at once. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1531,7 +1641,7 @@ class Operations:
         """Rotate the signing secret of a webhook endpoint.
 
         The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more. A chat format has no secret.
+        older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1550,7 +1660,7 @@ class Operations:
         """Send a test event.
 
         One `webhook.test`, whether or not the endpoint subscribes to it. It is tried once, and its failure does
-        not make the endpoint `failing`.
+        not make the endpoint `failing`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1564,7 +1674,7 @@ class Operations:
         """Deliver an event again.
 
         An event that was sent to this endpoint in the last 30 days, accepted or not, with the same `id`. It is
-        tried once, and its failure does not make the endpoint `failing`.
+        tried once, and its failure does not make the endpoint `failing`. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

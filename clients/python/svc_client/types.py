@@ -372,9 +372,10 @@ class Fault(TypedDict):
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
     `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
     `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`,
-    `too_few_labels`, `analysis_missing`, `supplement_conflict`, `idempotency_key_too_long`,
-    `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`, `invalid_window`,
-    `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `too_few_labels`, `analysis_missing`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`,
+    `last_admin`, `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`,
+    `invalid_supplement`, `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`,
+    `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -426,6 +427,15 @@ class IdentifyAnswer(TypedDict):
     """The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). Only
     where the request asked for it.
     """
+
+
+class InvitedMemberBody(TypedDict):
+    member: MemberBody
+    """The member."""
+    invitation_url: str
+    """Hand it to the member; it works once. Shown this once."""
+    expires_at: str
+    """Until when it works, seven days from now."""
 
 
 class IssuedProxyKeyBody(TypedDict):
@@ -515,6 +525,36 @@ class ManagementKeyBody(TypedDict):
     """What the key may do. Now one of `admin`, `developer`."""
     region: str
     """Region of the key."""
+
+
+class MemberBody(TypedDict):
+    id: str
+    """Its id."""
+    email: str
+    """E-mail address, in lower case. Nothing is sent there."""
+    name: str
+    """For people."""
+    role: str
+    """What the member may do. Now one of `admin`, `developer`, `analyst`, `viewer`."""
+    status: str
+    """`invited` until it comes in for the first time. Now one of `invited`, `active`, `suspended`."""
+    has_totp: bool
+    """Whether it needs a one-time code beside its password."""
+    has_password: bool
+    """Whether it can sign in by a password."""
+    has_provider: bool
+    """Whether it has signed in by the OpenID provider."""
+    created_at: str
+    """When it was made."""
+    created_by: NotRequired[str]
+    """The member who invited it; left out where nobody did."""
+    last_signed_in_at: str | None
+    """When it signed in last."""
+
+
+class MembersBody(TypedDict):
+    members: list[MemberBody]
+    """Oldest first."""
 
 
 class NewAccountThresholds(TypedDict):

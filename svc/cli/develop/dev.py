@@ -23,8 +23,8 @@ from svc.cli.develop.webhook_forwarding import FOLDER
 from svc.cli.help import examples
 from svc.cli.local_service import KEYS_FILE, DevelopmentKeys, identify_sample, reachable
 from svc.cli.output import directory_option, settings
-from svc.cli.records.console import console_url, link_for
 from svc.cli.records.organizations import create_organization
+from svc.cli.records.people.console import console_url, link_for
 from svc.cli.store.data import network_in_use
 from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_serve
 from svc.config import Config, ConfigError

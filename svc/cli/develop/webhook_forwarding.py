@@ -191,7 +191,8 @@ def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
     """The endpoint of the session before, at this session's URL; a new one where that was deleted."""
     with suppress(FileNotFoundError, msgspec.DecodeError):
         kept = msgspec.json.decode(file.read_bytes(), type=SessionEndpoint)
-        status, _ = service.manage("PATCH", f"/webhooks/{kept.id}", {"url": url, "events": _TYPES, "paused": False})
+        again = {"url": url, "events": _TYPES, "paused": False, "format": "json", "filter": None}
+        status, _ = service.manage("PATCH", f"/webhooks/{kept.id}", again)
         if status == HTTPStatus.OK:
             return kept
     body = {"url": url, "environment": "test", "events": _TYPES, "description": "svc webhook listen"}

@@ -41,8 +41,9 @@ def trigger(event_type: EventType, service: str | None, directory: Path, as_json
     billing.status_changed, usage.daily_settled, webhook.test.
 
     Identifications are real: a sample report is sent with the secret key of `svc dev`, and the event can be read
-    afterwards. Refusals are reported at most once a minute. Billing and usage events contain sample figures and go
-    to every endpoint that is not paused, as tests do. First run `svc webhook listen --forward-to URL` elsewhere.
+    afterwards; filters of endpoints apply. Refusals are reported at most once a minute. Billing and usage events
+    contain sample figures and go to every endpoint that is not paused, as tests do. First run `svc webhook listen
+    --forward-to URL` elsewhere.
     """  # noqa: D301  click reads \b as "leave these lines as they are"
     dev = DevService(directory, service)
     targets = [endpoint for endpoint in dev.managed("GET", "/webhooks")["endpoints"] if endpoint["status"] != "paused"]

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import click
 from click.core import ParameterSource
 
-from svc.cli.data_directory import opened
+from svc.cli.data_directory import account, opened, reading_directory
 from svc.cli.develop.dev_service import dev_data_option, service_option
 from svc.cli.develop.loopback_certificate import loopback_certificate
 from svc.cli.develop.webhook_forwarding import (
@@ -30,13 +30,24 @@ from svc.cli.develop.webhook_forwarding import (
 )
 from svc.cli.develop.webhook_trigger import trigger
 from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, TimestampType, data_option, json_option, readable, show, terminal_safe_json
+from svc.cli.output import (
+    CommandError,
+    TimestampType,
+    data_option,
+    json_option,
+    readable,
+    settings,
+    show,
+    show_table,
+    terminal_safe_json,
+)
 from svc.cli.records.changes import Change, apply, commit
+from svc.domain.access.audit import asked
 from svc.domain.ids import first_id, made_at_ms
 from svc.domain.timestamps import timestamp
 from svc.store.directory import Opened
 from svc.store.transactions.webhooks.deliveries import recover_deliveries
-from svc.store.views.webhooks import Registered, endpoint_anywhere, failed_in
+from svc.store.views.webhooks import Registered, endpoint_anywhere, endpoints_of, failed_in
 from svc.world import World
 
 ROWS_A_STEP = 128
@@ -120,7 +131,35 @@ _ALONE = ("bind", "secrets", "tls_folder", "plain", "answer")
 
 @click.group(cls=CommandGroup)
 def webhook() -> None:
-    """Receive and verify webhooks during development, and recover failed deliveries."""
+    """List endpoints, recover failed deliveries, and receive and verify webhooks during development."""
+
+
+@webhook.command("list", epilog=examples("svc webhook list ORG", "svc webhook list ORG --json"))
+@click.argument("organization_id", metavar="ORG")
+@data_option
+@json_option
+def list_endpoints(organization_id: str, directory: Path, as_json: bool) -> None:
+    """List the webhook endpoints of an organization, with format, filter and status, also while the service runs.
+
+    Of an address the path is left out: who knows that of a chat can write there.
+    """
+    with reading_directory(directory, settings()) as store:
+        number = account(store, organization_id).organization.number
+        with store.read() as snapshot:
+            found = endpoints_of(snapshot, number)
+    rows = [
+        {
+            "id": endpoint.id,
+            "environment": endpoint.environment,
+            "status": endpoint.status,
+            "format": endpoint.format,
+            **asked({"url": endpoint.url}),
+            "events": ", ".join(endpoint.events) if not as_json else endpoint.events,
+            "filter": endpoint.filter,
+        }
+        for _, endpoint in found
+    ]
+    show_table(rows, tuple(rows[0]) if rows else (), "endpoints", as_json=as_json)
 
 
 webhook.add_command(recover)

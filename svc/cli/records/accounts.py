@@ -14,11 +14,10 @@ from svc.cli.data_directory import opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, ShownTable, confirmed, data_option, json_option, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, reading
+from svc.cli.records.event_source import Wanted, environment_option, newest_first, number_of, oldest_ms, reading
 from svc.domain.accounts.names import ACCOUNT_ID
 from svc.domain.accounts.velocity import WINDOWS, account_digest, kind_of
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.http.api.account_schema import AccountRow, account_body, account_row
 from svc.store.snapshot import Transaction
@@ -57,7 +56,7 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
         number, found = number_of(store, organization_id), list[EventMatch]()
         for name in subjects.environments_of(kind) if ACCOUNT_ID.fullmatch(account_id) else ():
             filters = subjects.filters_of("account", account_id)
-            wanted = Wanted(name, now_ms - RETENTION_MS, now_ms + 1, filters)
+            wanted = Wanted(name, oldest_ms(now_ms), now_ms + 1, filters)
             found += newest_first(store, number, wanted, EVENTS_LOOKED_AT)
         with store.read() as snapshot:
             digest = account_digest(number, account_id)
@@ -96,13 +95,13 @@ def show(organization_id: str, account_id: str, environment: Environment, direct
 @data_option
 @json_option
 def list_accounts(organization_id: str, environment: Environment, limit: int, directory: Path, as_json: bool) -> None:
-    """Accounts of the last 30 days, the one that was seen last first, also while the service runs.
+    """Accounts with events that are kept, the one that was seen last first, also while the service runs.
 
     Staging and development are listed together.
     """
     now_ms = World.real().now_ms()
     with reading(directory) as store:
-        sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms)
+        sought = Sought("account", number_of(store, organization_id), kind_of(environment), now_ms, oldest_ms(now_ms))
         found, looked_at, after = list[Sighted](), frozenset[str](), NEWEST
         while after is not None and len(found) <= limit:
             with store.read() as snapshot:

@@ -21,7 +21,6 @@ from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment
 from svc.domain.network.addresses import parse_ip
-from svc.domain.records import RETENTION_MS
 from svc.domain.scoring.signals import CATALOGUE
 from svc.store.inspection.reading import ReadOnlyStore
 from svc.store.views.events import MOST_KEYS, EventMatch, event_page, positions, read
@@ -50,6 +49,11 @@ def reading(directory: Path) -> Generator[ReadOnlyStore]:
     """As `reading_directory`, with the settings in force; closed at the end. Raises `DirectoryError`."""
     with reading_directory(directory, settings()) as store:
         yield store
+
+
+def oldest_ms(now_ms: int) -> int:
+    """When the oldest event arrived that is readable, by the settings in force."""
+    return now_ms - settings().event_retention_ms()
 
 
 def number_of(store: Readable, organization_id: str) -> int:
@@ -114,14 +118,15 @@ def say_nothing_found(environment: Environment) -> None:
 
 
 def events_wanted(environment: Environment, since_ms: int, until_ms: int | None, filters: Filters) -> Wanted:
-    """What the options ask for, within the 30 days that events are kept; `until_ms=None` is now. Raises `UsageError`
+    """What the options ask for, within the time for which events are kept; `until_ms=None` is now. Raises `UsageError`
     for a time that is empty.
     """
     now_ms = World.real().now_ms()
+    config = settings()
     until_ms = now_ms + 1 if until_ms is None else until_ms
-    since_ms = max(since_ms, now_ms - RETENTION_MS)
+    since_ms = max(since_ms, now_ms - config.event_retention_ms())
     if since_ms >= until_ms:
-        raise click.UsageError("--until is not after --since; events are kept for 30 days")
+        raise click.UsageError(f"--until is not after --since; events are kept for {config.event_retention_days} days")
     return Wanted(environment, since_ms, until_ms, filters)
 
 
@@ -185,8 +190,8 @@ def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> li
 
 
 def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor | None, now_ms: int) -> Activity:
-    """The events of a visitor in the last 30 days, in all environments; part by part, each in a snapshot."""
-    since_ms = counted_from_ms(record, now_ms - RETENTION_MS)
+    """The events of a visitor that are kept, in all environments; part by part, each in a snapshot."""
+    since_ms = counted_from_ms(record, oldest_ms(now_ms))
     found = Activity()
     for environment in ENVIRONMENTS:
         listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))

@@ -13,7 +13,7 @@ import msgspec
 
 from svc.cli.data_directory import Readable
 from svc.cli.help import CommandGroup, examples
-from svc.cli.output import CommandError, data_option, json_lines_option, json_option, show_json
+from svc.cli.output import CommandError, data_option, json_lines_option, json_option, settings, show_json
 from svc.cli.records import event_text
 from svc.cli.records.event_source import (
     Wanted,
@@ -21,6 +21,7 @@ from svc.cli.records.event_source import (
     newest_first,
     number_of,
     oldest_first,
+    oldest_ms,
     reading,
     say_nothing_found,
 )
@@ -28,7 +29,7 @@ from svc.domain.events.archive import inflate
 from svc.domain.events.event_row import event_row
 from svc.domain.events.listing import Filters
 from svc.domain.network.request_headers import RequestHeaders, read_headers
-from svc.domain.records import RETENTION_MS, DeferredReport, Document
+from svc.domain.records import DeferredReport, Document
 from svc.http.api.archived_document import DocumentBody, document_body, event_detail
 from svc.store.schema.codec import CorruptionError
 from svc.store.snapshot import Snapshot
@@ -95,16 +96,17 @@ def get(organization_id: str, request_id: UUID, directory: Path, as_json: bool) 
 
     With --json, everything stored about it: the response of GET /events/{request_id} and the request's headers.
     """
+    now_ms, config = World.real().now_ms(), settings()
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with store.read() as snapshot:
             event = lookups.event(snapshot, number, request_id)
             if event is None:
-                refuse_hidden(snapshot, number, request_id, World.real().now_ms())
-            if event is None or event.occurred_at_ms < World.real().now_ms() - RETENTION_MS:
+                refuse_hidden(snapshot, number, request_id, now_ms, config.event_retention_ms())
+            if event is None or event.occurred_at_ms < oldest_ms(now_ms):
                 raise CommandError(
-                    f"{organization_id} has no event {request_id}; events are kept for 30 days "
-                    "(`svc events list --ids` shows them)"
+                    f"{organization_id} has no event {request_id}; events are kept for "
+                    f"{config.event_retention_days} days (`svc events list --ids` shows them)"
                 )
             archived = Archives().read(snapshot, number, EventMatch(request_id, event))
     if as_json:

@@ -12,7 +12,8 @@ from svc.cli.data_directory import account, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.domain.access.credentials import KEY_KINDS, ROLES, ApiKey, KeyKind, Role, digest, new_key
+from svc.domain.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key
+from svc.domain.access.roles import KEY_ROLES, KeyRole
 from svc.domain.bodies import named
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
 from svc.domain.network.origins import MAX_ORIGINS, normalize_pattern
@@ -40,7 +41,7 @@ def key() -> None:
 @click.argument("organization_id", metavar="ORG")
 @click.option("--kind", type=click.Choice(KEY_KINDS), required=True, help="What the key is for.")
 @click.option("--environment", type=click.Choice(ENVIRONMENTS), help="Required for all but management keys.")
-@click.option("--role", type=click.Choice(ROLES), help="Of a management key; admin when not given.")
+@click.option("--role", type=click.Choice(KEY_ROLES), help="Of a management key; admin when not given.")
 @click.option("--name", default="", help="Description.")
 @click.option("--origin", "origins", multiple=True, help="Allowed origin of a public key; repeat for more.")
 @click.option(
@@ -73,7 +74,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
             name=name or f"{environment or ''} {kind}".strip(),
             environment=cast("Environment | None", environment),
             region=region,
-            role=cast("Role", role or "admin") if kind == "management" else None,
+            role=cast("KeyRole", role or "admin") if kind == "management" else None,
             platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
             allowed_origins=read_origins(origins),
         )

@@ -22,6 +22,7 @@ from svc.cli.records.event_source import (
     environment_option,
     newest_first,
     number_of,
+    oldest_ms,
     reading,
     say_nothing_found,
     tag_option,
@@ -32,7 +33,6 @@ from svc.domain.events.listing import Filters
 from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.http.console.schema import address_rows, seen, tag_rows
 from svc.store.snapshot import Transaction
@@ -70,7 +70,7 @@ def show(
     Tags and addresses come from its newest 200 events.
     """
     now_ms = World.real().now_ms()
-    wanted = Wanted(environment, now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id))
+    wanted = Wanted(environment, oldest_ms(now_ms), now_ms + 1, Filters(visitor_id=visitor_id))
     with reading(directory) as store:
         number = number_of(store, organization_id)
         with store.read() as snapshot:
@@ -123,7 +123,7 @@ def list_visitors(
 ) -> None:
     """Visitors of an organization, the most recently created first, also while the service runs.
 
-    Events are those of the last 30 days, in all environments. With --tag or --ip, visitors seen with it in the
+    Events are those that are kept, in all environments. With --tag or --ip, visitors seen with it in the
     environment, among its newest 500 events; a column of its own counts those.
     """
     if tag is not None and ip_address is not None:

@@ -21,7 +21,7 @@ from msgspec import inspect as types
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, json_option, show
 from svc.config import Config, ConfigError
-from svc.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
+from svc.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
 from svc.domain.errors import OperatorError
 from svc.domain.fields import bare
 from svc.domain.network.addresses import read_bind
@@ -97,7 +97,19 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
     wrong += [mistake for name in variables for mistake in _of_variable(name, variables[name])]
     yield from wrong
     if not wrong:
-        yield from _in_named_files(checked({**in_file, **variables}, str))
+        yield from _together({**in_file, **variables}, variables)
+
+
+def _together(settings: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Mistake]:
+    """What is wrong with settings of which each can be used."""
+    config = checked(settings, str)
+    try:
+        refuse_conflicts(config, settings, str)
+    except ConfigError as error:
+        setting, _, problem = error.line.partition(": ")
+        yield Mistake(PREFIX + setting.upper() if setting in variables else setting, problem)
+    else:
+        yield from _in_named_files(config)
 
 
 def _not_toml(file: Path, message: str) -> Mistake:

@@ -1,4 +1,4 @@
-"""The audit log: what is kept of each change that a management key or the command line makes (docs/audit.md).
+"""The audit log: what is kept of each change that a management key, a member or the command line makes (docs/audit.md).
 
 What may live here: the record, how long it is kept, and what of a request may stand in it. A record says who changed
 what, when and from where, and never holds a secret: of what was asked for, only values of known names are written.
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from svc.domain.access.credentials import Role
+from svc.domain.access.roles import Role
 from svc.domain.ids import DAY_MS
 
 AUDIT_MS = 400 * DAY_MS
@@ -28,9 +28,9 @@ RECORDED = frozenset(
         "weights", "vpn_weights_mode", "residential_proxy_weights_mode", "revision", "description", "events", "paused",
         "previous_secret_valid_hours", "previous_key_valid_hours", "event_id", "decision_in_response",
         "account_thresholds", "entries", "values", "rules", "format", "request_id", "label", "label_reason", "assignee",
+        "email", "role", "status",
         # The command line, beside the same words
-        "role", "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since",
-        "until", "labels",
+        "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since", "until", "labels",
     }
 )  # fmt: skip
 """Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
@@ -45,7 +45,7 @@ OWN_WORDS = {"closeReview": frozenset({"note"})}
 """Operation -> names whose values are a person's own words about a visitor, and withheld."""
 WITHHELD = "(withheld)"
 
-ActorKind = Literal["management_key", "command_line"]
+ActorKind = Literal["management_key", "member", "command_line"]
 
 
 class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -53,11 +53,11 @@ class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     kind: ActorKind
     id: str
-    """The key's id, or the user's name on the machine."""
+    """Of the key or the member, or the user's name on the machine."""
     name: str | None
-    """The key's name then, or who ran sudo, as sudo says it."""
+    """That of the key or the member then, or who ran sudo, as sudo says it."""
     role: Role | None
-    """The key's."""
+    """That of the key or the member then."""
     place: str
     """From where: the client's address (decisions 2.10), or the machine and its terminal or process."""
 

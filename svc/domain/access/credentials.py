@@ -15,13 +15,12 @@ from typing import Literal, cast, get_args
 
 import msgspec
 
+from svc.domain.access.roles import Role
 from svc.domain.encodings import base62
 from svc.domain.model import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
-Role = Literal["admin", "developer"]
 KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
-ROLES: tuple[Role, ...] = get_args(Role)
 
 _MARKS: dict[KeyKind, str] = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
 _KINDS: dict[str, KeyKind] = {mark: kind for kind, mark in _MARKS.items()}
@@ -68,6 +67,9 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
     last_used_at_ms: int | None = None
     public_key: str | None = None
     """The whole text of a public key, which is no secret; `None` of all others, and of those made before 0.3.0."""
+    created_by: str | None = None
+    """The id of the member who issued it; `None` = a management key or the command line did."""
+    revoked_by: str | None = None
 
     @property
     def status(self) -> Literal["active", "revoked"]:
@@ -183,7 +185,7 @@ def _checksum(body: str) -> str:
     return base62(zlib.crc32(body.encode()), _CHECK_LENGTH)
 
 
-_SECRET = re.compile(r"(svc_(?:pk|sk|px|mk|cs|cl|whsec)_(?:[0-9A-Za-z]{1,16}_){0,2})[0-9A-Za-z]{17,}", re.ASCII)
+_SECRET = re.compile(r"(svc_(?:pk|sk|px|mk|cs|cl|ci|whsec)_(?:[0-9A-Za-z]{1,16}_){0,2})[0-9A-Za-z]{17,}", re.ASCII)
 """More than the grammar of `credentials`: wrong checksums, other lengths and pieces count too. What is shorter than 17
 characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 

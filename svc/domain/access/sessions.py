@@ -1,8 +1,8 @@
 """Sessions of the console, and the one-use links that begin them: their tokens, their records, and when they end.
 
-A session stands for a management key that never enters the browser (docs/adr/0038). Both tokens are 32 random bytes and
-the organization's id, so that the store looks among one organization's rows alone; the store has only their keyed hash
-(`credentials.digest`), as it has of keys.
+A session stands for a member, or for a management key that never enters the browser (docs/adr/0038). Every token, that
+of an invitation too, is 32 random bytes and the organization's id, so that the store looks among one organization's
+rows alone; the store has only their keyed hash (`credentials.digest`), as it has of keys.
 
     svc_cs_ + 43 base62 characters (256 random bits) + _ + the organization's id without `org_`
 """
@@ -19,7 +19,7 @@ from svc.domain.access.credentials import random_text
 SESSION_MS = 12 * 3600 * 1000
 """From signing in until the session ends, however it is used."""
 IDLE_MS = 30 * 60 * 1000
-"""From the last request until the session ends."""
+"""From the last request, or the last moment of an open live screen, until the session ends."""
 NOTED_EVERY_MS = 60_000
 """A session's last use is written at most this often."""
 MOST_SESSIONS = 200
@@ -28,9 +28,9 @@ MOST_LINKS = 20
 """Of one organization that are not used yet. One more ends the one that expires first."""
 LONGEST_LINK_MINUTES = 24 * 60
 
-TokenKind = Literal["session", "link"]
-_MARKS: dict[TokenKind, str] = {"session": "svc_cs_", "link": "svc_cl_"}
-_FORM = re.compile(r"(svc_c[sl]_)[0-9A-Za-z]{43}_([0-9A-Za-z]{20})", re.ASCII)
+TokenKind = Literal["session", "link", "invitation"]
+_MARKS: dict[TokenKind, str] = {"session": "svc_cs_", "link": "svc_cl_", "invitation": "svc_ci_"}
+_FORM = re.compile(r"(svc_c[sli]_)[0-9A-Za-z]{43}_([0-9A-Za-z]{20})", re.ASCII)
 _ORGANIZATION = "org_"
 
 
@@ -38,7 +38,7 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A session as stored, but for its token. Times are Unix milliseconds. Append fields, never move them."""
 
     key_id: str
-    """The management key whose role and organization it has."""
+    """The management key whose role and organization it has; empty for a member's."""
     created_at_ms: int
     last_used_at_ms: int
     """Within `NOTED_EVERY_MS`."""
@@ -47,6 +47,8 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """Whether it began over HTTPS; it is good for no other kind of connection."""
     owns_key: bool
     """Whether the key was made for its link, and nobody has its secret: it is revoked with the session."""
+    member_id: str | None = None
+    """The member whose session it is."""
 
     def has_ended(self, now_ms: int) -> bool:
         """Whether its lifetime or its idle timeout is over; its key may have ended it before."""
@@ -71,8 +73,10 @@ class ConsoleLink(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return now_ms >= self.expires_at_ms
 
 
-def new_session(key_id: str, now_ms: int, *, secure: bool, owns_key: bool) -> Session:
-    """A session that begins now."""
+def new_session(
+    now_ms: int, *, secure: bool, key_id: str = "", owns_key: bool = False, member_id: str | None = None
+) -> Session:
+    """A session that begins now, of a key or of a member."""
     return Session(
         key_id=key_id,
         created_at_ms=now_ms,
@@ -80,6 +84,7 @@ def new_session(key_id: str, now_ms: int, *, secure: bool, owns_key: bool) -> Se
         expires_at_ms=now_ms + SESSION_MS,
         secure=secure,
         owns_key=owns_key,
+        member_id=member_id,
     )
 
 

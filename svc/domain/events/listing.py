@@ -15,16 +15,17 @@ import msgspec
 
 from svc.domain.accounts.names import ACCOUNT_ID, ACTION
 from svc.domain.cursor import read_cursor, write_cursor
-from svc.domain.ids import is_visitor_id
+from svc.domain.ids import DAY_MS, is_visitor_id
 from svc.domain.model import ENVIRONMENTS, LABELS, RULE_ACTIONS, Environment, Level, VisitorKind
 from svc.domain.network.addresses import parse_ip
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.domain.refusals import Detail, Issue, Refusal, invalid
 from svc.domain.scoring.signals import CATALOGUE
 from svc.domain.timestamps import read_timestamp
 
 DEFAULT_WINDOW_MS = 24 * 3600 * 1000
-MAX_WINDOW_MS = RETENTION_MS
+MAX_WINDOW_MS = 30 * DAY_MS
+"""Also where events are kept for longer (decisions 16.1)."""
 MAX_OFFSET = 10_000
 """Events that may come before a page."""
 MAX_TAG_LENGTH = 1024
@@ -165,20 +166,20 @@ class Resume(NamedTuple):
     """Events that are still to be passed over: where a page ended before it came to its first event."""
 
 
-def read_listing(asked: Asked, now_ms: int, scope: CursorScope) -> Listing | Refusal:
+def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Listing | Refusal:
     """Check the parameters of a list of events against the window and the limits (interface 4.2): `422 invalid_window`
     with the parameter that is wrong, `422 validation_error` for the filters of decisions 7.1 and for the cursor.
 
-    A cursor goes on in the window of the page that it came with.
+    A cursor goes on in the window of the page that it came with. `retention_ms`: for how long events are readable.
     """
-    window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms)
+    window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms, retention_ms)
     if isinstance(window, Refusal):
         return window
     filters = read_filters(asked)
     if isinstance(filters, Refusal):
         return filters
     if window is None:
-        return _continued(asked, filters, now_ms, scope)
+        return _continued(asked, filters, now_ms - retention_ms, scope)
     offset = ((asked.page or 1) - 1) * asked.limit
     if offset > MAX_OFFSET:
         return _invalid("page", "out_of_range")
@@ -196,7 +197,7 @@ def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorSco
     return write_cursor(scope.key, "events", scope.organization, row)
 
 
-def _continued(asked: Asked, filters: Filters, now_ms: int, scope: CursorScope) -> Listing | Refusal:
+def _continued(asked: Asked, filters: Filters, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
     assert asked.cursor is not None
     if asked.page is not None:
         return invalid("page", "invalid_value", "query")
@@ -206,7 +207,7 @@ def _continued(asked: Asked, filters: Filters, now_ms: int, scope: CursorScope) 
     digest, from_ms, offset, *after = _CURSOR.unpack(row)
     if digest != _scope_digest(asked, filters, scope.environment):
         return invalid("cursor", "invalid_cursor", "query")
-    from_ms, position = max(from_ms, now_ms - RETENTION_MS), Position(*after)
+    from_ms, position = max(from_ms, oldest_ms), Position(*after)
     return Listing(from_ms, max(from_ms, position.arrival_ms + 1), filters, offset, asked.limit, position)
 
 
@@ -249,15 +250,16 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 
 
-def read_window(start: str | None, end: str | None, now_ms: int) -> tuple[int, int] | Refusal:
-    """(from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not over 30 days ago.
+def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: int) -> tuple[int, int] | Refusal:
+    """(from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not before the oldest
+    event that is readable.
 
     The default end is the end of this very millisecond, so that what arrived in it is readable at once.
     """
     to_ms = now_ms if end is None else read_timestamp(end)
     if to_ms is None:
         return _invalid("to", "invalid_value")
-    oldest_ms = now_ms - RETENTION_MS
+    oldest_ms = now_ms - retention_ms
     from_ms = max(to_ms - DEFAULT_WINDOW_MS, oldest_ms) if start is None else read_timestamp(start)
     if from_ms is None:
         return _invalid("from", "invalid_value")

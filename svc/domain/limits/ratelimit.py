@@ -30,8 +30,10 @@ class Bucket(NamedTuple):
     at_ms: int
 
 
-Bound = Literal["organization", "nonproduction", "address"]
-"""Whose bucket is empty: the organization's, that of its keys outside production, or that of one visitor address."""
+Bound = Literal["organization", "nonproduction", "address", "account"]
+"""Whose bucket is empty: the organization's, that of its keys outside production, that of one visitor address, or that
+of one e-mail address with which people sign in.
+"""
 
 
 class Taken(NamedTuple):
@@ -92,7 +94,7 @@ class BucketName(NamedTuple):
     organization: int
     bound: Bound = "organization"
     address: str = ""
-    """Empty but for the bound `address`."""
+    """Empty but for the bounds `address` and `account`."""
 
 
 class Buckets(Protocol):
@@ -100,17 +102,21 @@ class Buckets(Protocol):
 
     def take(self, wanted: Mapping[BucketName, int], now_ms: int) -> list[Taken]:
         """Take a token of each of these buckets, or of none, by their limits per second, none of which is 0. Nobody
-        else takes in between. In the order of `wanted`.
+        else takes in between. In the order of `wanted`. Buckets of accounts may have a slower clock of their own, and
+        are then taken alone.
         """
         ...
 
 
 class MemoryBuckets:
-    """The buckets of one process. Those of addresses are bounded: the one that was used least lately goes."""
+    """The buckets of one process. Those of addresses are bounded, and so are those of accounts: the one that was used
+    least lately goes.
+    """
 
     def __init__(self) -> None:
         self._lasting: dict[BucketName, Bucket] = {}
         self._addresses: OrderedDict[BucketName, Bucket] = OrderedDict()
+        self._accounts: OrderedDict[BucketName, Bucket] = OrderedDict()
 
     @property
     def addresses(self) -> int:
@@ -121,14 +127,17 @@ class MemoryBuckets:
         """As in `Buckets`."""
         each = take_all([(self._kept(name).get(name), limit) for name, limit in wanted.items()], now_ms)
         for name, one in zip(wanted, each, strict=True):
-            self._kept(name)[name] = one.bucket
-            if name.bound == "address":
-                self._addresses.move_to_end(name)
-        while len(self._addresses) > MOST_ADDRESSES:
-            self._addresses.popitem(last=False)
+            kept = self._kept(name)
+            kept[name] = one.bucket
+            if isinstance(kept, OrderedDict):
+                kept.move_to_end(name)
+                while len(kept) > MOST_ADDRESSES:
+                    kept.popitem(last=False)
         return each
 
     def _kept(self, name: BucketName) -> dict[BucketName, Bucket]:
+        if name.bound == "account":
+            return self._accounts
         return self._addresses if name.bound == "address" else self._lasting
 
 

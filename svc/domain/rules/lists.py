@@ -231,6 +231,8 @@ class ListEntry(msgspec.Struct, frozen=True, array_like=True):
     expires_at_ms: int | None
     """From when on it is none any more; `None` = never."""
     created_at_ms: int
+    created_by: str | None = None
+    """The id of the member who added it; `None` = a management key or the command line did."""
 
     def is_living(self, now_ms: int) -> bool:
         """Whether it has not expired."""

@@ -30,6 +30,8 @@ class StoredWeights(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     vpn_mode: Mode
     residential_proxy_mode: Mode
     updated_at_ms: int
+    updated_by_user_id: str | None = None
+    """The id of the member who saved it; `None` = a management key did."""
 
 
 class WeightsChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,8 @@ class WeightsChange(msgspec.Struct, frozen=True, kw_only=True):
     residential_proxy_mode: Mode | None = None
     revision: int | None = None
     """The stored revision that the caller has seen; `None` = whatever it is."""
+    by: str | None = None
+    """The id of the member who saves."""
 
 
 def resolve(of_key: StoredWeights | None, of_organization: StoredWeights | None, platform: Platform) -> Weights:
@@ -84,6 +88,7 @@ def changed(
         vpn_mode=change.vpn_mode or in_force.vpn_mode,
         residential_proxy_mode=change.residential_proxy_mode or in_force.residential_proxy_mode,
         updated_at_ms=now_ms,
+        updated_by_user_id=change.by,
     )
 
 

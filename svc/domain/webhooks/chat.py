@@ -179,10 +179,22 @@ def _test(data: Data) -> _Said:
 
 def _review(title: str, tone: Tone) -> Callable[[Data], _Said]:
     def said(data: Data) -> _Said:
-        review = data.get("review", data)
-        return _Said(title, _simple(review), f"reviews/{review.get('id', '')}", tone)
+        return _Said(title, _of_review(data), _event(data), tone)
 
     return said
+
+
+def _of_review(data: Data) -> Iterator[tuple[str, Any]]:
+    yield "Rule", data.get("rule")
+    yield "Label", _with(data.get("label"), data.get("label_reason"))
+    yield "Note", data.get("note")
+    score = data.get("suspect_score")
+    yield "Score", None if score is None else f"{score} ({data.get('suspect_level')})"
+    yield "Visitor", data.get("visitor_id")
+    yield "Account", data.get("account_id")
+    yield "Assignee", data.get("assignee")
+    yield "Environment", data.get("environment")
+    yield "Review", data.get("id")
 
 
 def _unknown(data: Data) -> _Said:

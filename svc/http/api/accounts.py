@@ -23,7 +23,6 @@ from svc.domain.cursor import List, read_cursor, write_cursor
 from svc.domain.events.listing import FILTERS, Listing, Position
 from svc.domain.ids import is_visitor_id
 from svc.domain.model import Level
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.account_schema import (
     AccountAnswer,
@@ -104,7 +103,7 @@ async def seen_subject(
 ) -> Seen | None:
     """An account or a visitor of the organization with its newest events; `None` where there is none."""
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
     places: list[EventPosition] = []
     for environment in subjects.environments_of(kind):
         places += (await find_positions(services, number, environment, listing)).rows
@@ -163,7 +162,8 @@ async def _page(
     """A page of a list. `422 validation_error` for a filter or a cursor that is not valid."""
     caller = caller_of(call)
     assert caller.key.environment is not None, "only management keys have none"
-    sought = read_sought(query, least, listed, caller.organization.number, kind_of(caller.key.environment), call.at_ms)
+    number, kind = caller.organization.number, kind_of(caller.key.environment)
+    sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
     if isinstance(sought, Refusal):
         return Outcome(sought)
     page = await page_of_subjects(services, call, sought, query.cursor, query.limit)
@@ -171,7 +171,13 @@ async def _page(
 
 
 def read_sought(
-    query: SubjectsQuery, least: int | UnsetType, listed: Listed, number: int, kind: EnvironmentKind, now_ms: int
+    services: Services,
+    query: SubjectsQuery,
+    least: int | UnsetType,
+    listed: Listed,
+    number: int,
+    kind: EnvironmentKind,
+    now_ms: int,
 ) -> Sought | Refusal:
     """What a query of a list asks for. `422` (`invalid_value`)."""
     values: dict[str, str] = {}
@@ -186,6 +192,7 @@ def read_sought(
         number,
         kind,
         now_ms,
+        now_ms - services.event_retention_ms,
         prefix="" if query.q is UNSET else query.q,
         least=0 if least is UNSET else least,
         country=values.get("country"),
@@ -198,7 +205,7 @@ async def page_of_subjects(
 ) -> tuple[list[Sighted], str | UnsetType] | Refusal:
     """At most `limit` of what is sought, and the cursor of the next page. `422` (`invalid_cursor`)."""
     key = services.webhooks.cursors_key
-    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0)), digest_size=16).digest()
+    bound = blake2b(msgspec.json.encode(sought._replace(now_ms=0, oldest_ms=0)), digest_size=16).digest()
     since = _position(key, sought.listed, sought.number, bound, cursor)
     if since is None:
         return invalid("cursor", "invalid_cursor", "query")
@@ -256,7 +263,7 @@ async def _find(
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "
 _LIST = (
-    "The one that was seen last first, of the last 30 days. "
+    "The one that was seen last first, as far back as events are kept. "
     + _KINDS
     + "Filters may be combined. A page with filters that few fit may be short, or empty, and still have a "
     "`next_cursor`: a request looks at no more than 5,000 events."

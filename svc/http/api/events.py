@@ -22,7 +22,7 @@ from svc.domain.events.archive import deflate, inflate
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.events.listing import Asked, CursorScope, Filters, Listing, next_cursor, read_listing
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS, DeferredReport, Event
+from svc.domain.records import DeferredReport, Event
 from svc.domain.refusals import Detail, Refusal
 from svc.http.api.archived_document import DocumentBody, EventDetailBody, document_body, event_detail
 from svc.http.authentication import Caller
@@ -78,7 +78,7 @@ async def page_of_events(services: Services, call: Call, asked: Asked, environme
     """
     number = caller_of(call).organization.number
     scope = CursorScope(services.webhooks.cursors_key, number, environment)
-    listing = read_listing(asked, call.at_ms, scope)
+    listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
         return Outcome(listing)
     await touch_caller(services, call)
@@ -148,7 +148,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
     number, environment = caller.organization.number, _environment(caller)
 
     def read(snapshot: Snapshot) -> EventDetailBody | Refusal:
-        event = events.event_by_request(snapshot, number, environment, request_id, now_ms)
+        event = events.event_by_request(snapshot, number, environment, request_id, now_ms, services.event_retention_ms)
         return Refusal("event_not_found") if event is None else detailed(snapshot, number, request_id, event)
 
     return await services.store.query(read)
@@ -179,6 +179,7 @@ async def update_event(services: Services, call: Call) -> Outcome:
         fields=fields,
         now_ms=call.at_ms,
         label=label,
+        retention_ms=services.event_retention_ms,
     )
     changed = await change(services, call, job) if fields or label != LabelChange() else None
     if isinstance(changed, Refusal):
@@ -194,7 +195,7 @@ async def visits(
     """The newest events of a visitor in the caller's environment, at most `limit`, newest first, with their request
     ids.
     """
-    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
     number, environment = caller.organization.number, _environment(caller)
     found = await services.store.query(
         partial(events.event_page, number=number, environment=environment, listing=listing)
@@ -310,13 +311,13 @@ ROUTES: tuple[Route, ...] = (
         path="/events",
         summary="List events",
         description=(
-            "Newest first, of the organization and environment of the key, at most 30 days back. Without `from` the "
-            "window begins 24 hours before its end, but not more than 30 days ago. Each row has the verdict of "
-            "identify, with the signals by name under `signals` and their groups under `triggers`. Filters may be "
-            "combined. `next_cursor` leads to the next page, in the same window and with the same filters, and is left "
-            "out on the last one; `page` counts pages instead, at most 10,000 events deep. A page of several filters "
-            "that are rarely met together may be short, or empty, and still have a `next_cursor`: a request looks at "
-            "no more than 20,000 events."
+            "Newest first, of the organization and environment of the key, of at most 30 days at once, as far back as "
+            "events are kept: 30 days, unless the operator says more. Without `from` the window begins 24 hours before "
+            "its end. Each row has the verdict of identify, with the signals by name under `signals` and their groups "
+            "under `triggers`. Filters may be combined. `next_cursor` leads to the next page, in the same window and "
+            "with the same filters, and is left out on the last one; `page` counts pages instead, at most 10,000 "
+            "events deep. A page of several filters that are rarely met together may be short, or empty, and still "
+            "have a `next_cursor`: a request looks at no more than 20,000 events."
         ),
         handler=list_events,
         query=ListEventsQuery,

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.domain.access.audit import ActorKind, AuditRecord
-from svc.domain.access.credentials import Role
+from svc.domain.access.roles import Role
 from svc.domain.billing import BillingStatus, BlockedReason, RefusedForMoney, Settlement
 from svc.domain.bodies import body_of
 from svc.domain.fields import A_KEY_ID, OBJECT_FORM, TIME_FORM, PageCursor, RequestId, Timestamp, about, open_to
@@ -114,17 +114,17 @@ class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class ActorBody(msgspec.Struct, frozen=True, kw_only=True):
     """Who made a change."""
 
-    kind: Annotated[ActorKind, about("A management key, or the operator's command line.", "management_key")]
-    id: Annotated[str, about("Id of the key, or the operator's name on the machine.", A_KEY_ID)]
-    name: Annotated[str | UnsetType, about("Name of the key then.", "ci")] = UNSET
-    role: Annotated[Role | UnsetType, about("Role of the key then.", "admin")] = UNSET
-    place: Annotated[str | UnsetType, about("Address that a key's request came from.", "203.0.113.7")] = UNSET
+    kind: Annotated[ActorKind, about("A management key, a member, or the operator's command line.", "management_key")]
+    id: Annotated[str, about("Id of the key or member, or the operator's name on the machine.", A_KEY_ID)]
+    name: Annotated[str | UnsetType, about("Name of the key or member then.", "ci")] = UNSET
+    role: Annotated[Role | UnsetType, about("Role of the key or member then.", "admin")] = UNSET
+    place: Annotated[str | UnsetType, about("Address that the request came from.", "203.0.113.7")] = UNSET
 
 
 class AuditRecordBody(msgspec.Struct, frozen=True, kw_only=True):
     """One change that was made."""
 
-    id: Annotated[RequestId, about("UUIDv7 of the change: of the request, where a key made it.")]
+    id: Annotated[RequestId, about("UUIDv7 of the change: of the request, where a key or member made it.")]
     at: Annotated[Timestamp, about("When it was made.")]
     action: Annotated[str, about("Operation id, or the command of the operator.", "issueSdkKey")]
     subject: Annotated[str | UnsetType, about("Id of what was changed, or a platform.", A_KEY_ID)] = UNSET

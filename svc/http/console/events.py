@@ -11,7 +11,6 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from svc.domain.access.credentials import KeyKind
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.webhooks.envelope import identification_event_id
 from svc.domain.webhooks.records import IDENTIFICATION_EVENTS
@@ -46,13 +45,13 @@ async def read_event(services: Services, call: Call) -> Outcome:
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     number = (await touch_caller(services, call)).organization.number
-    oldest_ms = call.at_ms - RETENTION_MS
+    oldest_ms = call.at_ms - services.event_retention_ms
     event_ids = [identification_event_id(event_type, request_id).bytes for event_type in IDENTIFICATION_EVENTS]
 
     def read(snapshot: Snapshot) -> ConsoleEventBody | Refusal:
         event = lookups.event(snapshot, number, request_id)
         if event is None:
-            refuse_hidden(snapshot, number, request_id, call.at_ms)
+            refuse_hidden(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
         if event is None or event.occurred_at_ms < oldest_ms:
             return Refusal("event_not_found", explanation=_NOT_FOUND)
         beside = neighbors(snapshot, number, request_id, event, oldest_ms)
@@ -73,7 +72,7 @@ def _id_text(request_id: UUID | None) -> str | UnsetType:
     return UNSET if request_id is None else str(request_id)
 
 
-_NOT_FOUND = "The organization has no such event, or it is older than 30 days."
+_NOT_FOUND = "The organization has no such event, or it is no longer kept."
 
 ROUTES: tuple[Route, ...] = (
     console_route(

@@ -52,7 +52,7 @@ async def export_events(services: Services, call: Call) -> Outcome:
     """
     query: ExportEventsQuery = call.query
     number = caller_of(call).organization.number
-    window = read_window(sent(query.start), sent(query.end), call.at_ms)
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     filters = read_filters(query.asked())
     for refusal in (window, filters):
         if isinstance(refusal, Refusal):

@@ -21,7 +21,7 @@ from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.events.listing import MAX_TAG_LENGTH, Filters, Listing
 from svc.domain.fields import AccountId, VisitorId, about
 from svc.domain.ids import is_visitor_id
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.domain.refusals import invalid
 from svc.domain.rules.lists import canonical
 from svc.domain.timestamps import timestamp
@@ -139,7 +139,7 @@ async def _events_of(
 ) -> list[EventMatch]:
     """The newest events of an account or a visitor, of each environment of the kind `limit` at most."""
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, filters, limit=limit)
+    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
     found: list[EventMatch] = []
     for environment in subjects.environments_of(kind):
         places = (await find_positions(services, number, environment, listing)).rows
@@ -176,7 +176,9 @@ async def search(services: Services, call: Call) -> Outcome:
     query: SearchQuery = call.query
     number = (await touch_caller(services, call)).organization.number
     text = query.q.strip().removesuffix("…")
-    event = await services.store.query(partial(_event, number=number, text=text, oldest_ms=call.at_ms - RETENTION_MS))
+    event = await services.store.query(
+        partial(_event, number=number, text=text, oldest_ms=call.at_ms - services.event_retention_ms)
+    )
     visitors: list[str] = []
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
         visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MOST_FOUND))
@@ -209,7 +211,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)
-    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, limit=EVENTS_SEARCHED)
+    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, limit=EVENTS_SEARCHED)
     places = (await find_positions(services, number, query.environment, listing)).rows
     for start in range(0, len(places), 64):
         some = places[start : start + 64]
@@ -225,7 +227,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
 
 async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
     filters = Filters(tag=query.q.strip())
-    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, filters, limit=1)
+    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=1)
     found = await find_positions(services, number, query.environment, listing)
     return bool(await read_at(services, filters, found.rows))
 

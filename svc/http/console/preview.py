@@ -18,7 +18,7 @@ from svc.domain.bodies import sent
 from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import KeyId, about
 from svc.domain.model import Environment, Platform
-from svc.domain.records import RETENTION_MS, Document, Event
+from svc.domain.records import Document, Event
 from svc.domain.refusals import Refusal
 from svc.domain.scoring.preview import MOST_EVENTS, Preview, WeightsPreview
 from svc.domain.scoring.score import Weights
@@ -98,7 +98,8 @@ async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPr
     for looked_at in range(0, MOST_LOOKED_AT, EVENTS_AT_ONCE):
         if looked_at:
             await trio.lowlevel.checkpoint()
-        found, after = await services.store.query(partial(_older, scope=scope, now_ms=now_ms, after=after))
+        find = partial(_older, scope=scope, now_ms=now_ms, oldest_ms=now_ms - services.event_retention_ms, after=after)
+        found, after = await services.store.query(find)
         for request_id, event, document in found:
             preview.note(request_id, event, document)
             compared += 1
@@ -110,12 +111,12 @@ async def _compared(services: Services, scope: _Scope, now_ms: int) -> WeightsPr
 
 
 def _older(
-    snapshot: Snapshot, scope: _Scope, now_ms: int, after: Position | None
+    snapshot: Snapshot, scope: _Scope, now_ms: int, oldest_ms: int, after: Position | None
 ) -> tuple[list[tuple[UUID, Event, Document | None]], Position | None]:
     """Of the next events behind a position those of the scope, newest first, with their documents; and the position of
     the last one that was looked at, `None` = there are no more.
     """
-    listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=EVENTS_AT_ONCE, after=after)
+    listing = Listing(oldest_ms, now_ms + 1, EVERYTHING, limit=EVENTS_AT_ONCE, after=after)
     page = events.event_page(snapshot, scope.organization, scope.environment, listing)
     found = [
         (request_id, event, _document(snapshot, scope.organization, request_id, event))
@@ -164,6 +165,7 @@ ROUTES: tuple[Route, ...] = (
     console_route(
         operation_id="previewWeights",
         method="POST",
+        needs="read",
         path="/weights/preview",
         summary="Preview weights before they are saved",
         description=(

@@ -16,7 +16,6 @@ from svc.domain.accounts.velocity import EnvironmentKind, kind_of
 from svc.domain.bodies import sent
 from svc.domain.events.event_row import DecisionBody, decision_body
 from svc.domain.fields import A_KEY_ID, Timestamp, about
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal
 from svc.domain.rules.conditions import VARIABLES
 from svc.domain.rules.explanation import Operand, Term, TermKind
@@ -194,15 +193,16 @@ async def explain_event(services: Services, call: Call) -> Outcome:
     if isinstance(request_id, Refusal):
         return Outcome(request_id)
     number = (await touch_caller(services, call)).organization.number
-    read = partial(_explained, number=number, request_id=request_id, wanted=sent(query.rule_id), now_ms=call.at_ms)
+    oldest_ms = call.at_ms - services.event_retention_ms
+    read = partial(_explained, number=number, request_id=request_id, wanted=sent(query.rule_id), oldest_ms=oldest_ms)
     return Outcome(await services.store.query(read))
 
 
 def _explained(
-    snapshot: Snapshot, number: int, request_id: UUID, wanted: str | None, now_ms: int
+    snapshot: Snapshot, number: int, request_id: UUID, wanted: str | None, oldest_ms: int
 ) -> EventRulesBody | Refusal:
     event = lookups.event(snapshot, number, request_id)
-    if event is None or event.occurred_at_ms < now_ms - RETENTION_MS:
+    if event is None or event.occurred_at_ms < oldest_ms:
         return Refusal("event_not_found", explanation="The organization has no such event, or it is over its time.")
     kind = kind_of(event.environment)
     ruleset = ruleset_at(snapshot, number, kind, event.occurred_at_ms)
@@ -338,6 +338,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Check rules before they are saved",
         description="Refused as saving them would be; nothing is saved, and no event is looked at.",
         handler=check_rules,
+        needs="read",
         query=RulesQuery,
         body=PreviewBody,
         status=204,

@@ -105,7 +105,7 @@ class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     visitor_id: VisitorId
     first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
-    events: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    events: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     matching_events: (
         Annotated[int, about("With a tag or an address: its events among the newest 500 with that.", 3)] | UnsetType
     ) = UNSET
@@ -162,7 +162,7 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
     visitor_id: VisitorId
     first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
-    event_count: Annotated[int, about("Its events in the last 30 days, in all environments.", 12)]
+    event_count: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     environment_event_count: Annotated[int, about("Those of them in the environment.", 12)]
     identifiable: Annotated[
         bool, about("`false` for one that cannot be recognized: what is here is what its one event says.", True)

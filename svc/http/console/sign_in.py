@@ -1,7 +1,7 @@
 """Signing in to the console: `POST`, `GET` and `DELETE /console/session` (docs/adr/0038).
 
-A session begins with a one-use link or with a management key, and has that key's role. The key itself is not kept by
-the browser.
+A session begins with a member's password (`members/by_password.py`), with a one-use link or with a management key, and
+has the role of that member or key. Neither password nor key is kept by the browser.
 """
 
 from __future__ import annotations
@@ -10,27 +10,33 @@ from functools import partial
 from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.access.credentials import ApiKey, Role, digest
-from svc.domain.access.sessions import IDLE_MS, Session, new_session, new_token, organization_of
-from svc.domain.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_form, open_to
+from svc.domain.access.credentials import ApiKey, digest
+from svc.domain.access.members import LONGEST_EMAIL
+from svc.domain.access.sessions import new_session, organization_of
+from svc.domain.fields import OrganizationId, about
 from svc.domain.refusals import Refusal, invalid
-from svc.domain.timestamps import timestamp
-from svc.http.authentication import AuthPolicy, AuthRequest, Caller, FoundKey, caller_with, find_key
+from svc.http.authentication import AuthRequest, FoundKey, caller_with, find_key
 from svc.http.change import caller_of, change, touch_caller
-from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
-from svc.http.sessions import (
-    Site,
-    cleared_cookie,
-    cookie,
-    cross_origin_refusal,
-    presented_token,
-    session_row,
-    signed_out,
+from svc.http.members.by_password import sign_in_by_password
+from svc.http.members.entering import (
+    Entry,
+    SessionBody,
+    enter,
+    entered,
+    entry_refusal,
+    former_session,
+    refused,
+    request_of,
+    shown_session,
+    site_of,
 )
+from svc.http.members.schema import PasswordFields
+from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
+from svc.http.sessions import cleared_cookie, signed_out
 from svc.store.snapshot import Snapshot, Transaction
-from svc.store.transactions.sessions import begin_session, end_session, find_link, key_digest, usable_key, use_link
+from svc.store.transactions.sessions import end_session, find_link, key_digest, usable_key, use_link
 from svc.store.views import lookups
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
@@ -38,42 +44,34 @@ KEY_REFUSED = "The key is not a management key of this service, or it was revoke
 
 
 class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of `signIn`: one of the two."""
+    """Body of `signIn`: a token, a key, or an address and a password."""
 
     token: Annotated[
         str | UnsetType, about("What follows `#` in a link of `svc console link`; it works once.", "svc_cl_...")
     ] = UNSET
     key: Annotated[str | UnsetType, about("A management key.", "svc_mk_us_...")] = UNSET
+    email: (
+        Annotated[str, Meta(max_length=4 * LONGEST_EMAIL), about("A member's address.", "ada@shop.example")] | UnsetType
+    ) = UNSET
+    password: (
+        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
+        | UnsetType
+    ) = UNSET
+    totp: (
+        Annotated[str, Meta(max_length=16), about("A one-time code, where the member has set them up.", "287082")]
+        | UnsetType
+    ) = UNSET
+    organization_id: (
+        Annotated[
+            OrganizationId,
+            about("Which one, where several have this member; the one that was signed in to last when left out."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
-class SessionOrganization(msgspec.Struct, frozen=True):
-    """The organization of a session."""
-
-    id: OrganizationId
-    name: Annotated[str, about("For people.", "Example Shop")]
-
-
-class SessionKey(msgspec.Struct, frozen=True):
-    """The management key of a session."""
-
-    id: Annotated[str, about("Id of the key.", A_KEY_ID, form=id_form("key_"))]
-    name: Annotated[str, about("For people.", "console link")]
-    role: Annotated[Role, about("What it may do.", "admin", form=open_to("admin", "developer"))]
-    last4: Annotated[str, about("The last four characters of its secret.", "x7Qa")]
-
-
-class SessionBody(msgspec.Struct, frozen=True):
-    """A session of the console."""
-
-    organization: Annotated[SessionOrganization, about("The organization that it acts on.")]
-    key: Annotated[SessionKey, about("Its management key.")]
-    region: Annotated[str, about("Of the service.", "us")]
-    expires_at: Annotated[Timestamp, about("When it ends, however it is used.")]
-    idle_minutes: Annotated[int, about("It ends earlier after so many minutes without a request.", 30)]
-
-
-class SignIn(NamedTuple):
-    """A request to sign in, as far as it could be checked without writing."""
+class FoundEntry(NamedTuple):
+    """A link or a key that was presented, as far as it could be checked without writing."""
 
     number: int
     """Of the organization."""
@@ -87,40 +85,37 @@ async def sign_in(services: Services, call: Call) -> Outcome:
     """`POST /console/session`: begin a session and end the one that the browser had. `403 secure_connection_required`,
     `403 cross_origin_request`, `401 unauthorized`, `429 rate_limited`.
     """
-    site = _site(call)
-    refusal = (
-        (Refusal("secure_connection_required") if site.transport == "insecure" else None)
-        or cross_origin_refusal(call.headers, site, "POST")
-        or services.limits.sign_in_refusal(site.address, call.at_ms)
-    )
+    body: SignInBody = call.body
+    refusal = entry_refusal(services, call)
     if refusal is not None:
         return Outcome(refusal)
-    policy = services.policy
-    found = await services.store.query(partial(_found, policy=policy, site=site, call=call))
+    fields = _password_fields(body)
+    if fields is not None:
+        return await sign_in_by_password(services, call, fields)
+
+    def find(snapshot: Snapshot) -> tuple[FoundEntry, Entry] | Refusal:
+        request = request_of(services, call, snapshot)
+        asked = _asked(request, body)
+        if isinstance(asked, Refusal):
+            return asked
+        caller = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
+        is_secure = site_of(call).transport == "https"
+        session = new_session(call.at_ms, secure=is_secure, key_id=asked.key.id, owns_key=asked.owns_key)
+        return asked, Entry(caller, session, former_session(request, call))
+
+    found = await services.store.query(find)
     if isinstance(found, Refusal):
         return Outcome(found)
-    asked, signed_in, replaced = found
-    token = new_token("session", signed_in.organization.id, services.world.entropy(32))
-    session = new_session(asked.key.id, call.at_ms, secure=site.transport == "https", owns_key=asked.owns_key)
-    token_digest = digest(policy.pepper, token)
+    asked, entry = found
+    came = await enter(services, call, entry, partial(_come_in, asked=asked, now_ms=call.at_ms))
+    return Outcome(came) if isinstance(came, Refusal) else entered(services, entry, came[1])
 
-    def job(transaction: Transaction) -> ApiKey | Refusal:
-        key = usable_key(transaction, asked.number, asked.key.id, call.at_ms)
-        if asked.link is not None and use_link(transaction, asked.number, asked.link, call.at_ms) is None:
-            return _refused(LINK_REFUSED, "the link was used meanwhile")
-        if key is None:
-            return _refused(KEY_REFUSED, "the key was revoked meanwhile")
-        if replaced is not None:
-            end_session(transaction, *replaced, call.at_ms)
-        begin_session(transaction, asked.number, token_digest, session)
-        return key
 
-    key = await change(services, msgspec.structs.replace(call, caller=signed_in), job)
-    if isinstance(key, Refusal):
-        return Outcome(key)
-    if replaced is not None:
-        services.end_viewers(replaced[1])
-    return Outcome(_shown(signed_in, session), headers={"Set-Cookie": cookie(site, token)})
+def _come_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
+    key = usable_key(transaction, asked.number, asked.key.id, now_ms)
+    if asked.link is not None and use_link(transaction, asked.number, asked.link, now_ms) is None:
+        return refused(LINK_REFUSED, "the link was used meanwhile")
+    return key or refused(KEY_REFUSED, "the key was revoked meanwhile")
 
 
 async def read_session(services: Services, call: Call) -> Outcome:
@@ -128,7 +123,7 @@ async def read_session(services: Services, call: Call) -> Outcome:
     caller = await touch_caller(services, call)
     if caller.session is None:
         return Outcome(signed_out("a key without a session"))
-    return Outcome(_shown(caller, caller.session.session))
+    return Outcome(shown_session(caller, caller.session.session, services.policy.region))
 
 
 async def sign_out(services: Services, call: Call) -> Outcome:
@@ -143,65 +138,45 @@ async def sign_out(services: Services, call: Call) -> Outcome:
     if isinstance(done, Refusal):
         return Outcome(done)
     services.end_viewers(ended)
-    return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(_site(call))})
+    return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(site_of(call))})
 
 
-def _found(
-    snapshot: Snapshot, policy: AuthPolicy, site: Site, call: Call
-) -> tuple[SignIn, Caller, tuple[int, bytes] | None] | Refusal:
-    """What the body leads to now, who that is, and where the session is that the browser has."""
-    request = AuthRequest(policy, snapshot, call.headers, site.peer, call.at_ms)
-    asked = _asked(request, call.body)
-    if isinstance(asked, Refusal):
-        return asked
-    signed_in = caller_with(request, FoundKey(asked.key, key_digest(snapshot, asked.key)))
-    before = presented_token(call.headers, site)
-    return asked, signed_in, None if before is None else session_row(policy, snapshot, before)
-
-
-def _asked(request: AuthRequest, body: SignInBody) -> SignIn | Refusal:
-    """What the body leads to now. Nothing is written for a token or a key that leads to nothing."""
-    policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
+def _password_fields(body: SignInBody) -> PasswordFields | None:
+    """By what a member signs in, where that is what was sent."""
     match body:
-        case SignInBody(token=str(token), key=UnsetType()):
-            organization_id = organization_of("link", token)
-            account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
-            if account is None:
-                return _refused(LINK_REFUSED, "not a link of this service")
-            number, link_digest = account.organization.number, digest(policy.pepper, token)
-            link = find_link(snapshot, number, link_digest, now_ms)
-            key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
-            if link is None or key is None or key.region != policy.region:
-                return _refused(LINK_REFUSED, "unknown link, or it has expired")
-            return SignIn(number, key, link_digest, link.owns_key)
-        case SignInBody(token=UnsetType(), key=str(secret)):
+        case SignInBody(token=UnsetType(), key=UnsetType(), email=str(email), password=str(password)):
+            return PasswordFields(email=email, password=password, totp=body.totp, organization_id=body.organization_id)
+        case _:
+            return None
+
+
+def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
+    """What a token or a key leads to now. Nothing is written for one that leads to nothing."""
+    names = {name for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    match body:
+        case SignInBody(token=str(token)) if names == {"token"}:
+            return _of_link(request, token)
+        case SignInBody(key=str(secret)) if names == {"key"}:
             found = find_key(request, secret.strip(), ("management",), where="The console")
             if isinstance(found, Refusal):
-                return _refused(found.explanation or KEY_REFUSED, found.reason)
-            return SignIn(found.key.organization, found.key, None, owns_key=False)
+                return refused(found.explanation or KEY_REFUSED, found.reason)
+            return FoundEntry(found.key.organization, found.key, None, owns_key=False)
         case _:
             return invalid("", "invalid_value")
 
 
-def _shown(caller: Caller, session: Session) -> SessionBody:
-    organization, key = caller.organization, caller.key
-    assert key.role is not None, "a management key has a role"
-    return SessionBody(
-        organization=SessionOrganization(organization.id, organization.name),
-        key=SessionKey(key.id, key.name, key.role, key.last4),
-        region=key.region,
-        expires_at=timestamp(session.expires_at_ms),
-        idle_minutes=IDLE_MS // 60_000,
-    )
-
-
-def _site(call: Call) -> Site:
-    assert call.site is not None, "these routes are the console's"
-    return call.site
-
-
-def _refused(explanation: str, reason: str) -> Refusal:
-    return Refusal("unauthorized", reason=reason, explanation=explanation)
+def _of_link(request: AuthRequest, token: str) -> FoundEntry | Refusal:
+    policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
+    organization_id = organization_of("link", token)
+    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
+    if account is None:
+        return refused(LINK_REFUSED, "not a link of this service")
+    number, link_digest = account.organization.number, digest(policy.pepper, token)
+    link = find_link(snapshot, number, link_digest, now_ms)
+    key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
+    if link is None or key is None or key.region != policy.region:
+        return refused(LINK_REFUSED, "unknown link, or it has expired")
+    return FoundEntry(number, key, link_digest, link.owns_key)
 
 
 _route = partial(console_route, under=(CONSOLE_ROOT,))
@@ -213,13 +188,15 @@ ROUTES: tuple[Route, ...] = (
         path="/session",
         summary="Sign in",
         description=(
-            "With the one-use token of a link that `svc console link` made, or with a management key. The session is a "
-            "cookie that no page can read; it ends 12 hours later, after 30 minutes without a request, by signing out, "
-            "and with its key. The request must come from a page of this service, over HTTPS or on the machine itself."
+            "With a member's address and password, and a one-time code where it has set them up; with the one-use "
+            "token of a link that `svc console link` made; or with a management key. The session is a cookie that no "
+            "page can read; it ends 12 hours later, after 30 minutes without a request or an open live screen, by "
+            "signing out, and with its member or key. The request must come from a page of this service, over HTTPS "
+            "or on the machine itself."
         ),
         handler=sign_in,
         body=SignInBody,
-        example='{"key": "svc_mk_us_..."}',
+        example='{"email": "ada@shop.example", "password": "correct horse battery staple"}',
         response=SessionBody,
         errors=(*KEYED, "secure_connection_required"),
     ),
@@ -234,6 +211,7 @@ ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="signOut",
         method="DELETE",
+        needs="own",
         path="/session",
         summary="Sign out",
         description="The session ends at once, and so do its streams.",

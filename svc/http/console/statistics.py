@@ -147,7 +147,7 @@ class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 async def read_networks(services: Services, call: Call) -> Outcome:
     """`GET /console/api/networks`: where the newest identifications of a window came from. `422 invalid_window`."""
     query: NetworksQuery = call.query
-    window = read_window(sent(query.start), sent(query.end), call.at_ms)
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     number = (await touch_caller(services, call)).organization.number
@@ -174,7 +174,7 @@ async def read_statistics(services: Services, call: Call) -> Outcome:
     sum. `422 invalid_window`.
     """
     query: StatisticsQuery = call.query
-    window = read_window(sent(query.start), sent(query.end), call.at_ms)
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return Outcome(window)
     from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
@@ -235,8 +235,8 @@ ROUTES: tuple[Route, ...] = (
         path="/statistics",
         summary="Read statistics of an environment",
         description=(
-            "Of the whole hours that the window touches, at most 30 days back. They are counted with each "
-            "identification, and what is erased or over 30 days old is taken off."
+            "Of the whole hours that the window touches, at most 30 days of those for which events are kept. They are "
+            "counted with each identification, and what is erased or no longer kept is taken off."
         ),
         handler=read_statistics,
         query=StatisticsQuery,

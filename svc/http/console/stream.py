@@ -18,11 +18,10 @@ from svc.actors.live import MOST_VIEWERS, LiveEvent, Viewer
 from svc.domain.events.listing import Filters, Listing, Position, read_filters
 from svc.domain.fields import about
 from svc.domain.model import Environment
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import find_positions, read_at, read_request_id
 from svc.http.authentication import Caller
-from svc.http.change import touch_caller
+from svc.http.change import note_open_stream, touch_caller
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.rows import in_parts
 from svc.http.schema import FiltersQuery
@@ -83,7 +82,7 @@ async def stream(services: Services, call: Call) -> Outcome:
         full = "The service has as many live streams open as it may." if services.live.is_full else MOST_OPEN
         return Outcome(Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full))
     resumed = None if last is None else partial(_resumed, services, watched, last, call.at_ms)
-    parts = parts_of(viewer, resumed, holds)
+    parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
 
 
@@ -141,14 +140,14 @@ async def _positions_after(services: Services, watched: Watched, last: UUID, now
     """
     known = await services.store.query(partial(lookups.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
-    from_ms = max(arrival_ms, now_ms - RETENTION_MS)
+    from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
     listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MOST_COUNTED)
     found = await find_positions(services, watched.number, watched.environment, listing, MOST_COUNTED)
     return [match for match in found.rows if match.position > Position(arrival_ms, last.bytes)]
 
 
 async def _holds(services: Services, caller: Caller) -> bool:
-    """Whether the caller's session or key still lets it in. That a stream is open is no use of its session."""
+    """Whether the caller's session or key still lets it in."""
     now_ms, number = services.world.now_ms(), caller.organization.number
 
     def read(snapshot: Snapshot) -> bool:
@@ -158,6 +157,14 @@ async def _holds(services: Services, caller: Caller) -> bool:
         return key is not None and key.usable(now_ms) and not lookups.is_removed(snapshot, number)
 
     return await services.store.query(read)
+
+
+async def _still_holds(services: Services, caller: Caller) -> bool:
+    """As `_holds`. That a stream is open is use of its session (decisions 15.5)."""
+    holds = await _holds(services, caller)
+    if holds:
+        await note_open_stream(services, caller)
+    return holds
 
 
 def _message(found: LiveEvent) -> bytes:

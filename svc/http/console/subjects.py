@@ -84,7 +84,7 @@ async def _list(
 ) -> tuple[Sequence[Sighted], str | UnsetType, LookedAtBody | UnsetType] | Refusal:
     """A page, its cursor, and of a sorted one what it is of."""
     number = caller_of(call).organization.number
-    sought = _sought(query, least, listed, number, call.at_ms)
+    sought = _sought(services, query, least, listed, number, call.at_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == "last_seen":
@@ -99,9 +99,11 @@ async def _list(
     return shown, UNSET, looked_at
 
 
-def _sought(query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int) -> Sought | Refusal:
+def _sought(
+    services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
+) -> Sought | Refusal:
     """What a query asks for. `422` (`invalid_value`, `invalid_cursor`)."""
-    sought = read_sought(query, least, listed, number, kind_of(query.environment), now_ms)
+    sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
     if isinstance(sought, Refusal):
         return sought
     if query.sort == _NOT_OF[listed]:

@@ -31,7 +31,6 @@ from svc.domain.ids import is_visitor_id
 from svc.domain.matching import Visitor
 from svc.domain.model import ENVIRONMENTS, Environment
 from svc.domain.network.addresses import parse_ip
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import KEYS_AT_ONCE, read_at
 from svc.http.change import caller_of, touch_caller
@@ -150,7 +149,9 @@ async def _seen_in(
     """Visitors with events in the environment, the most recently created first, and where the next page begins; `None`
     = this is the last one.
     """
-    find = partial(_some_seen, number=number, environment=environment, since_ms=call.at_ms - RETENTION_MS)
+    find = partial(
+        _some_seen, number=number, environment=environment, since_ms=call.at_ms - services.event_retention_ms
+    )
 
     async def read(before: int | None, count: int) -> list[tuple[int | None, Found | None]]:
         return await services.store.query(partial(find, before=before, count=count))
@@ -204,7 +205,9 @@ async def read_visitor(services: Services, call: Call) -> Outcome:
     number = (await touch_caller(services, call)).organization.number
     if not is_visitor_id(visitor_id):
         return Outcome(Refusal("not_found", explanation=_NO_VISITOR))
-    listing = Listing(call.at_ms - RETENTION_MS, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
+    listing = Listing(
+        call.at_ms - services.event_retention_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT
+    )
     record, positions = await services.store.query(
         lambda snapshot: (
             visitor_views.find_visitor(snapshot, number, visitor_id),
@@ -276,9 +279,9 @@ ROUTES: tuple[Route, ...] = (
         summary="List visitors",
         description=(
             "All visitors of the organization, the most recently created first. With `environment`, those with events "
-            "in it in the last 30 days; a page may then be short or empty and have a `next_cursor`. What a row says is "
-            "of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it in "
-            "the environment (`production` when left out) among its 500 newest events, in the order of their ids."
+            "in it as far back as events are kept; a page may then be short or empty and have a `next_cursor`. What a "
+            "row says is of all environments. With `tag` or `ip_address`, of which one may be sent, those seen with it "
+            "in the environment (`production` when left out) among its 500 newest events, in the order of their ids."
         ),
         handler=list_visitors,
         query=VisitorsQuery,
@@ -303,10 +306,10 @@ ROUTES: tuple[Route, ...] = (
 async def activity_of(
     services: Services, call: Call, number: int, visitor_id: str, record: Visitor | None
 ) -> dict[Environment, Activity]:
-    """The events of a visitor in the last 30 days, by environment. `record`: what the store has of it; `None` for one
+    """The events of a visitor that are kept, by environment. `record`: what the store has of it; `None` for one
     that cannot be recognized.
     """
-    since_ms = visitor_views.counted_from_ms(record, call.at_ms - RETENTION_MS)
+    since_ms = visitor_views.counted_from_ms(record, call.at_ms - services.event_retention_ms)
     listing = Listing(since_ms, call.at_ms + 1, Filters(visitor_id=visitor_id))
     return {environment: await _counted(services, number, environment, listing) for environment in ENVIRONMENTS}
 

@@ -55,8 +55,12 @@ _LAST_MS = unix_ms(datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
 
 
 async def describe_key(services: Services, call: Call) -> Outcome:
-    """`GET /management/key`: the key of the request itself (interface 2.6)."""
+    """`GET /management/key`: the key of the request itself (interface 2.6). `404 not_found` for a member, who has
+    none.
+    """
     caller = await touch_caller(services, call)
+    if caller.member is not None:
+        return Outcome(Refusal("not_found"))
     key, organization_id = caller.key, caller.organization.id
     return Outcome(body_of(ManagementKeyBody, key, key_id=key.id, organization_id=organization_id))
 
@@ -110,7 +114,14 @@ async def revoke_key(services: Services, call: Call, family: _Family) -> Outcome
     next request on. `404`, `409 proxy_key_revoked` or `sdk_key_revoked`.
     """
     number, key_id = caller_of(call).organization.number, call.path[family.id_in_path]
-    job = partial(keys.revoke_key_of, number=number, kinds=family.kinds, key_id=key_id, now_ms=call.at_ms)
+    job = partial(
+        keys.revoke_key_of,
+        number=number,
+        kinds=family.kinds,
+        key_id=key_id,
+        now_ms=call.at_ms,
+        by=caller_of(call).member_id,
+    )
     revoked = await change(services, call, job, may_use_reserve=True)
     return Outcome(revoked if isinstance(revoked, Refusal) else family.row(revoked))
 
@@ -233,6 +244,7 @@ async def _issue(
         allowed_origins=allowed_origins,
         expires_at_ms=expires_at_ms,
     )
+    key = msgspec.structs.replace(key, created_by=caller_of(call).member_id)
     hashed = digest(services.policy.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
     issued = await change(services, call, job)
@@ -262,13 +274,14 @@ ROUTES: tuple[Route, ...] = (
         description="Which organization it acts on, and in which role.",
         handler=describe_key,
         response=ManagementKeyBody,
+        errors=("not_found",),
     ),
     _list(
         operation_id="listProxyKeys",
         path=ORGANIZATION + "/proxy-credentials",
         summary="List proxy keys",
         handler=partial(list_keys, family=_PROXY_KEYS),
-        role="admin",
+        needs="administer",
         response=ProxyKeysBody,
     ),
     _new(
@@ -276,7 +289,7 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/proxy-credentials",
         summary="Issue a proxy key",
         handler=issue_proxy_key,
-        role="admin",
+        needs="administer",
         body=IssueProxyKeyBody,
         response=IssuedProxyKeyBody,
     ),
@@ -285,7 +298,7 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/proxy-credentials/{proxy_credential_id}/revoke",
         summary="Revoke a proxy key",
         handler=partial(revoke_key, family=_PROXY_KEYS),
-        role="admin",
+        needs="administer",
         response=ProxyKeyBody,
         errors=("proxy_key_revoked",),
     ),

@@ -12,7 +12,7 @@ from svc.domain.bodies import body_of
 from svc.domain.fields import A_LIST_ID, Cursor, PageCursor, Time, Timestamp, about
 from svc.domain.rules.lists import LONGEST_NOTE, LONGEST_TAG, MOST_AT_ONCE, NAME_FORM, ListEntry, ListKind, StoredList
 from svc.domain.timestamps import timestamp
-from svc.http.management.schema import Member
+from svc.http.management.schema import MemberId
 from svc.http.schema import Limit
 
 ListName = Annotated[
@@ -82,7 +82,7 @@ class EntryBody(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: Annotated[Time | None, about("From when on it is no entry any more.", None)]
     created_at: Annotated[Timestamp, about("When it was added.")]
     created_by: (
-        Annotated[Member, about("The member who added it; left out where a management key did.")] | UnsetType
+        Annotated[MemberId, about("The member who added it; left out where a management key did.")] | UnsetType
     ) = UNSET
 
 

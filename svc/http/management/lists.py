@@ -137,8 +137,15 @@ async def add_entries(services: Services, call: Call) -> Outcome:
     entries = read_entries(found.kind, body.entries, call.at_ms)
     if isinstance(entries, Refusal):
         return Outcome(entries)
-    number = caller_of(call).organization.number
-    job = partial(lists.add_entries, number=number, list_id=found.id, entries=entries, now_ms=call.at_ms)
+    caller = caller_of(call)
+    job = partial(
+        lists.add_entries,
+        number=caller.organization.number,
+        list_id=found.id,
+        entries=entries,
+        now_ms=call.at_ms,
+        by=caller.member_id,
+    )
     added = await change(services, call, job)
     return Outcome(added if isinstance(added, Refusal) else AddedBody(*added))
 
@@ -291,6 +298,7 @@ ROUTES: tuple[Route, ...] = (
             "not expired may be in the lists of an organization. What is added counts from the next request on."
         ),
         handler=add_entries,
+        needs="list",
         body=AddEntriesBody,
         response=AddedBody,
         errors=("list_limit",),
@@ -302,6 +310,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Remove entries from a list",
         description="By their values. From the next request on they are in it no more.",
         handler=remove_entries,
+        needs="list",
         body=RemoveEntriesBody,
         status=204,
     ),

@@ -22,7 +22,7 @@ from svc.domain.events.listing import EVERYTHING, Listing, Position
 from svc.domain.fields import RequestId, about, id_form
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Decision, Environment, RuleAction
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.domain.refusals import Refusal
 from svc.domain.rules.ruleset import MOST_RULES, Decided, Rule, RuleMode, Ruleset
 from svc.http.change import caller_of, change, touch_caller
@@ -231,7 +231,7 @@ async def _previewed(
         resume: Position | None = None
         while kind_of(environment) == kind and tally.looked_at < MOST_PREVIEWED:
             limit = min(EVENTS_AT_ONCE, MOST_PREVIEWED - tally.looked_at)
-            listing = Listing(now_ms - RETENTION_MS, now_ms + 1, EVERYTHING, limit=limit, after=resume)
+            listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=limit, after=resume)
             found, resume = await services.store.query(partial(_decided, number, environment, tried, listing))
             for each in found:
                 tally.note(*each)
@@ -287,7 +287,7 @@ def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -
     for environment in ENVIRONMENTS:
         if kind_of(environment) != kind:
             continue
-        for began_ms, counts in hours(snapshot, number, environment, now_ms - RETENTION_MS, now_ms + 1):
+        for began_ms, counts in hours(snapshot, number, environment, now_ms - 30 * DAY_MS, now_ms + 1):
             month += counts
             if began_ms > now_ms - DAY_MS:
                 day += counts
@@ -325,7 +325,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=put_rules,
         kinds=("management",),
-        role="admin",
+        needs="administer",
         query=RulesQuery,
         body=RulesBody,
         response=RulesAnswer,
@@ -334,6 +334,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         operation_id="previewRules",
         method="POST",
+        needs="read",
         path=ORGANIZATION + "/rules/preview",
         tag="Management: rules",
         summary="Try rules on the newest events",

@@ -12,9 +12,22 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.domain.access.credentials import ApiKey, Role
+from svc.domain.access.credentials import ApiKey
+from svc.domain.access.roles import KeyRole
 from svc.domain.bodies import body_of, present
-from svc.domain.fields import A_KEY_ID, A_TIME, Cursor, KeyId, OrganizationId, PageCursor, Time, Timestamp, about
+from svc.domain.fields import (
+    A_KEY_ID,
+    A_MEMBER_ID,
+    A_TIME,
+    Cursor,
+    KeyId,
+    OrganizationId,
+    PageCursor,
+    Time,
+    Timestamp,
+    about,
+    id_form,
+)
 from svc.domain.model import Environment, Platform
 from svc.domain.network.origins import MAX_ORIGINS
 from svc.domain.scoring.score import WeightsScope
@@ -48,7 +61,7 @@ CreatedAt = Annotated[Timestamp, about("When it was made.")]
 RevokedAt = Annotated[Time | None, about("When it was revoked.", None)]
 Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
-Member = Annotated[str, Meta(examples=["user_1"])]
+MemberId = Annotated[str, Meta(examples=[A_MEMBER_ID], extra_json_schema=id_form("mem_"))]
 """Left out where a management key did it (interface 5, rule 8)."""
 # The bounds of a threshold and of a weight are judged by `svc.domain.scoring.weights`, which names every fault at once.
 ThresholdText = Annotated[int, about("Score from which a visitor is suspect.", 30)]
@@ -68,7 +81,7 @@ class ManagementKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     key_id: KeyId
     organization_id: Annotated[OrganizationId, about("The organization every management route acts on.")]
     name: NameText
-    role: Annotated[Role, about("What the key may do.", "admin")]
+    role: Annotated[KeyRole, about("What the key may do.", "admin")]
     region: Region
 
 
@@ -150,10 +163,10 @@ class SdkKeyBody(ProxyKeyBody, frozen=True, kw_only=True):
     ) = UNSET
     platforms: Annotated[Platforms, about("Public keys only.")] | UnsetType = UNSET
     allowed_origins: Annotated[AllowedOrigins, about("Public keys only.")] | UnsetType = UNSET
-    created_by: Annotated[Member, about("The member who did it; left out where a management key did.")] | UnsetType = (
-        UNSET
-    )
-    revoked_by: Annotated[Member, about("The member who revoked it.")] | UnsetType = UNSET
+    created_by: (
+        Annotated[MemberId, about("The member who did it; left out where a management key did.")] | UnsetType
+    ) = UNSET
+    revoked_by: Annotated[MemberId, about("The member who revoked it.")] | UnsetType = UNSET
 
 
 class SdkKeysBody(msgspec.Struct, frozen=True):
@@ -202,7 +215,7 @@ class PlatformWeightsBody(msgspec.Struct, frozen=True, kw_only=True):
     residential_proxy_weights_mode: ResidentialProxyMode
     updated_at: Annotated[Timestamp, about("Of the scope's own configuration.")] | UnsetType = UNSET
     updated_by_user_id: (
-        Annotated[Member, about("The member who saved it; left out where a management key did.")] | UnsetType
+        Annotated[MemberId, about("The member who saved it; left out where a management key did.")] | UnsetType
     ) = UNSET
 
 
@@ -279,4 +292,5 @@ def _platform_weights(seen: ScopeWeights) -> PlatformWeightsBody:
         vpn_weights_mode=in_force.vpn_mode,
         residential_proxy_weights_mode=in_force.residential_proxy_mode,
         updated_at=UNSET if stored is None else timestamp(stored.updated_at_ms),
+        updated_by_user_id=present(None if stored is None else stored.updated_by_user_id),
     )

@@ -116,7 +116,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Change settings of the organization",
         description="What is left out stays. In force from the next request on, on every worker and node.",
         handler=update_settings,
-        role="admin",
+        needs="administer",
         body=UpdateSettingsBody,
         response=SettingsBody,
     ),

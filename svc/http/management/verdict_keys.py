@@ -100,11 +100,11 @@ ROUTES: tuple[Route, ...] = (
         summary="Rotate the key of signed verdicts",
         description=(
             "The next key, which is published already, signs from the next request on. Verdicts by the previous one "
-            "are accepted for so many hours, `0` = no longer. Needs the role `admin`."
+            "are accepted for so many hours, `0` = no longer."
         ),
         handler=rotate_verdict_key,
         kinds=("management",),
-        role="admin",
+        needs="administer",
         body=RotateVerdictKeyBody,
         body_required=False,
         response=VerdictKeysBody,

@@ -66,7 +66,7 @@ ROUTES: tuple[Route, ...] = (
         description="With its events, their submissions and deferred reports, for good.",
         handler=erase,
         kinds=("management",),
-        role="admin",
+        needs="administer",
         status=204,
     ),
     Route(
@@ -78,7 +78,7 @@ ROUTES: tuple[Route, ...] = (
         description="Its id leaves events, counts and queued webhooks, for good. The events stay.",
         handler=erase_an_account,
         kinds=("management",),
-        role="admin",
+        needs="administer",
         status=204,
     ),
 )

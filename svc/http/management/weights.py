@@ -69,18 +69,19 @@ async def save(services: Services, call: Call) -> Outcome:
     revision_conflict` or `sdk_key_revoked`, `422` with every fault.
     """
     body: SaveWeightsBody = call.body
-    named = weights_change(body, sent(body.revision))
+    named = weights_change(body, sent(body.revision), by=caller_of(call).member_id)
     return await _change(services, call, partial(save_weights, change=named, now_ms=call.at_ms))
 
 
-def weights_change(body: WeightsFields, revision: int | None = None) -> WeightsChange:
-    """The change that a body names, upon the stored `revision`; `None` = whatever it is."""
+def weights_change(body: WeightsFields, revision: int | None = None, by: str | None = None) -> WeightsChange:
+    """The change that a body names, upon the stored `revision`; `None` = whatever it is. `by`: the member's id."""
     return WeightsChange(
         threshold=sent(body.suspect_threshold),
         weights=body.weights,
         vpn_mode=sent(body.vpn_weights_mode),
         residential_proxy_mode=sent(body.residential_proxy_weights_mode),
         revision=revision,
+        by=by,
     )
 
 
@@ -123,12 +124,12 @@ _save = partial(
     method="PUT",
     description=_SAVED,
     handler=save,
-    role="admin",
+    needs="administer",
     body=SaveWeightsBody,
     example='{"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}',
     response=RiskWeightsBody,
 )
-_restore = partial(_route, method="DELETE", handler=restore, role="admin", response=RiskWeightsBody)
+_restore = partial(_route, method="DELETE", handler=restore, needs="administer", response=RiskWeightsBody)
 ROUTES: tuple[Route, ...] = (
     _read(
         operation_id="getOrganizationRiskWeights",

@@ -28,7 +28,15 @@ FOLDERS = {
     "Start": ("The id of the organization, which later requests need.", ("getManagementKey",)),
     "End": (
         "Revokes, removes and erases what the requests before have made.",
-        ("deleteList", "deleteWebhook", "revokeSdkKey", "revokeProxyKey", "eraseAccount", "eraseVisitor"),
+        (
+            "removeMember",
+            "deleteList",
+            "deleteWebhook",
+            "revokeSdkKey",
+            "revokeProxyKey",
+            "eraseAccount",
+            "eraseVisitor",
+        ),
     ),
 }
 """The first folder and the last: what it is for, and its operations. The others are in between, by tag."""
@@ -45,6 +53,7 @@ FROM_RESPONSES = {
     "openReview": {"reviewId": "review.id"},
     "createVisitorNote": {"noteId": "id"},
     "createAccountNote": {"noteId": "id"},
+    "inviteMember": {"memberId": "member.id"},
     "testWebhook": {"eventId": "event_id"},
 }
 """Operation -> variable -> where in its response the value is."""
@@ -56,6 +65,7 @@ IN_BODIES: dict[str, Json] = {
     "redeliverWebhook": {"event_id": "{{eventId}}"},
     "openReview": {"request_id": "{{requestId}}"},
     "saveRules": {"revision": "{{rulesRevision}}"},
+    "updateMember": {"status": None},
     "saveOrganizationRiskWeights": {"revision": None},
     "saveSdkKeyRiskWeights": {"revision": None},
 }
@@ -64,7 +74,7 @@ IN_BODIES: dict[str, Json] = {
 _NUMBERS = re.compile(r'"({{rulesRevision}})"')
 """Variables that stand for a number."""
 
-WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000}
+WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000, "listLists": 1000, "removeMember": 2000}
 """How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
 management keys, which a run that does not pause would use up.
 """

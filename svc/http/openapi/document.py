@@ -18,6 +18,7 @@ from msgspec import structs
 
 import svc
 from svc.domain.access.credentials import KeyKind
+from svc.domain.access.roles import named_roles
 from svc.domain.refusals import CATALOGUE
 from svc.http.openapi import json_schema
 from svc.http.openapi.json_schema import Json, reference
@@ -70,10 +71,11 @@ TAGS = {
     "Management: reviews": "Cases that a person decides. Needs a management key.",
     "Management: notes": "What people write about visitors and accounts. Needs a management key.",
     "Management: settings": "What holds for the whole organization. Needs a management key; changes need `admin`.",
+    "Management: members": "People who sign in to the console. Needs a management key with the role `admin`.",
     "Management: visitors": "The rights of visitors and account holders. Needs a management key with the role `admin`.",
     "Console": (
         f"What the pages of the console read, of the credential's own organization, under `{CONSOLE}`. Needs a session "
-        "or, without one, a management key of either role. Every operation under `/management` is served there too, "
+        "or, without one, a management key. Every operation under `/management` is served there too, "
         f"as `{CONSOLE}/management/...`, for both; with a session it may be refused with `cross_origin_request` too. "
         f"These operations are in a document of their own, `GET {CONSOLE_ROOT}/openapi.json`."
     ),
@@ -184,7 +186,8 @@ def _schemas(routes: Sequence[Route]) -> dict[str, Json]:
 
 
 def _operation(route: Route, published: Published) -> Json:
-    role = "" if route.role is None else f"Needs the role `{route.role}`."
+    roles = named_roles(route.permission)
+    role = f"Needs the role {roles}." if roles else ""
     description = " ".join(filter(None, (route.description, role)))
     operation: Json = {"operationId": route.operation_id, "tags": [route.tag], "summary": route.summary}
     if description:

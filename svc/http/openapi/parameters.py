@@ -12,6 +12,7 @@ from msgspec import Meta
 from svc.domain.fields import (
     A_KEY_ID,
     A_LIST_ID,
+    A_MEMBER_ID,
     A_REPORT,
     A_REQUEST_ID,
     A_WEBHOOK_ID,
@@ -36,6 +37,7 @@ PATH: dict[str, Any] = {
     "list_id": Annotated[str, about("Id of the list.", A_LIST_ID)],
     "review_id": Annotated[str, about("Id of the review.", A_REVIEW_ID)],
     "note_id": Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS")],
+    "member_id": Annotated[str, about("Id of the member.", A_MEMBER_ID)],
     "webhook_id": Annotated[str, about("Id of the endpoint.", A_WEBHOOK_ID)],
     "platform": Annotated[str, about("Platform whose weights are meant.", "web", form={"enum": [*PLATFORMS]})],
 }

@@ -19,7 +19,7 @@ from svc.domain.access.credentials import digest
 from svc.domain.errors import OperatorError
 from svc.domain.events.event_row import EventBody, event_row
 from svc.domain.fields import RequestId, about
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.archived_document import EventDetailBody
 from svc.http.api.events import read_event, read_request_id, token_refusal, visits
@@ -162,7 +162,7 @@ async def forget(services: Services, call: Call) -> Outcome:
         if has_events(snapshot, number, raw_id, ("production", "staging")):
             return Refusal("insufficient_role", explanation=KNOWN_ELSEWHERE)
         record = find_visitor(snapshot, number, event.visitor_id)
-        is_older = record is not None and record.first_seen_s * 1000 < call.at_ms - RETENTION_MS
+        is_older = record is not None and record.first_seen_s * 1000 < call.at_ms - services.event_retention_ms
         return Refusal("insufficient_role", explanation=KNOWN_FOR_LONG) if is_older else None
 
     return await erase_wholly(services, call, event.visitor_id, unless=unless)

@@ -26,6 +26,8 @@ from svc.store import operations
 from svc.store.check.index import index_faults
 from svc.store.check.labels import label_faults, outcome_faults, review_faults
 from svc.store.check.lists import list_faults
+from svc.store.check.members import address_faults, member_faults
+from svc.store.check.rulesets import ruleset_faults
 from svc.store.check.tokens import token_faults
 from svc.store.check.velocity import velocity_faults
 from svc.store.check.webhooks import WEBHOOK_RULES
@@ -318,6 +320,18 @@ def _reviews(snapshot: Snapshot, number: int) -> Iterator[str]:
     yield from review_faults(snapshot, number)
 
 
+def _rulesets(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from ruleset_faults(snapshot, number)
+
+
+def _members(snapshot: Snapshot, number: int) -> Iterator[str]:
+    yield from member_faults(snapshot, number)
+
+
+def _member_emails(snapshot: Snapshot) -> Iterator[str]:
+    yield from address_faults(snapshot)
+
+
 def _attested_keys(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Every attested key is listed once, with the visitor that it names."""
     for (_, key_id), key in snapshot.scan(ATTESTED_KEYS, number):
@@ -375,7 +389,7 @@ def _operations(snapshot: Snapshot) -> Iterator[str]:
             yield f"batch {sequence} of the operation log: {error}"
 
 
-STORE_RULES: tuple[Callable[[Snapshot], Iterator[str]], ...] = (_keys, _audit, _operations)
+STORE_RULES: tuple[Callable[[Snapshot], Iterator[str]], ...] = (_keys, _audit, _operations, _member_emails)
 """The rules of the whole store. Which tables a rule reads through is said where they are declared, by its name."""
 RULES: tuple[Rule, ...] = (
     _money,
@@ -392,6 +406,8 @@ RULES: tuple[Rule, ...] = (
     _outcomes,
     _labels,
     _reviews,
+    _rulesets,
+    _members,
     _attested_keys,
     _holding,
     _active_keys,

@@ -1,4 +1,6 @@
-"""The rule of velocity rows: whatever event is stored is counted with its visitor, account and address."""
+"""The rule of velocity rows: whatever event of the last 30 days is stored is counted with its visitor, account and
+address. Events may be kept for longer, and are in no window then.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from svc.domain.accounts.velocity import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
-from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, VELOCITY, VISITOR_IDS
+from svc.store.schema.tables import ACCOUNT_ERASURES, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views.velocity import party_of, row_key
 
@@ -18,8 +20,10 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     """Events of an organization that a row of their subjects does not count, in words. Events of earlier versions have
     none, and an account that is being erased is in some rows no longer.
     """
+    made = snapshot.get(RETENTION_PASSES, number)
+    kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows
     for (_, request_id), event in snapshot.scan(EVENTS, number):
-        if event.velocity is None:
+        if event.velocity is None or event.occurred_at_ms // 1000 < kept_from_s:
             continue
         visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = party_of(number, event, visitor)

@@ -56,6 +56,7 @@ RULESETS = Table(
     Record(Ruleset, remembered=1024),
     WITH_ORGANIZATION,
     NotPersonal("conditions are the customer's own text"),
+    rules=("rulesets",),
 )
 """In force, of live or of test environments; no row = that of the start."""
 RULESET_HISTORY = Table(
@@ -64,5 +65,6 @@ RULESET_HISTORY = Table(
     Record(Ruleset),
     Until("`MOST_REVISIONS` later ones were saved (`transactions/rules`)"),
     NotPersonal("conditions are the customer's own text"),
+    rules=("rulesets",),
 )
-"""Every revision that was in force, of the latest."""
+"""The latest revisions that were in force, and revision 0 for good: it tells that others were saved."""

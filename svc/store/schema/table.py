@@ -28,6 +28,8 @@ class KeptFor:
     """By age: the key is the organization and then an id (UUIDv7), which says when the row was made."""
 
     ms: int
+    setting: str = ""
+    """Name of the setting that may say another time."""
 
 
 @dataclass(frozen=True)

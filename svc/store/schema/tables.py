@@ -59,6 +59,7 @@ from svc.store.schema.key_parts import (
     period,
 )
 from svc.store.schema.label_tables import *  # noqa: F403  declared with the others, below
+from svc.store.schema.member_tables import *  # noqa: F403  declared with the others, below
 from svc.store.schema.operation_log import Following
 from svc.store.schema.segments import Digests, Segment
 from svc.store.schema.table import (
@@ -206,7 +207,7 @@ EVENTS = Table(
     "events",
     _REQUEST,
     Flattened(Event, EVENT_FIELDS),
-    KeptFor(RETENTION_MS),
+    KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
     rules=("events", "holding", "velocity"),
 )

@@ -72,6 +72,7 @@ from svc.store.schema.tables import (
     LIST_EXPIRIES,
     LIST_MARKS,
     MANUAL,
+    MEMBERS,
     NOTES,
     NUMBERED_ACCOUNTS,
     OPEN_CASES,
@@ -95,6 +96,7 @@ from svc.store.transactions.attestation import has_keys, purge_attested_keys
 from svc.store.transactions.holdings import release, report_bytes
 from svc.store.transactions.labels.labels import archive, forget_labels
 from svc.store.transactions.labels.reviews import forget_notes, forget_reviews
+from svc.store.transactions.members import unlist_member
 from svc.store.transactions.rules.lists import purge_listed
 from svc.store.transactions.velocity import forget_visitor
 from svc.store.transactions.webhooks.deliveries import erase_identification
@@ -367,7 +369,8 @@ DOCUMENTS_A_STEP = 32
 ROWS_A_STEP = 128
 
 ERASED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
-"""What goes with a removed organization. Its keys, which are not kept by organization, go with `organization_keys`."""
+"""What goes with a removed organization. Its keys and the addresses of its members, which are not
+kept by organization, go with `organization_keys` and `members`."""
 
 
 def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
@@ -419,6 +422,8 @@ def continue_removal(transaction: Transaction, number: int) -> int:
                 digest = transaction.get(ORGANIZATION_KEYS, *key)
                 transaction.delete(KEYS, digest)
                 transaction.delete(KEY_IDS, key_id)
+            if table is MEMBERS:
+                unlist_member(transaction, *key)
             transaction.delete(table, *key)
         if keys:
             return len(keys)

@@ -12,7 +12,7 @@ import msgspec
 
 from svc.domain.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.domain.model import Environment
-from svc.domain.records import DeferredReport, Event
+from svc.domain.records import RETENTION_MS, DeferredReport, Event
 from svc.domain.refusals import Refusal, over_day, over_share
 from svc.store.schema.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Transaction
@@ -31,6 +31,7 @@ def change_event(
     request_id: UUID,
     fields: Mapping[str, str | None],
     now_ms: int,
+    retention_ms: int,
     label: LabelChange = LabelChange(),  # noqa: B008  immutable
 ) -> Event | Labeled | Refusal:
     """Give an event these values of `account_id`, `action` and `tag`, `None` removes one; and another label. `404
@@ -40,7 +41,7 @@ def change_event(
     about it that are still to be sent no longer name an account that it had: its erasure would not find them. Of one
     that is not readable any more the label alone can be changed, and is returned.
     """
-    before = event_by_request(transaction, number, environment, request_id, now_ms)
+    before = event_by_request(transaction, number, environment, request_id, now_ms, retention_ms)
     if before is None and not fields:
         return label_request(transaction, number, request_id.bytes, label, now_ms, environment)
     if before is None:
@@ -81,7 +82,7 @@ def supplement(
         return "accepted_before" if kept.digest == report.digest else Refusal("supplement_conflict")
     event = transaction.get(EVENTS, *key)
     if event is None:
-        refuse_hidden(transaction, number, request_id, report.received_at_ms)
+        refuse_hidden(transaction, number, request_id, report.received_at_ms, RETENTION_MS)
         return Refusal("invalid_supplement", reason="the event has been erased")
     at_ms, production = report.received_at_ms, event.environment == "production"
     if not ask(transaction, number, at_ms, lambda held: has_capacity(held, quotas, capacity_bytes)):

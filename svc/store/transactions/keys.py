@@ -55,9 +55,11 @@ def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
     return key
 
 
-def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | Literal["unknown", "revoked_before"]:
+def revoke_key(
+    transaction: Transaction, key_id: str, now_ms: int, by: str | None = None
+) -> ApiKey | Literal["unknown", "revoked_before"]:
     """Revoke a key of any organization, for good: it is refused from the next request on, since nothing caches keys.
-    Any text may be passed.
+    Any text may be passed. `by`: the id of the member who does it.
     """
     digest = transaction.get(KEY_IDS, key_id) if is_key_id(key_id) else None
     key = None if digest is None else transaction.get(KEYS, digest)
@@ -66,7 +68,7 @@ def revoke_key(transaction: Transaction, key_id: str, now_ms: int) -> ApiKey | L
     if key.status == "revoked":
         return "revoked_before"
     _uncount(transaction, key, now_ms)
-    revoked = msgspec.structs.replace(key, revoked_at_ms=now_ms)
+    revoked = msgspec.structs.replace(key, revoked_at_ms=now_ms, revoked_by=by)
     transaction.put(KEYS, (digest,), revoked)
     return revoked
 
@@ -80,15 +82,15 @@ def revoke_all_keys(transaction: Transaction, number: int, now_ms: int) -> int:
 
 
 def revoke_key_of(
-    transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int
+    transaction: Transaction, number: int, kinds: Sequence[KeyKind], key_id: str, now_ms: int, by: str | None = None
 ) -> ApiKey | Refusal:
-    """As `revoke_key`, for a management key: `404 not_found` for a key of another organization or kind, `409` for one
-    that was revoked before (decisions 2.5).
+    """As `revoke_key`, over HTTP: `404 not_found` for a key of another organization or kind, `409` for one that was
+    revoked before (decisions 2.5).
     """
     key = find_key_of(transaction, number, key_id, kinds)
     if key is None:
         return Refusal("not_found")
-    revoked = revoke_key(transaction, key_id, now_ms)
+    revoked = revoke_key(transaction, key_id, now_ms, by)
     if isinstance(revoked, ApiKey):
         return revoked
     return Refusal("proxy_key_revoked" if key.kind == "proxy" else "sdk_key_revoked")

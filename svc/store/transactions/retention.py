@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.domain.access.sessions import ConsoleLink, Session
 from svc.domain.attestation.attested_key import AttestedKey
 from svc.domain.ids import DAY_MS, first_id
 from svc.domain.matching import Block
@@ -55,7 +54,7 @@ from svc.store.transactions.keys import purge_key
 from svc.store.transactions.labels.labels import archive, delete_unnamed_account, purge_outcomes
 from svc.store.transactions.labels.reviews import delete_old_note, delete_old_reviews
 from svc.store.transactions.rules.lists import delete_expired, delete_stray
-from svc.store.transactions.sessions import SIGN_IN_TABLES, end, key_that_holds
+from svc.store.transactions.sessions import SIGN_IN_TABLES, SignIn, end, holder
 from svc.store.transactions.webhooks.deliveries import purge_webhook_event
 from svc.store.views.lookups import is_removed, organization, organizations
 from svc.store.views.webhooks import attempt_index_keys
@@ -103,12 +102,12 @@ BY_AGE = tuple(table for table in TABLES if isinstance(table.keep, KeptFor | Las
 CLOCK_CONFIRMED = "clock_confirmed"
 
 
-def bound_of_age(table: Table[Any], now_ms: int) -> bytes | int:
+def bound_of_age(table: Table[Any], now_ms: int, event_ms: int = RETENTION_MS) -> bytes | int:
     """The second part of the first key that is still kept, in a table of `BY_AGE`: an id (16 bytes) or a period. Rows
-    below it have expired.
+    below it have expired. `event_ms`: for how long events are kept.
     """
     if isinstance(table.keep, KeptFor):
-        return first_id(now_ms - table.keep.ms)
+        return first_id(now_ms - (event_ms if table.keep.setting else table.keep.ms))
     _, period, *_ = table.key.parts.values()
     return max(now_ms // period.period_ms - 1, 0)
 
@@ -136,11 +135,11 @@ def last_believed_ms(snapshot: Snapshot) -> int | None:
     return max(passes_ms) or min(created_ms, default=None)
 
 
-def expired_by_key(snapshot: Snapshot, number: int, now_ms: int) -> list[CleanupTask]:
+def expired_by_key(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> list[CleanupTask]:
     """A task for each table in which the organization has expired rows, found by one look at the first key."""
     tasks: list[CleanupTask] = []
     for table in BY_AGE:
-        bound = bound_of_age(table, now_ms)
+        bound = bound_of_age(table, now_ms, event_ms)
         if next(_below(snapshot, table, number, bound), None) is not None:
             tasks.append(CleanupTask(table.name, partial(_delete_below, table, bound), (number,)))
     return tasks
@@ -160,11 +159,11 @@ def is_pass_due(made: RetentionPass, now_ms: int, visitor_days: int) -> bool:
     return abs(now_ms - made.began_at_ms) >= PASS_INTERVAL_MS or made.visitor_days != visitor_days
 
 
-def has_stray_events(snapshot: Snapshot, number: int, now_ms: int) -> bool:
+def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int = RETENTION_MS) -> bool:
     """Whether events are over for so long that their turn should have come: the clock was wrong when they came. What
     leads to them goes first, in a pass.
     """
-    bound = first_id(now_ms - RETENTION_MS - PASS_INTERVAL_MS)
+    bound = first_id(now_ms - event_ms - PASS_INTERVAL_MS)
     return next(_below(snapshot, EVENTS, number, bound), None) is not None
 
 
@@ -182,7 +181,9 @@ def _note(transaction: Transaction, number: int, **fields: int) -> None:
     transaction.put(RETENTION_PASSES, (number,), noted)
 
 
-def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> tuple[CleanupTask, ...]:
+def passes(
+    number: int, now_ms: int, visitor_days: int, made: RetentionPass, event_ms: int = RETENTION_MS
+) -> tuple[CleanupTask, ...]:
     """Tasks over the tables of an organization whose keys do not say the age of a row: idempotency keys, visitors and
     attested keys of devices unseen for `visitor_days`, ended keys, sessions and links, entries of lists that have
     expired or whose list was deleted, numbers of accounts that no outcome names, reviews and notes. `made`: the last
@@ -194,7 +195,9 @@ def passes(number: int, now_ms: int, visitor_days: int, made: RetentionPass) -> 
 
     return (
         CleanupTask(IDEMPOTENCY.name, partial(_pass_idempotency, now_ms, made), (number,)),
-        CleanupTask(VISITORS.name, partial(_pass_visitors, now_ms, visitor_days), (number, 0)),
+        CleanupTask(
+            VISITORS.name, partial(_pass_visitors, now_ms, max(visitor_days * DAY_MS, event_ms) // 1000), (number, 0)
+        ),
         each_row(ATTESTED_KEYS, partial(_delete_attested_key, now_ms, visitor_days)),
         *(each_row(table, partial(_delete_sign_in, table, now_ms)) for table in SIGN_IN_TABLES),
         each_row(ORGANIZATION_KEYS, partial(_delete_key, now_ms), KEYS.name),
@@ -273,11 +276,11 @@ def _pass_idempotency(
     return _act(partial(_delete_idempotency, now_ms), transaction, rows)
 
 
-def _pass_visitors(now_ms: int, visitor_days: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     """Find the next range of visitors of whom one may be over, and look at it: at its visitors from the third part of
-    `start` on, where that is given; the fourth is when the earlier ones were seen.
+    `start` on, where that is given; the fourth is when the earlier ones were seen. `unseen_s`: as long as events are
+    kept at least, since younger ones have the event of their last visit.
     """
-    unseen_s = max(visitor_days * DAY_MS, RETENTION_MS) // 1000  # younger ones have the event of their last visit
     now_s = now_ms // 1000
     number, first, *rest = start
     if not rest:
@@ -333,10 +336,9 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
 
 
 def _delete_sign_in(
-    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: Session | ConsoleLink
+    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: SignIn
 ) -> bool:
-    holds = key_that_holds(transaction, key[0], signed, now_ms) is not None
-    return not holds and end(transaction, table, *key, now_ms)
+    return holder(transaction, key[0], signed, now_ms) is None and end(transaction, table, *key, now_ms)
 
 
 def _pass_list_entries(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:

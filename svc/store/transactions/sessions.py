@@ -1,6 +1,7 @@
 """Sessions of the console: found, begun, used and ended; and the one-use links that begin them (docs/adr/0038).
 
-A session is found together with its key, in one snapshot: so it ends with its key, and with its organization.
+A session is found together with its key or member, in one snapshot: so it ends with those, and with its organization,
+and has the role that its member has now.
 """
 
 from __future__ import annotations
@@ -10,41 +11,67 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.domain.access.credentials import ApiKey
+from svc.domain.access.members import Invitation, Member, standing_key
 from svc.domain.access.sessions import MOST_LINKS, MOST_SESSIONS, ConsoleLink, Session
-from svc.store.schema.tables import CONSOLE_LINKS, KEY_IDS, SESSIONS, Table
+from svc.store.schema.tables import CONSOLE_LINKS, INVITATIONS, KEY_IDS, MEMBERS, SESSIONS, Table
 from svc.store.snapshot import Snapshot, Transaction
 from svc.store.transactions.keys import revoke_key
 from svc.store.views.lookups import find_key_of, is_removed
 
-SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS)
-"""Of `Session` and of `ConsoleLink`, which end alike."""
+SIGN_IN_TABLES: tuple[Table[Any], ...] = (SESSIONS, CONSOLE_LINKS, INVITATIONS)
+"""Of what ends by itself, or with its key or member."""
+
+SignIn = Session | ConsoleLink | Invitation
+
+
+class Holder(NamedTuple):
+    """Whose a session, a link or an invitation is."""
+
+    key: ApiKey
+    """Of a member its `standing_key`."""
+    member: Member | None
 
 
 class FoundSession(NamedTuple):
-    """A session that holds now, and its key."""
+    """A session that holds now, and whose it is."""
 
     session: Session
     key: ApiKey
+    member: Member | None
 
 
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
     """A session of the organization by the digest of its token; `None` where there is none that holds now."""
     session = snapshot.get(SESSIONS, number, digest)
-    key = key_that_holds(snapshot, number, session, now_ms)
-    return None if session is None or key is None else FoundSession(session, key)
+    held = holder(snapshot, number, session, now_ms)
+    return None if session is None or held is None else FoundSession(session, *held)
 
 
 def find_link(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
     """A link of the organization by the digest of its token; `None` where there is none that may be used now."""
     link = snapshot.get(CONSOLE_LINKS, number, digest)
-    return None if key_that_holds(snapshot, number, link, now_ms) is None else link
+    return None if holder(snapshot, number, link, now_ms) is None else link
 
 
-def key_that_holds(snapshot: Snapshot, number: int, signed: Session | ConsoleLink | None, now_ms: int) -> ApiKey | None:
-    """The key of a session or link, if that holds now: neither it, nor its key, nor its organization has ended."""
+def find_invitation(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> Member | None:
+    """Whom an invitation invites, by the digest of its token; `None` where there is none that may be used now."""
+    held = holder(snapshot, number, snapshot.get(INVITATIONS, number, digest), now_ms)
+    return None if held is None else held.member
+
+
+def holder(snapshot: Snapshot, number: int, signed: SignIn | None, now_ms: int) -> Holder | None:
+    """Whose a session, a link or an invitation is, if that holds now: neither it, nor its key or member, nor its
+    organization has ended.
+    """
     if signed is None or signed.has_ended(now_ms) or is_removed(snapshot, number):
         return None
-    return usable_key(snapshot, number, signed.key_id, now_ms)
+    if isinstance(signed, ConsoleLink) or (isinstance(signed, Session) and signed.member_id is None):
+        key = usable_key(snapshot, number, signed.key_id, now_ms)
+        return None if key is None else Holder(key, None)
+    member = snapshot.get(MEMBERS, number, signed.member_id)
+    if member is None or member.status == "suspended" or (isinstance(signed, Session) and member.status != "active"):
+        return None
+    return Holder(standing_key(member, number), member)
 
 
 def usable_key(snapshot: Snapshot, number: int, key_id: str, now_ms: int) -> ApiKey | None:
@@ -91,16 +118,29 @@ def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: in
 
 
 def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
-    """End a session, or a link that was not used, for good, with the key that was made for it alone; `False` where
-    there is none.
+    """End a session, or a link or invitation that was not used, for good, with the key that was made for it alone;
+    `False` where there is none.
     """
-    ended: Session | ConsoleLink | None = transaction.get(table, number, digest)
+    ended: SignIn | None = transaction.get(table, number, digest)
     if ended is None:
         return False
     transaction.delete(table, number, digest)
-    if ended.owns_key:
+    if not isinstance(ended, Invitation) and ended.owns_key:
         revoke_key(transaction, ended.key_id, now_ms)
     return True
+
+
+def end_sessions_of(transaction: Transaction, number: int, member_id: str) -> tuple[bytes, ...]:
+    """End the sessions of a member and take back its invitations; the digests of the sessions."""
+    for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
+        if invitation.member_id == member_id:
+            transaction.delete(INVITATIONS, number, digest)
+    ended = tuple(
+        digest for (_, digest), session in transaction.scan(SESSIONS, number) if session.member_id == member_id
+    )
+    for digest in ended:
+        transaction.delete(SESSIONS, number, digest)
+    return ended
 
 
 def put_link(transaction: Transaction, number: int, digest: bytes, link: ConsoleLink, now_ms: int) -> None:
@@ -115,7 +155,9 @@ def put_link(transaction: Transaction, number: int, digest: bytes, link: Console
 
 
 def end_all(transaction: Transaction, now_ms: int) -> None:
-    """End every session and delete every link of every organization, each with the key that was made for it alone."""
+    """End every session, and delete every link and invitation of every organization, each with the key that was made
+    for it alone.
+    """
     for table in SIGN_IN_TABLES:
         for number, digest in [key for key, _ in transaction.scan(table)]:
             end(transaction, table, number, digest, now_ms)

@@ -102,9 +102,10 @@ def move_event(transaction: Transaction, event: Event, before: Party, after: Par
     """Count an event that is stored, written already, with another account, or with none (decisions 11.2).
 
     The account that it had loses the event, and of its visitor, address and country those that none of its other events
-    has; the visitor and the address lose the account in the same way.
+    has; the visitor and the address lose the account in the same way. The rows are those of now, but neither of a
+    period before the event, where a clock is behind it, nor of one that its erasure does not look for.
     """
-    now_s = now_ms // 1000
+    now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
     if before.account is not None and event.account_id is not None:
         others = list(_others_of_account(transaction, before, event.account_id))
         row = read_row(transaction, before, "account", now_s)

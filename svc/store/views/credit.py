@@ -6,10 +6,11 @@ that were erased since are not in them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from svc.domain.billing import WARNED_DAYS, Credit, credit_outlook
+from svc.domain.billing import WARNED_DAYS, Credit, LedgerEntry, credit_outlook
 from svc.domain.events.hour_counts import HOUR_MS
 from svc.domain.ids import DAY_MS, first_id
 from svc.store.schema.tables import LEDGER
@@ -18,7 +19,9 @@ from svc.store.views.hours import hours
 from svc.store.views.lookups import balance, organization
 
 MOST_LINES = 1000
-"""Of the ledger, among which the first charge of an hour is looked for: behind as many free ones the hour counts."""
+"""Of the ledger that are read of an hour: for its first charge, and for what the first of the seven days has before its
+time. Behind as many the hour counts.
+"""
 
 
 class Outlook(NamedTuple):
@@ -46,14 +49,25 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
         for hour_ms, counts in hours(snapshot, number, "production", from_ms, now_ms + 1)
         if counts.amount_micros
     ]
-    first_ms = _first_charge_ms(snapshot, number, max(counted[0][0], from_ms)) if counted else now_ms
+    before = sum(-line.amount_micros for line in _charges(snapshot, number, from_ms // HOUR_MS * HOUR_MS, from_ms))
+    charged = sum(micros for _, micros in counted) - before
+    first_ms = next((at for hour_ms, _ in counted if (at := _first_ms(snapshot, number, hour_ms, from_ms))), now_ms)
     available = balance(snapshot, number) + limit
-    return credit_outlook(available, sum(micros for _, micros in counted), now_ms - first_ms)
+    return credit_outlook(available, max(charged, 0), now_ms - first_ms)
 
 
-def _first_charge_ms(snapshot: Snapshot, number: int, since_ms: int) -> int:
-    """When the first charge was made since a time, in an hour that has one; the time itself where it is not found."""
-    beyond = first_id((since_ms // HOUR_MS + 1) * HOUR_MS)
-    rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(since_ms))), MOST_LINES)
+def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> int | None:
+    """When the first charge since a time was made in an hour that has charges; `None` = they were all before."""
+    since_ms = max(hour_ms, from_ms)
+    found = next(iter(_charges(snapshot, number, since_ms, hour_ms + HOUR_MS)), None)
+    if found is not None:
+        return found.at_ms
+    return None if hour_ms < from_ms else since_ms
+
+
+def _charges(snapshot: Snapshot, number: int, from_ms: int, to_ms: int) -> Iterator[LedgerEntry]:
+    """Of the first `MOST_LINES` lines between two times those that charge anything."""
+    rows = islice(snapshot.scan(LEDGER, number, start=(number, first_id(from_ms))), MOST_LINES)
+    beyond = first_id(to_ms)
     lines = (entry for _, entry in takewhile(lambda row: row[0][1] < beyond, rows))
-    return next((entry.at_ms for entry in lines if entry.kind == "identification" and entry.amount_micros), since_ms)
+    return (entry for entry in lines if entry.kind == "identification" and entry.amount_micros)

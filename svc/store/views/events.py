@@ -14,7 +14,7 @@ from uuid import UUID
 from svc.domain.events.listing import Filters, Listing, Position, Resume
 from svc.domain.ids import made_at_ms
 from svc.domain.model import ENVIRONMENTS, Environment
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.store.schema.codec import CorruptionError
 from svc.store.schema.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.store.snapshot import Snapshot, Transaction
@@ -132,26 +132,26 @@ def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) 
 
 
 def event_by_request(
-    snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int
+    snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int, retention_ms: int
 ) -> Event | None:
-    """An event of the organization and environment; `None` where there is none, or where it is over 30 days old
-    (interface 8). Raises `CorruptionError` also where it is missing and a row that is stored with it is not: a damaged
-    index hides it (decisions 17.5).
+    """An event of the organization and environment; `None` where there is none, or where it is older than
+    `retention_ms` (interface 8, decisions 16.1). Raises `CorruptionError` also where it is missing and a row that is
+    stored with it is not: a damaged index hides it (decisions 17.5).
     """
     event = snapshot.get(EVENTS, number, request_id.bytes)
     if event is None:
-        refuse_hidden(snapshot, number, request_id, now_ms)
-    if event is None or event.environment != environment or event.occurred_at_ms < now_ms - RETENTION_MS:
+        refuse_hidden(snapshot, number, request_id, now_ms, retention_ms)
+    if event is None or event.environment != environment or event.occurred_at_ms < now_ms - retention_ms:
         return None
     return event
 
 
-def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int) -> None:
+def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int, retention_ms: int) -> None:
     """For an event that was not found. Raises `CorruptionError` where a row that is stored with it is there, or the
     index has it.
     """
     at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
-    if at_ms < now_ms - RETENTION_MS:
+    if at_ms < now_ms - retention_ms:
         return
     for table in (DOCUMENTS, DEFERRED_REPORTS):
         if snapshot.has(table, number, raw_id):

@@ -16,7 +16,7 @@ from svc.domain.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.domain.ids import DAY_MS
 from svc.domain.model import ENVIRONMENTS, Environment, Level
 from svc.domain.network.addresses import is_within
-from svc.domain.records import RETENTION_MS, Event
+from svc.domain.records import Event
 from svc.store.schema.tables import ERASURES, EVENTS, VISITOR_IDS
 from svc.store.snapshot import Snapshot
 from svc.store.views import events
@@ -47,6 +47,8 @@ class Sought(NamedTuple):
     """Of the organization."""
     kind: EnvironmentKind
     now_ms: int
+    oldest_ms: int
+    """When the oldest event arrived that is readable."""
     prefix: str = ""
     """Of the id."""
     least: int = 0
@@ -163,7 +165,7 @@ def step(
 def _newest(snapshot: Snapshot, sought: Sought, beyond: Position) -> tuple[list[EventPosition], Position | None]:
     """Where the next events are that may show what is sought, of all environments of the kind, and where to go on."""
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest = (max(sought.now_ms - RETENTION_MS, 0), bytes(16))
+    oldest = (max(sought.oldest_ms, 0), bytes(16))
     searches = [Search(snapshot, scope, asked, oldest, beyond, EVENTS_AT_ONCE) for scope in sought.scopes]
     of_each = (
         [EventPosition(search_scope, here) for here in islice(search, EVENTS_AT_ONCE)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, closing
+from typing import Protocol
 
 import trio
 
 from svc.store.postgresql.cluster.leases import Lease
 from svc.store.postgresql.cluster.nodes import Connect, Node
+from svc.store.postgresql.cluster.notices import Notices
 from svc.store.postgresql.connection.url import StoreUrl
 from svc.store.postgresql.connection.wire import Statement, Timeouts, Wire
 from svc.store.postgresql.statements import CREATE_SCHEMA
@@ -42,3 +44,20 @@ async def until(holds: Callable[[], object], seconds: float = 60) -> None:
     with trio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110  what is waited for tells nobody
             await trio.sleep(0.01)
+
+
+class Listener(Protocol):
+    notices: Notices
+
+    async def run(self) -> None: ...
+
+
+@asynccontextmanager
+async def running(*listeners: Listener) -> AsyncGenerator[None]:
+    """From when each listens to what it is to hear."""
+    async with trio.open_nursery() as nursery:
+        for each in listeners:
+            nursery.start_soon(each.run)
+        await until(lambda: all(each.notices.statistics().listening for each in listeners))
+        yield
+        nursery.cancel_scope.cancel()

@@ -25,11 +25,6 @@ from tests.support.worlds import inline
 
 
 @pytest.fixture
-def url(cluster: Cluster, database: str) -> StoreUrl:
-    return cluster.url(database)
-
-
-@pytest.fixture
 def engine(url: StoreUrl) -> Iterator[PostgresqlEngine]:
     with closing(opened(url)) as engine:
         yield engine

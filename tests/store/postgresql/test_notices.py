@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-
 import pytest
 import trio
 from trio.testing import MockClock
@@ -15,7 +12,7 @@ from svc.store.postgresql.cluster.notices import GATHER_S, MOST_HELD, NOTICE_BYT
 from svc.store.postgresql.connection.errors import SqlError
 from svc.store.postgresql.connection.url import StoreUrl, store_url
 from svc.store.postgresql.connection.wire import Timeouts, Wire
-from tests.store.postgresql.nodes import connecting, until
+from tests.store.postgresql.nodes import connecting, running, until
 from tests.support.postgresql import Cluster
 
 
@@ -35,22 +32,6 @@ class Heard:
 
     async def _look(self) -> None:
         self.looks += 1
-
-
-@pytest.fixture
-def url(cluster: Cluster, database: str) -> StoreUrl:
-    return cluster.url(database)
-
-
-@asynccontextmanager
-async def running(*nodes: Heard) -> AsyncGenerator[None]:
-    """Until each listens to what it is to hear."""
-    async with trio.open_nursery() as nursery:
-        for each in nodes:
-            nursery.start_soon(each.run)
-        await until(lambda: all(each.notices.statistics().listening for each in nodes))
-        yield
-        nursery.cancel_scope.cancel()
 
 
 async def test_notices_reach_the_listeners_of_a_channel_in_order_and_not_the_sender(url: StoreUrl):

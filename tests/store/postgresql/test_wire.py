@@ -42,11 +42,6 @@ both = pytest.mark.parametrize("exchange", [blocking, in_trio])
 
 
 @pytest.fixture
-def url(cluster: Cluster, database: str) -> StoreUrl:
-    return cluster.url(database)
-
-
-@pytest.fixture
 def wire(url: StoreUrl) -> Iterator[Wire]:
     with closing(Wire.connect_now(url)) as wire:
         yield wire

@@ -5,7 +5,7 @@ export const FILTERS = ["level", "decision", "signal", "account_id", "action", "
 export type Filter = (typeof FILTERS)[number];
 
 const HOUR = 3_600_000;
-/** The service keeps 30 days, and a request takes a moment to arrive. */
+/** A window has 30 days at most, however long events are kept, and a request takes a moment to arrive. */
 const MOST = 720 * HOUR - 60_000;
 /** Length of a window by its name in the address, in ms. */
 export const WINDOWS: Record<string, number> = { "1h": HOUR, "24h": 24 * HOUR, "7d": 168 * HOUR, "30d": 720 * HOUR };

@@ -31,7 +31,7 @@ export const SCREENS: Record<string, Screen> = {
     title: "Accounts",
     group: "Watch",
     show: lazy(async () => (await import("./visitors.js")).Accounts),
-    one: ["Account", lazy(async () => (await import("./account.js")).Account)],
+    one: ["Account", lazy(async () => (await import("./useraccount.js")).Account)],
   },
   reviews: { title: "Reviews", group: "Watch", show: lazy(async () => (await import("./judging/reviews.js")).Reviews) },
   overview: { title: "Overview", group: "Watch", show: lazy(async () => (await import("./overview.js")).Overview) },

@@ -175,13 +175,13 @@ const ISSUES: Record<string, string> = {
   action: "must be a name such as log_in",
   asn: "must be digits, such as 20712",
   visitor: "must be an id of 20 letters and digits",
-  from: "is more than 30 days ago, or not before the end",
+  from: "is before the oldest event that is kept, or not before the end",
 };
 
 /** Of codes whose message is for programmers: their details say it all. */
 const HEADINGS: Record<string, string> = {
   validation_error: "This cannot be used as it stands:",
-  invalid_window: "Choose a time within the last 30 days, its start before its end, and check the filters:",
+  invalid_window: "Choose at most 30 days of those that are kept, the start before the end, and check the filters:",
 };
 
 /** What went wrong, and what to do next. */

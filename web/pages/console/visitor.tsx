@@ -39,7 +39,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
   return (
     <>
       <p class="summary">
-        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} in 30 days{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} kept{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
       {visitor.identifiable && <Standing kind="visitor" value={visitor.visitor_id} />}
@@ -47,9 +47,9 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
       {visitor.identifiable && <Links visitor={visitor.visitor_id} />}
       <Card title={`Events in ${environment}`}>
         {visitor.events.length === 0
-          ? <p class="empty">None in {environment} in the last 30 days. Choose another environment above.</p>
+          ? <p class="empty">None in {environment}. Choose another environment above.</p>
           : <Timeline events={visitor.events} of="visitor" />}
-        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>All {visitor.environment_event_count} events of the last 30 days</a></p>}
+        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events of the last 30 days</a></p>}
       </Card>
       {visitor.tags.length > 0 && <Card title="Tags"><Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} /></Card>}
       <Card title="Addresses">

@@ -124,7 +124,7 @@ function SeenWith() {
       {tag && <p>Visitors that were seen with the tag <strong class="tag">{tag}</strong>.</p>}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment} in the last 30 days. Choose another environment above, or clear the filter.</p>} />
+          <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment}. Choose another environment above, or clear the filter.</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>

@@ -167,6 +167,7 @@ ROUTES: tuple[Route, ...] = (
             "secret key use `updateEvent`."
         ),
         handler=label_event,
+        needs="judge",
         body=LabelBody,
         response=LabelAnswer,
         errors=("event_not_found", "invalid_request_id"),

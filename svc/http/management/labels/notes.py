@@ -65,6 +65,7 @@ def _routes(whom: str, path: str) -> tuple[Route, ...]:
         f"create{whom}Note": {
             "method": "POST",
             "handler": create_note,
+            "needs": "judge",
             "summary": f"Write a note about {_A[whom]}",
             "description": "At most 100. Notes are kept for 400 days; the erasure of who they are about deletes them.",
             "body": NewNoteBody,
@@ -75,6 +76,7 @@ def _routes(whom: str, path: str) -> tuple[Route, ...]:
         f"delete{whom}Note": {
             "method": "DELETE",
             "handler": remove_note,
+            "needs": "judge",
             "summary": f"Delete a note about {_A[whom]}",
             "status": 204,
         },

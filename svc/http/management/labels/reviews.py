@@ -12,7 +12,6 @@ from msgspec import UNSET
 from svc.domain.bodies import sent
 from svc.domain.cursor import read_cursor, write_cursor
 from svc.domain.labels.reviews import Review, review_row
-from svc.domain.records import RETENTION_MS
 from svc.domain.refusals import Refusal, invalid
 from svc.http.api.events import read_request_id
 from svc.http.change import caller_of, change, member_of, touch_caller
@@ -87,8 +86,8 @@ async def open_by_hand(services: Services, call: Call) -> Outcome:
     def job(transaction: Transaction) -> Reviewed | Refusal:
         event = lookups.event(transaction, number, request_id)
         if event is None:
-            refuse_hidden(transaction, number, request_id, call.at_ms)
-        if event is None or event.occurred_at_ms < call.at_ms - RETENTION_MS:
+            refuse_hidden(transaction, number, request_id, call.at_ms, services.event_retention_ms)
+        if event is None or event.occurred_at_ms < call.at_ms - services.event_retention_ms:
             return Refusal("event_not_found", explanation="The organization has no such event that is readable.")
         return open_review(transaction, number, request_id.bytes, event, call.at_ms, entropy, member_of(call))
 
@@ -161,6 +160,7 @@ ROUTES: tuple[Route, ...] = (
             "is open at a time: where there is one, it is the response, with `200`."
         ),
         handler=open_by_hand,
+        needs="judge",
         body=OpenReviewBody,
         response=ReviewAnswer,
         status=201,
@@ -181,6 +181,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Assign a review",
         description="To a member, or to nobody.",
         handler=assign,
+        needs="judge",
         body=AssignReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),
@@ -192,6 +193,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Close a review",
         description="The label goes to the event of the review, and to no other.",
         handler=close,
+        needs="judge",
         body=CloseReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),

@@ -119,9 +119,15 @@ def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal 
 
 
 def add_entries(
-    transaction: Transaction, number: int, list_id: str, entries: Sequence[NewEntry], now_ms: int
+    transaction: Transaction,
+    number: int,
+    list_id: str,
+    entries: Sequence[NewEntry],
+    now_ms: int,
+    by: str | None = None,
 ) -> Added | Refusal:
-    """Add entries; that of a value which is in the list is replaced but for when it was made. `404 not_found`, or `409
+    """Add entries; that of a value which is in the list is replaced but for when it was made and by whom. `by`: the id
+    of the member who adds them. `404 not_found`, or `409
     list_limit` where there would be more than `MOST_ENTRIES` living ones; then none is added.
     """
     found = find_list(transaction, number, list_id)
@@ -137,8 +143,9 @@ def add_entries(
         before = stored[value]
         if before is not None:
             _forget_expiry(transaction, number, raw_list, before)
-        created_at_ms = now_ms if before is None or not before.is_living(now_ms) else before.created_at_ms
-        row = ListEntry(value, entry.note, entry.expires_at_ms, created_at_ms)
+        stays = before is not None and before.is_living(now_ms)
+        made = (before.created_at_ms, before.created_by) if before is not None and stays else (now_ms, by)
+        row = ListEntry(value, entry.note, entry.expires_at_ms, *made)
         transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
         transaction.put(LIST_MARKS, (number, mark_of(raw_list, value)), b"")
         if row.expires_at_ms is not None:

@@ -14,7 +14,8 @@ from svc.cli.local_service import local_url
 from svc.cli.output import CommandError, data_option, json_option, settings, show
 from svc.cli.records.changes import Change, apply, commit
 from svc.cli.records.keys import fresh_key, key_of_secret, store_issued
-from svc.domain.access.credentials import ROLES, ApiKey, Role, digest
+from svc.domain.access.credentials import ApiKey, digest
+from svc.domain.access.roles import KEY_ROLES, KeyRole
 from svc.domain.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
 from svc.domain.network.origins import is_loopback, normalize_origin
 from svc.domain.records import Organization
@@ -48,7 +49,7 @@ def console() -> None:
     )
 )
 @click.argument("organization_id", metavar="ORG")
-@click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True, help="What it may do.")
+@click.option("--role", type=click.Choice(KEY_ROLES), default="admin", show_default=True, help="What it may do.")
 @click.option(
     "--minutes",
     type=click.IntRange(1, LONGEST_LINK_MINUTES),
@@ -69,12 +70,12 @@ def link(
     the audit log names it, and `svc key revoke` ends the session. A link that is not used in
     time is deleted with its key when the next one is made, or by the service within hours.
     """
-    base = _base(url, directory)
+    base = base_url(url, directory)
     region = settings().region
     with opened(directory) as found:
         organization = account(found.store, organization_id).organization
         apply(found, partial(claim_region, region=region))
-        made = make_link(found, World.real(), organization, cast("Role", role), name, minutes, region)
+        made = make_link(found, World.real(), organization, cast("KeyRole", role), name, minutes, region)
     shown = {
         "url": console_url(base, made.token),
         "expires_at": timestamp(made.expires_at_ms),
@@ -94,7 +95,7 @@ def console_url(base: str, token: str) -> str:
 
 
 def make_link(
-    found: Opened, world: World, organization: Organization, role: Role, name: str, minutes: int, region: str
+    found: Opened, world: World, organization: Organization, role: KeyRole, name: str, minutes: int, region: str
 ) -> IssuedLink:
     """Make a link with a management key of its own, and record it. The key expires when the last session that the link
     can begin has ended. Raises `CommandError` at a limit of keys.
@@ -141,7 +142,7 @@ def link_for(found: Opened, world: World, organization: Organization, secret: st
     return token
 
 
-def _base(url: str | None, directory: Path) -> str:
+def base_url(url: str | None, directory: Path) -> str:
     """Where browsers reach the service, without a slash at the end. Raises `CommandError` for a URL from which nobody
     could sign in.
     """

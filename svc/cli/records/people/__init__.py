@@ -1,0 +1,1 @@
+"""`svc member` and `svc console`: the people who sign in."""

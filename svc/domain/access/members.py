@@ -1,0 +1,115 @@
+"""Members: people who sign in to the console of an organization, and the invitations by which they come (decisions 15).
+
+What may live here: the records, what an e-mail address is, and what follows from a member's fields. Passwords and codes
+are in `passwords`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Literal
+
+import msgspec
+
+from svc.domain.access.credentials import ApiKey
+from svc.domain.access.roles import Role
+from svc.domain.ids import DAY_MS
+
+MEMBER_PREFIX = "mem_"
+INVITATION_MS = 7 * DAY_MS
+MOST_MEMBERS = 500
+"""Of one organization."""
+LONGEST_EMAIL = 254
+LONGEST_MEMBER_NAME = 100
+
+MemberStatus = Literal["invited", "active", "suspended"]
+"""`invited`: has no way to sign in yet. `suspended`: may not sign in until an admin allows it again."""
+
+_MEMBER_ID = re.compile(r"mem_[0-9A-Za-z]{20}", re.ASCII)
+_EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]{1,64}@[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]+\.[^\s@.]{2,63}")
+
+
+class Member(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A member as stored. Times are Unix milliseconds. Append fields with defaults, never move them."""
+
+    id: str
+    email: str
+    """As of `canonical_email`."""
+    name: str
+    role: Role
+    status: MemberStatus
+    created_at_ms: int
+    created_by: str | None = None
+    """The id of the member who invited it."""
+    password: bytes | None = None
+    """As of `passwords.stored_password`; `None` = it cannot sign in by a password."""
+    code_generation: int | None = None
+    """Of its secret for one-time codes (`passwords.code_secret`); `None` = it signs in without a code."""
+    offered_generation: int = 0
+    """Of the secret that was offered last."""
+    last_code: int = -1
+    """The latest time step whose code was used: that and earlier ones count no more."""
+    subject: str | None = None
+    """Who it is for the OpenID provider: issuer and `sub`; `None` = it does not sign in there."""
+    last_signed_in_at_ms: int | None = None
+
+    @property
+    def has_totp(self) -> bool:
+        """Whether it needs a one-time code to sign in by a password."""
+        return self.code_generation is not None
+
+
+class Invitation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A one-use invitation as stored, but for its token. Append fields with defaults, never move them."""
+
+    member_id: str
+    expires_at_ms: int
+
+    @property
+    def owns_key(self) -> bool:
+        """As of `Session`: it has none."""
+        return False
+
+    def has_ended(self, now_ms: int) -> bool:
+        """Whether it has expired; its member may have been removed before."""
+        return now_ms >= self.expires_at_ms
+
+
+def is_member_id(text: str) -> bool:
+    """Whether the text has the form of a member's id (decisions 1.1)."""
+    return _MEMBER_ID.fullmatch(text) is not None
+
+
+def canonical_email(text: str) -> str | None:
+    """An e-mail address in its one spelling, lower case and without spaces around it; `None` for what is none. Whether
+    mail reaches anybody there, nothing here asks.
+    """
+    spelled = unicodedata.normalize("NFKC", text).strip().lower()
+    return spelled if len(spelled) <= LONGEST_EMAIL and _EMAIL.fullmatch(spelled) is not None else None
+
+
+def email_digest(email: str) -> bytes:
+    """32 bytes by which the store finds the members with an address, which must be canonical."""
+    return hashlib.sha256(email.encode()).digest()
+
+
+def standing_key(member: Member, number: int) -> ApiKey:
+    """What a member is to the routes that take a management key: one with the member's id, name and role, which was
+    never issued and has no secret. `number` is the organization's.
+    """
+    return ApiKey(
+        id=member.id,
+        organization=number,
+        kind="management",
+        name=member.name,
+        environment=None,
+        region="",
+        role=member.role,
+        platforms=(),
+        allowed_origins=(),
+        prefix="",
+        last4="",
+        created_at_ms=member.created_at_ms,
+    )

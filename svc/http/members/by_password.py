@@ -1,0 +1,118 @@
+"""How a member comes in by e-mail address, password and one-time code (decisions 15.3, docs/adr/0122).
+
+Every attempt costs one hash and one read of the store, whoever it names and whatever is wrong with it, and is answered
+in the same words: nobody learns whether an address has a member, a password is right, or a code is missing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from svc.domain.access.members import Member, canonical_email, email_digest, standing_key
+from svc.domain.access.passwords import LONGEST_PASSWORD, code_secret, is_password, step_of_code
+from svc.domain.access.sessions import new_session
+from svc.domain.bodies import sent
+from svc.domain.refusals import Refusal
+from svc.http.authentication import FoundKey, caller_with
+from svc.http.members.entering import Entry, enter, entered, former_session, refused, request_of, site_of
+from svc.http.members.schema import PasswordFields
+from svc.http.route import Call, Outcome, Services
+from svc.store.schema.tables import MEMBERS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.views import lookups
+from svc.store.views.members import find_member, members_with
+
+MEMBER_REFUSED = (
+    "The address, the password or the code is wrong. Who has set up one-time codes needs one each time, and each "
+    "counts once. An admin of the organization can invite you again."
+)
+
+
+class Proven(NamedTuple):
+    """A member whose password and code are right."""
+
+    number: int
+    """Of the organization."""
+    member: Member
+    step: int | None
+    """Of the code; `None` = it needs none."""
+
+
+async def sign_in_by_password(services: Services, call: Call, fields: PasswordFields) -> Outcome:
+    """Begin a session of the member with this address and password. `401 unauthorized`, `429 rate_limited`, `503
+    service_unavailable` where too many sign in at once.
+    """
+    email = canonical_email(fields.email) or ""
+    over = services.limits.account_refusal(email_digest(email), call.at_ms)
+    if over is not None:
+        return Outcome(over)
+    hashed = await services.passwords.hash(email, fields.password[: LONGEST_PASSWORD + 1])
+    if isinstance(hashed, Refusal):
+        return Outcome(hashed)
+
+    def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
+        proven = _proven(snapshot, services.passwords.key, email, hashed, fields, call.at_ms)
+        return proven if isinstance(proven, Refusal) else (proven, entry_of(services, call, snapshot, proven[:2]))
+
+    found = await services.store.query(find)
+    if isinstance(found, Refusal):
+        return Outcome(found)
+    proven, entry = found
+    came = await enter(services, call, entry, partial(_come_in, proven=proven, now_ms=call.at_ms))
+    return Outcome(came) if isinstance(came, Refusal) else entered(services, entry, came[1])
+
+
+def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int, Member]) -> Entry:
+    """A session that begins now, of this member of the organization with this number."""
+    number, member = who
+    request = request_of(services, call, snapshot)
+    caller = caller_with(request, FoundKey(standing_key(member, number), b""), member=member)
+    session = new_session(call.at_ms, secure=site_of(call).transport == "https", member_id=member.id)
+    return Entry(caller, session, former_session(request, call))
+
+
+def _proven(
+    snapshot: Snapshot, key: bytes, email: str, hashed: bytes, fields: PasswordFields, now_ms: int
+) -> Proven | Refusal:
+    """Of several organizations with the same address and password, the one that was signed in to last."""
+    wanted = sent(fields.organization_id)
+    account = None if wanted is None else lookups.find_account(snapshot, wanted)
+    matching = [
+        (number, member)
+        for number, member in members_with(snapshot, email)
+        if is_password(key, member.id, hashed, member.password)
+        and member.status == "active"
+        and (wanted is None or (account is not None and account.organization.number == number))
+    ]
+    if not matching:
+        return refused(MEMBER_REFUSED, "no active member with this address and password")
+    number, member = max(matching, key=lambda found: found[1].last_signed_in_at_ms or 0)
+    if member.code_generation is None:
+        return Proven(number, member, None)
+    code = fields.totp if fields.totp is not UNSET else ""
+    step = step_of_code(code_secret(key, member.id, member.code_generation), code, now_ms, member.last_code)
+    if step is None:
+        return refused(MEMBER_REFUSED, f"the password of {member.id} is right, and the code is not")
+    return Proven(number, member, step)
+
+
+def _come_in(transaction: Transaction, proven: Proven, now_ms: int) -> Member | Refusal:
+    """Note that the member has come in, and its code as used, where both are still as they were read."""
+    number, before, step = proven
+    member = find_member(transaction, number, before.id)
+    if member is None or member.status != "active" or _ways_in(member) != _ways_in(before):
+        return refused(MEMBER_REFUSED, "the member was changed meanwhile")
+    if step is not None and step <= member.last_code:
+        return refused(MEMBER_REFUSED, "the code was used meanwhile")
+    last_code = member.last_code if step is None else step
+    came = msgspec.structs.replace(member, last_code=last_code, last_signed_in_at_ms=now_ms)
+    transaction.put(MEMBERS, (number, member.id), came)
+    return came
+
+
+def _ways_in(member: Member) -> tuple[bytes | None, int | None]:
+    return member.password, member.code_generation

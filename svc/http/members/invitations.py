@@ -1,0 +1,88 @@
+"""`POST /console/invitations`: who was invited chooses a password and comes in (decisions 15.3)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from svc.domain.access.credentials import digest
+from svc.domain.access.members import Member
+from svc.domain.access.passwords import stored_password
+from svc.domain.access.sessions import organization_of
+from svc.domain.refusals import Refusal
+from svc.http.members.by_password import entry_of
+from svc.http.members.entering import Entry, SessionBody, enter, entered, entry_refusal, refused
+from svc.http.members.schema import AcceptInvitationBody
+from svc.http.route import CONSOLE_ROOT, KEYED, Call, Outcome, Route, Services, console_route
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.members import MemberChange, accept_invitation
+from svc.store.transactions.sessions import find_invitation
+from svc.store.views import lookups
+
+INVITATION_REFUSED = "The invitation was used before, has expired, or is mistyped. Ask an admin to invite you again."
+
+
+async def accept(services: Services, call: Call) -> Outcome:
+    """`POST /console/invitations`: the member has this password from now on; its former sessions end, and one begins.
+    `401 unauthorized` for an invitation that may not be used, `403` and `429` as of `signIn`.
+    """
+    body: AcceptInvitationBody = call.body
+    refusal = entry_refusal(services, call)
+    if refusal is not None:
+        return Outcome(refusal)
+    invitation = digest(services.policy.pepper, body.token)
+
+    def find(snapshot: Snapshot) -> tuple[int, Member, Entry] | Refusal:
+        organization_id = organization_of("invitation", body.token)
+        account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
+        if account is None:
+            return refused(INVITATION_REFUSED, "not an invitation of this service")
+        number = account.organization.number
+        member = find_invitation(snapshot, number, invitation, call.at_ms)
+        if member is None:
+            return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
+        return number, member, entry_of(services, call, snapshot, (number, member))
+
+    found = await services.store.query(find)
+    if isinstance(found, Refusal):
+        return Outcome(found)
+    number, member, entry = found
+    hashed = await services.passwords.hash(member.email, body.password)
+    if isinstance(hashed, Refusal):
+        return Outcome(hashed)
+    password = stored_password(services.passwords.key, member.id, hashed)
+    accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
+    came = await enter(services, call, entry, accepting)
+    if isinstance(came, Refusal):
+        return Outcome(came)
+    accepted, set_cookie = came
+    for ended in accepted.ended_sessions:
+        services.end_viewers(ended)
+    return entered(services, entry, set_cookie)
+
+
+def _accept(
+    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
+) -> MemberChange | Refusal:
+    accepted = accept_invitation(transaction, number, digest, password, now_ms)
+    return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
+
+
+ROUTES: tuple[Route, ...] = (
+    console_route(
+        kinds=(),
+        under=(CONSOLE_ROOT,),
+        operation_id="acceptInvitation",
+        method="POST",
+        path="/invitations",
+        summary="Accept an invitation",
+        description=(
+            "Choose a password and come in. An invitation works once. Where the member had a password, codes or "
+            "sessions before, they end."
+        ),
+        handler=accept,
+        body=AcceptInvitationBody,
+        example='{"token": "svc_ci_...", "password": "..."}',
+        response=SessionBody,
+        errors=(*KEYED, "secure_connection_required", "cross_origin_request"),
+    ),
+)

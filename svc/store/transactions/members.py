@@ -1,0 +1,142 @@
+"""Members of an organization: invited, changed and removed, and how they come in (decisions 15)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from svc.domain.access.members import MOST_MEMBERS, Invitation, Member, MemberStatus, email_digest
+from svc.domain.access.roles import Role
+from svc.domain.refusals import Refusal
+from svc.store.schema.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
+from svc.store.snapshot import Transaction
+from svc.store.transactions.sessions import end_sessions_of, find_invitation
+from svc.store.views.members import find_member, member_with, members_of, other_active_admins
+
+
+class MemberChange(NamedTuple):
+    """A member after a change, and what ended with it."""
+
+    member: Member
+    ended_sessions: tuple[bytes, ...] = ()
+    """Digests of their tokens."""
+
+
+def add_member(transaction: Transaction, number: int, member: Member) -> Member | Refusal:
+    """Store a new member. `409 member_exists` for an address that a member has, `409 member_limit` beyond
+    `MOST_MEMBERS`.
+    """
+    if member_with(transaction, number, member.email) is not None:
+        return Refusal("member_exists")
+    if len(members_of(transaction, number)) >= MOST_MEMBERS:
+        return Refusal("member_limit")
+    transaction.put(MEMBERS, (number, member.id), member)
+    transaction.put(MEMBER_EMAILS, (email_digest(member.email), number), member.id.encode())
+    return member
+
+
+def invite(
+    transaction: Transaction, number: int, member: Member, digest: bytes, expires_at_ms: int
+) -> Member | Refusal:
+    """Store a new member and the invitation by which it comes in. As `add_member`."""
+    added = add_member(transaction, number, member)
+    if isinstance(added, Member):
+        transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member.id, expires_at_ms=expires_at_ms))
+    return added
+
+
+def invite_again(
+    transaction: Transaction, number: int, member_id: str, digest: bytes, expires_at_ms: int
+) -> Member | Refusal:
+    """Store another invitation of a member, which takes the place of the former ones: with it the member chooses a new
+    password. Until then the old one holds. `404 not_found`, `409 member_suspended`.
+    """
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if member.status == "suspended":
+        return Refusal("member_suspended")
+    for (_, former), invitation in list(transaction.scan(INVITATIONS, number)):
+        if invitation.member_id == member_id:
+            transaction.delete(INVITATIONS, number, former)
+    transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member_id, expires_at_ms=expires_at_ms))
+    return member
+
+
+def accept_invitation(
+    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
+) -> MemberChange | None:
+    """Use an invitation: its member has this stored password, signs in without a code, and every session that it had
+    ends. `None` where it may not be used now; nobody can use it again.
+    """
+    member = find_invitation(transaction, number, digest, now_ms)
+    if member is None:
+        return None
+    ended = end_sessions_of(transaction, number, member.id)
+    accepted = msgspec.structs.replace(
+        member, status="active", password=password, code_generation=None, last_signed_in_at_ms=now_ms
+    )
+    transaction.put(MEMBERS, (number, member.id), accepted)
+    return MemberChange(accepted, ended)
+
+
+class MemberFields(NamedTuple):
+    """What to change of a member; `None` stays."""
+
+    name: str | None = None
+    role: Role | None = None
+    status: MemberStatus | None = None
+    """`active` or `suspended`."""
+
+
+def change_member(
+    transaction: Transaction, number: int, member_id: str, fields: MemberFields, *, by_member: bool
+) -> MemberChange | Refusal:
+    """Change a member; its sessions have the new role from the next request on, and end where it is suspended. `404
+    not_found`; `409 member_invited` for the status of one that has not come in yet; `409 last_admin` where a member
+    would leave the organization without an active admin.
+    """
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if member.status == "invited" and fields.status is not None:
+        return Refusal("member_invited")
+    changed = msgspec.structs.replace(
+        member, **{name: value for name, value in fields._asdict().items() if value is not None}
+    )
+    if by_member and not _is_admin(changed) and _is_last_admin(transaction, number, member):
+        return Refusal("last_admin")
+    if changed == member:
+        return MemberChange(member)
+    transaction.put(MEMBERS, (number, member_id), changed)
+    ended = end_sessions_of(transaction, number, member_id) if changed.status == "suspended" else ()
+    return MemberChange(changed, ended)
+
+
+def remove_member(transaction: Transaction, number: int, member_id: str, *, by_member: bool) -> MemberChange | Refusal:
+    """Delete a member with its sessions and invitations. `404 not_found`, `409 last_admin` as of `change_member`."""
+    member = find_member(transaction, number, member_id)
+    if member is None:
+        return Refusal("not_found")
+    if by_member and _is_last_admin(transaction, number, member):
+        return Refusal("last_admin")
+    ended = end_sessions_of(transaction, number, member_id)
+    unlist_member(transaction, number, member_id)
+    transaction.delete(MEMBERS, number, member_id)
+    return MemberChange(member, ended)
+
+
+def unlist_member(transaction: Transaction, number: int, member_id: str) -> None:
+    """Delete what leads from an address to a member that is about to be deleted."""
+    member = transaction.get(MEMBERS, number, member_id)
+    if member is not None:
+        transaction.delete(MEMBER_EMAILS, email_digest(member.email), number)
+
+
+def _is_admin(member: Member) -> bool:
+    return member.role == "admin" and member.status == "active"
+
+
+def _is_last_admin(transaction: Transaction, number: int, member: Member) -> bool:
+    return _is_admin(member) and not other_active_admins(transaction, number, member.id)

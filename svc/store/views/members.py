@@ -1,0 +1,46 @@
+"""Members of an organization, as the store has them: functions of a snapshot."""
+
+from __future__ import annotations
+
+from svc.domain.access.members import Member, email_digest, is_member_id
+from svc.store.schema.tables import MEMBER_EMAILS, MEMBERS
+from svc.store.snapshot import Snapshot
+from svc.store.views.lookups import is_removed
+
+
+def find_member(snapshot: Snapshot, number: int, member_id: str) -> Member | None:
+    """A member of the organization by its id; `None` for any other text."""
+    return snapshot.get(MEMBERS, number, member_id) if is_member_id(member_id) else None
+
+
+def members_of(snapshot: Snapshot, number: int) -> list[Member]:
+    """All members of an organization, oldest first."""
+    return sorted((member for _, member in snapshot.scan(MEMBERS, number)), key=lambda member: member.created_at_ms)
+
+
+def member_with(snapshot: Snapshot, number: int, email: str) -> Member | None:
+    """The member of an organization with this address, which must be canonical."""
+    member_id = snapshot.get(MEMBER_EMAILS, email_digest(email), number)
+    return None if member_id is None else snapshot.get(MEMBERS, number, member_id.decode())
+
+
+def members_with(snapshot: Snapshot, email: str) -> list[tuple[int, Member]]:
+    """(number of the organization, member) of everybody with this address, which must be canonical, in organizations
+    that were not removed.
+    """
+    rows = list(snapshot.scan(MEMBER_EMAILS, email_digest(email)))
+    found = [(number, snapshot.get(MEMBERS, number, raw_id.decode())) for (_, number), raw_id in rows]
+    return [(number, member) for number, member in found if member is not None and not is_removed(snapshot, number)]
+
+
+def member_of_subject(snapshot: Snapshot, number: int, subject: str) -> Member | None:
+    """The member whom the OpenID provider knows by this subject (`Member.subject`)."""
+    return next((member for _, member in snapshot.scan(MEMBERS, number) if member.subject == subject), None)
+
+
+def other_active_admins(snapshot: Snapshot, number: int, member_id: str) -> bool:
+    """Whether the organization has an active admin beside this member."""
+    return any(
+        member.role == "admin" and member.status == "active" and member.id != member_id
+        for _, member in snapshot.scan(MEMBERS, number)
+    )

@@ -1,0 +1,27 @@
+"""The simulated farm in small: the same seed makes the same visits, and recipes find what they are made against."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.farm import CASES, HONEST, KNOWN_S, PAGE, Made, made_up_reports, measured, read_recipes, table
+
+REPORTS = 90
+
+
+@pytest.mark.slow(3)
+def test_recipes_find_the_attacks_that_they_are_made_against():
+    made = Made(1, 25, REPORTS, attackers=0.06)
+    assert made.visits == Made(1, 25, REPORTS, attackers=0.06).visits != Made(2, 25, REPORTS, attackers=0.06).visits
+    assert {visit.who for visit in made.visits} == {HONEST, *(case.attack for case in CASES)}
+    recipes = read_recipes(PAGE.read_text())
+    results = measured(made, made_up_reports(REPORTS), recipes)
+    found = {(one.case.recipe, one.case.attack): one for one in results}
+    assert {recipe.name for recipe in recipes} == {recipe for recipe, _ in found}
+    script = found["Scripted sign-up", "script"]
+    assert (script.visits, script.found, script.accounts_found) == (6, 6, 6)
+    stuffing = found["Credential stuffing", "stuffing, one browser"]
+    assert (stuffing.visits, stuffing.found) == (12, 8), "from the fifth account on"
+    honest = [visit for visit in made.visits if (visit.who, visit.action) == (HONEST, "log_in")]
+    assert stuffing.honest == sum(visit.at_s >= KNOWN_S for visit in honest) > 20
+    assert "| Scripted sign-up | script: `sign_up` | 6 | 100.0% | 6 of 6 |" in table(results, made.households)

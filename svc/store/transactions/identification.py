@@ -9,7 +9,7 @@ are written, 4 of history and 3 of velocity. Of a new visitor whose very report 
 report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads
 and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to
 everything, 12 rows are read and 40 written. Once a minute the use of a public key that a proxy forwards is one more of
-both. A decision `review` reads at most 3 more and writes 5, and the webhook events of a review. Of labels nothing is
+both. A decision `review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is
 read but what rules name: two rows for a visitor and as many for an account.
 """
 

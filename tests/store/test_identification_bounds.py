@@ -19,6 +19,7 @@ from svc.domain.matching import Statistics
 from svc.domain.model import RequestFacts
 from svc.domain.network.facts import Country, Known
 from svc.domain.rules.lists import first_list_id
+from svc.domain.rules.ruleset import Rule
 from svc.domain.scoring.weights import WeightsChange
 from svc.store.check.invariants import violations
 from svc.store.directory import open_directory
@@ -32,9 +33,13 @@ from svc.store.schema.tables import (
     LIST_ENTRIES,
     LIST_MARKS,
     LISTS,
+    OPEN_CASES,
+    OPEN_REVIEWS,
     ORGANIZATIONS,
     REPORT_FINGERPRINTS,
+    REVIEWS,
     RULESETS,
+    SUBJECT_REVIEWS,
     VELOCITY,
     VISITOR_HISTORY,
     VISITOR_PLACES,
@@ -46,6 +51,7 @@ from svc.store.snapshot import Transaction
 from svc.store.transactions.identification import Recorded, identify
 from svc.store.transactions.organizations import add_credit, create_organization
 from svc.store.transactions.rules.lists import NewEntry, add_entries
+from svc.store.transactions.rules.rulesets import save_rules
 from svc.store.transactions.webhooks.endpoints import NewEndpoint, create_endpoint
 from svc.store.transactions.weights import save_weights
 from svc.world import World, twenty_characters
@@ -316,3 +322,30 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(
     events = 2 if told else 0
     assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
     assert read[RULESETS.name] == 0
+
+
+def test_a_decision_review_reads_two_rows_and_writes_five_at_most(tmp_path: Path):
+    """The event that opens a review writes; later ones of its visitor and account read."""
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
+    counts: list[tuple[int, int]] = []
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        rules = [Rule(id="rul_x", name="x", condition="true", action="review")]
+        save_rules(transaction, 1, "test", 0, rules, "", 0)
+
+    def job(transaction: Transaction, number: int) -> Recorded:
+        counted = Counted(transaction)
+        signals = {**report(1), "client_token": "0" * 32, "nonce": f"{number:08d}"}
+        fields = {"signals": signals, "signals_json": msgspec.json.encode(signals), "account_id": "a"}
+        given = msgspec.structs.replace(submission(number, random.Random(1)), environment="development", **fields)
+        recorded = identify(counted, assess(given, Everywhere()), Statistics())
+        tables = {REVIEWS.name, OPEN_REVIEWS.name, OPEN_CASES.name, SUBJECT_REVIEWS.name}
+        counts.append((sum(counted.read[name] for name in tables), sum(counted.written[name] for name in tables)))
+        return recorded
+
+    assert found.store.write_now([prepare]) == [None]
+    found.store.write_now([partial(job, number=number) for number in range(3)])
+    found.store.close()
+    assert counts == [(1, 5), (2, 0), (2, 0)]

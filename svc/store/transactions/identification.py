@@ -11,7 +11,7 @@ names a challenge reads at most 3 more and writes 1 more; the attested key of an
 beside them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12
 rows are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
 `views/lists.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A decision
-`review` reads at most 3 more and writes 5, and the webhook events of a review. Of labels nothing is read but what rules
+`review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is read but what rules
 name: two rows for a visitor and as many for an account.
 """
 

@@ -200,6 +200,32 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             "Windows, webhook deliveries and redelivery stay at 30 days."
         ),
     ] = 30
+    console_oidc_issuer: Annotated[
+        str | None,
+        about(
+            "Issuer of the OpenID provider by which people sign in to the console. This and the five that follow are "
+            "set together or not at all.",
+            "https://id.shop.example",
+        ),
+    ] = None
+    console_oidc_client_id: Annotated[str | None, about("What the provider calls this service.", "svc-console")] = None
+    console_oidc_client_secret_file: Annotated[
+        str | None, about("File whose first line is the secret shared with it.", "/run/secrets/svc-oidc")
+    ] = None
+    console_oidc_organization: Annotated[
+        str | None, about("Id of the organization whose members come in by it.", "org_Yv3kPq8sT1nB6wDx0hRz")
+    ] = None
+    console_oidc_role_claim: Annotated[
+        str | None,
+        about("Claim of its ID tokens that says the role; dots lead into objects.", "realm_access.roles"),
+    ] = None
+    console_oidc_roles: Annotated[
+        tuple[str, ...],
+        about(
+            "Values of that claim, each with the role that it gives; who has none does not come in.",
+            ["svc-admins=admin", "fraud-team=analyst"],
+        ),
+    ] = ()
     visitor_retention_days: Annotated[
         Count, about("Time after the last visit until a visitor is deleted; not before its last event.")
     ] = 365

@@ -16,6 +16,8 @@ from typing import Any
 import msgspec
 
 from svc.config import Config, ConfigError
+from svc.domain.access.openid import is_provider_url, read_roles
+from svc.domain.ids import is_organization_id
 from svc.domain.setting_types import url_problem
 from svc.domain.text_files import NotTextError, decode_toml
 from svc.domain.webhooks.addresses import metadata_opened
@@ -94,7 +96,30 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
     if config.store is not None and (problem := url_problem(config.store)):
         raise ConfigError(f"{named('store')}: {problem}")
     _refuse_unsafe_webhooks(config, named)
+    _refuse_half_a_provider(config, named)
     return config
+
+
+def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None:
+    """An OpenID provider of which a setting is missing or wrong."""
+    names = [name for name in Config.__struct_fields__ if name.startswith("console_oidc_")]
+    missing = [name for name in names if not getattr(config, name)]
+    if len(missing) == len(names):
+        return
+    if missing:
+        there = next(name for name in names if name not in missing)
+        raise ConfigError(f"{named(there)} is set, and {', '.join(missing)} is not: they belong together")
+    issuer = config.console_oidc_issuer or ""
+    if not is_provider_url(issuer, loopback=True):
+        raise ConfigError(
+            f"{named('console_oidc_issuer')}: {issuer!r} is no https:// URL (plain http is for this machine alone)"
+        )
+    if not is_organization_id(config.console_oidc_organization or ""):
+        raise ConfigError(f"{named('console_oidc_organization')} is no id of an organization; `svc org list` has them")
+    try:
+        read_roles(config.console_oidc_roles)
+    except ValueError as error:
+        raise ConfigError(f"{named('console_oidc_roles')}: {error}") from error
 
 
 def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:

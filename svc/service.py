@@ -28,24 +28,13 @@ from svc.actors.watch.network import NetworkWatch
 from svc.actors.watch.store import EventLoopLag, Pulse, StoreWatch, clear_full_flag, maintain
 from svc.actors.webhooks.outbox import Outbox
 from svc.actors.webhooks.partitions import EVERY_PARTITION, Partitions
-from svc.config import Config, ConfigError
+from svc.config import Config
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import verdict_key
-from svc.domain.attestation.trust import (
-    AppleTrust,
-    Trust,
-    apps_by_digest,
-    published_trust,
-    read_apple_roots,
-    read_revoked,
-    read_roots,
-)
 from svc.domain.cursor import cursors_key
 from svc.domain.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.domain.limits.ratelimit import Buckets, MemoryBuckets
-from svc.domain.text_files import MARK
 from svc.domain.timestamps import utc
-from svc.domain.webhooks.addresses import TargetPolicy
 from svc.domain.webhooks.envelope import secrets_key
 from svc.domain.webhooks.records import EndpointKey, Transport
 from svc.http.authentication import AuthPolicy
@@ -66,12 +55,17 @@ from svc.http.visitor_facts import ConnectionHeaders
 from svc.metrics.nodes import NodeSources
 from svc.metrics.registry import Metrics, Sources
 from svc.metrics.scrape import Scrape, expected_hosts
-from svc.network_data.lookup import BuiltInRanges
+from svc.service_parts import (
+    network_watch,
+    openid_provider,
+    read_trust,
+    webhook_targets,
+    webhook_transport,
+)
 from svc.store.directory import Opened
 from svc.store.store import Store
-from svc.webhook_transport.connections import tls_context, usual_tls_context
 from svc.webhook_transport.resolver import Resolver, SystemResolver
-from svc.webhook_transport.transport import WebhookTransport, check_target
+from svc.webhook_transport.transport import check_target
 from svc.workers.bus import Alone, Bus
 from svc.workers.pulse import PulseBoard
 from svc.workers.relay import Relay
@@ -181,6 +175,7 @@ class Service:
             request_timeout_s=config.request_timeout_s,
             limits=RequestLimits(config.allowances(), config.shares(), buckets),
             passwords=PasswordHasher(opened.pepper, self._world.run_sync),
+            openid=openid_provider(config, opened),
             quotas=config.quotas(),
             bodies=BodyBudget(config.body_budget_mib << 20),
             live=self.live,
@@ -390,54 +385,3 @@ def divide_limits(config: Config, workers: int) -> Config:
         max_connections=max(1, config.max_connections // workers),
         admission_capacity=max(1, config.admission_capacity // workers),
     )
-
-
-def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
-    """A watch over the network data that the settings name, read once on the calling thread."""
-    built_in = BuiltInRanges() if config.network_builtin else None
-    watch = NetworkWatch(config.network_files(directory), built_in, config.network_vpn_neighbors)
-    watch.read_now()
-    return watch
-
-
-def webhook_transport(config: Config, world: World, resolver: Resolver) -> WebhookTransport:
-    """The transport of webhooks, with the policy and certificate authorities of the settings. Raises `OSError` for a CA
-    file that cannot be read.
-    """
-    trusted = usual_tls_context() if config.webhook_ca_file is None else tls_context(Path(config.webhook_ca_file))
-    return WebhookTransport(resolver, webhook_targets(config, world), trusted, world.now_ms)
-
-
-def webhook_targets(config: Config, world: World) -> TargetPolicy:
-    """Where webhooks may be sent, by the settings and this machine's own addresses (decisions 8.7)."""
-    return TargetPolicy(config.webhook_networks(), frozenset(config.webhook_allow_ports), world.is_own_address)
-
-
-def read_trust(config: Config) -> Trust:
-    """The roots, revocations and apps by which attestations are judged, from the files that the settings name; the
-    published roots where they name none. Raises `ConfigError`.
-    """
-    published = published_trust()
-    return Trust(
-        roots=_read_file(config, "attestation_roots_file", read_roots, published.roots),
-        revoked=_read_file(config, "attestation_status_file", read_revoked, frozenset()),
-        packages=frozenset(config.attestation_packages),
-        signing_digests=frozenset(map(bytes.fromhex, config.attestation_digests)),
-        apple=AppleTrust(
-            roots=_read_file(config, "attestation_apple_roots_file", read_apple_roots, published.apple.roots),
-            apps=apps_by_digest(config.attestation_apple_apps),
-        ),
-    )
-
-
-def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default: T) -> T:
-    """What is in the file that a setting names; `default` where it names none. Raises `ConfigError`."""
-    file: str | None = getattr(config, setting)
-    if file is None:
-        return default
-    try:
-        return read(Path(file).read_bytes().removeprefix(MARK))
-    except OSError as error:
-        raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{setting}: {file}: {error}") from error

@@ -121,3 +121,44 @@ def test_private_networks_can_be_opened_to_webhooks():
         "::1/128",
         "fd12:3456::/32",
     ]
+
+
+PROVIDER = {
+    "SVC_CONSOLE_OIDC_ISSUER": "https://id.shop.example",
+    "SVC_CONSOLE_OIDC_CLIENT_ID": "svc",
+    "SVC_CONSOLE_OIDC_CLIENT_SECRET_FILE": "/run/secrets/svc-oidc",
+    "SVC_CONSOLE_OIDC_ORGANIZATION": "org_" + 20 * "a",
+    "SVC_CONSOLE_OIDC_ROLE_CLAIM": "groups",
+    "SVC_CONSOLE_OIDC_ROLES": "svc-admins=admin,a=b=viewer",
+}
+
+
+def test_a_provider_has_all_its_settings_or_none():
+    assert load(None, PROVIDER).console_oidc_roles == ("svc-admins=admin", "a=b=viewer")
+    for missing in PROVIDER:
+        left = {name: value for name, value in PROVIDER.items() if name != missing}
+        with pytest.raises(ConfigError, match=missing.removeprefix("SVC_").lower()):
+            load(None, left)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("ISSUER", "http://id.shop.example"),
+        ("ISSUER", "https://id.shop.example#x"),
+        ("ISSUER", "https://user@id.shop.example"),
+        ("ISSUER", "id.shop.example"),
+        ("ORGANIZATION", "shop"),
+        ("ROLES", "svc-admins"),
+        ("ROLES", "svc-admins=owner"),
+        ("ROLES", "=admin"),
+        ("ROLES", "a=admin,a=viewer"),
+    ],
+)
+def test_a_wrong_setting_of_a_provider_is_named(setting: str, value: str):
+    with pytest.raises(ConfigError, match=f"SVC_CONSOLE_OIDC_{setting}"):
+        load(None, PROVIDER | {f"SVC_CONSOLE_OIDC_{setting}": value})
+
+
+def test_a_provider_on_this_machine_may_do_without_tls():
+    assert load(None, PROVIDER | {"SVC_CONSOLE_OIDC_ISSUER": "http://localhost:9400"})

@@ -19,6 +19,7 @@ from svc.actors.messages import Identify
 from svc.actors.watch.corruption import CorruptRows
 from svc.actors.watch.store import StoreWatch
 from svc.domain.access.credentials import KeyKind
+from svc.domain.access.openid import Provider
 from svc.domain.access.roles import Permission
 from svc.domain.limits.quotas import Quotas
 from svc.domain.limits.ratelimit import Use
@@ -76,6 +77,8 @@ class Services(NamedTuple):
     """On everything that takes a key beside identify."""
     passwords: PasswordHasher
     """Of members."""
+    openid: Provider | None
+    """By which members sign in as well; `None` = the settings name none."""
     quotas: Quotas
     bodies: BodyBudget
     """Of the bodies that are arriving in this worker."""

@@ -121,7 +121,11 @@ def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal
 
 def presented_token(headers: HeaderMap, site: Site) -> str | None:
     """The value of the session cookie for this kind of connection; `None` where it is missing, or there twice."""
-    name = COOKIES.get(site.transport)
+    return cookie_value(headers, COOKIES.get(site.transport))
+
+
+def cookie_value(headers: HeaderMap, name: str | None) -> str | None:
+    """The value of a cookie; `None` where it is missing, or there twice."""
     pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
     values = [value for found, _, value in pairs if found == name]
     return values[0] if len(values) == 1 else None

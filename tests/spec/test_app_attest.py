@@ -15,7 +15,7 @@ from svc.config import Config, ConfigError
 from svc.config_loading import load
 from svc.domain.attestation.attested_key import MAX_KEYS_OF_VISITOR, AttestedKey
 from svc.domain.attestation.trust import published_trust
-from svc.service import read_trust
+from svc.service_parts import read_trust
 from svc.store.schema.tables import ATTESTED_KEYS, DOCUMENTS, VISITOR_KEYS
 from tests.domain.apple_world import APP, DEVELOPMENT, EXTENSIONS_OF_IOS_27, Device, write_roots
 from tests.domain.test_report_native import iphone

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from svc.config import Config, ConfigError
 from svc.config_loading import load
 from svc.domain.attestation.challenge import LIFETIME_MS
-from svc.service import read_trust
+from svc.service_parts import read_trust
 from svc.store.schema.tables import CHALLENGES, DOCUMENTS, STATISTICS
 from svc.store.snapshot import Transaction
 from svc.store.store import StoreFullError

@@ -117,6 +117,14 @@ def tour(console: Console) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+def member(console: Console) -> dict[str, Any]:
+    email = "ada@shop.example"
+    options = ("--name", f"Ada {ATTACK}", "--role", "analyst", "--url", console.service)
+    invited = console.command("member", "invite", console.organization, email, *options)
+    return {**console.drive("member", invitation=invited["invitation_url"], email=email), "invited": invited}
+
+
+@pytest.fixture(scope="module")
 def looks(console: Console, tour: dict[str, Any]) -> dict[str, Any]:
     """After the tour, so that there is something to look at."""
     assert tour
@@ -256,3 +264,25 @@ def test_a_screen_fits_on_paper_without_its_buttons(looks: dict[str, Any], scree
 def test_the_console_follows_the_dark_color_scheme_of_the_browser(looks: dict[str, Any]):
     for found in looks["screens"].values():
         assert found["dark"]["background"] != found["light"]["background"]
+
+
+def test_an_invited_member_chooses_a_password_and_is_in(member: dict[str, Any]):
+    assert member["address"].endswith("/console"), "the token stays in no address"
+    assert member["different"] == "This is not the password above."
+    assert member["session"]["member"]["id"] == member["invited"]["id"]
+    assert member["session"]["role"] == "analyst"
+
+
+def test_a_member_sets_up_codes_and_signs_in_with_them(member: dict[str, Any]):
+    assert member["wrongCode"]
+    assert "the code is wrong" in member["withoutCode"]
+    assert member["again"]["member"]["has_totp"] is True
+    assert member["again"]["member"]["id"] == member["invited"]["id"]
+    assert member["afterwards"].endswith("/console"), "what the provider said is in no address"
+
+
+@pytest.mark.parametrize("name", ["invitation", "codes", "sign in"])
+def test_a_page_of_signing_in_has_no_serious_axe_finding_and_fits_its_window(member: dict[str, Any], name: str):
+    for how, seen in member["screens"][name].items():
+        assert (seen["overflows"], seen["axe"]) == ([], []), how
+    assert set(member["outlines"]) <= {"solid"}

@@ -2,21 +2,23 @@
  * Uses the console of a running service as an operator would, by keyboard alone, and prints what happened as JSON.
  *
  *     node console.mjs walk '{"service", "link", "other", "secret", "management", "revoke": [PROGRAM, ARGUMENT, ...]}'
+ *     node console.mjs member '{"service", "invitation", "email"}'
  *     node console.mjs look '{"service", "secret", "management"}' [--shots DIR SCREEN-LOOK ...]
  *
  * `walk` signs in by `link`, identifies with the key `secret`, revokes the session's own key by the command `revoke`
  * (the key's id is appended), signs in again with the key `management` and opens the used link and `other`, which leads to
- * another organization. `look` opens every screen in light, dark
+ * another organization. `member` accepts an invitation and sets up one-time codes. `look` opens every screen in light, dark
  * and at phone width, or takes pictures of some.
  */
 import { execFileSync } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 import { findings, overflows, watch } from "./watch.mjs";
 
 const [mode, configuration, , shots, ...shown] = process.argv.slice(2);
-const { service, link, other, secret, management, revoke } = JSON.parse(configuration);
+const { service, link, other, secret, management, revoke, invitation, email } = JSON.parse(configuration);
 const ENVIRONMENT = "environment=development";
 const ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>';
 const LOOKS = {
@@ -225,7 +227,8 @@ async function walk() {
   await press("Try again");
   await screen("Events");
   await links(press);
-  await press("Sign out", { back: true });
+  await press(".account summary", { back: true });
+  await press("Sign out");
   await screen("Sign in to the console");
 }
 
@@ -266,6 +269,81 @@ async function links(press) {
   found.otherTab = await tab.$eval("body", (body) => body.innerText);
   await tab.close();
   found.moved = (await api("session")).body.organization.name;
+}
+
+/** The code that an authenticator shows for a secret in base32, so many seconds from now (RFC 6238). */
+function code(secret, ahead = 0) {
+  const bits = [...secret].map((letter) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor((Date.now() / 1000 + ahead) / 30)));
+  const hash = createHmac("sha1", key).update(step).digest();
+  const number = hash.readUInt32BE(hash.at(-1) & 15) & 0x7fffffff;
+  return String(number % 1e6).padStart(6, "0");
+}
+
+/** What axe finds of the page, and whether it fits, in a wide and a narrow window, light and dark. */
+async function looked(name) {
+  found.screens ??= {};
+  found.screens[name] = {};
+  for (const [how, { width, height, scheme, rules }] of Object.entries(LOOKS)) {
+    await page.setViewport({ width, height });
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules) };
+  }
+}
+
+/** Accepts `invitation`, sets up codes, signs out, and signs in again as a member: by keyboard alone. */
+async function member() {
+  const { reach, press } = keyboard(page, (found.outlines = []));
+  const password = "a horse that is correct";
+  const write = async (field, text) => {
+    await reach(`[name=${field}]`);
+    await page.keyboard.type(text);
+  };
+  await page.goto(invitation);
+  await screen("You are invited");
+  found.address = page.url();
+  await looked("invitation");
+  await write("password", password);
+  await write("again", `${password}!`);
+  await page.keyboard.press("Enter");
+  found.different = await page.$eval("[name=again]", (field) => field.validationMessage);
+  await page.keyboard.press("Backspace");
+  await page.keyboard.press("Enter");
+  await screen("Live");
+  found.session = (await api("session")).body;
+  await press(".account summary");
+  await press("Set up one-time codes");
+  await page.waitForSelector("[name=code]");
+  await looked("codes");
+  const secret = (await page.$eval(".account .copyable code", (element) => element.textContent)).replaceAll(" ", "");
+  await write("code", "000000");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".account .problem");
+  found.wrongCode = await page.$eval(".account .problem", (element) => element.textContent);
+  await reach("[name=code]", { back: true });
+  for (let digit = 0; digit < 6; digit += 1) await page.keyboard.press("Backspace");
+  await page.keyboard.type(code(secret));
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".account").textContent.includes("You sign in with one-time codes."));
+  await press("Sign out");
+  await screen("Sign in to the console");
+  await looked("sign in");
+  await write("email", email);
+  await write("password", password);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("form .problem");
+  found.withoutCode = await page.$eval("form .problem", (element) => element.textContent);
+  await page.waitForFunction(() => !document.querySelector("form button").disabled);
+  await write("totp", code(secret, 30));
+  await page.keyboard.press("Enter");
+  await screen("Live");
+  found.again = (await api("session")).body;
+  await page.goto(`${service}/console#openid=no_role`);
+  await screen("Live");
+  found.afterwards = page.url();
 }
 
 /** Screens by the name of their picture. */
@@ -322,7 +400,7 @@ async function look() {
 }
 
 try {
-  await (mode === "walk" ? walk() : look());
+  await { walk, look, member }[mode]();
 } catch (error) {
   const seen = await page
     .evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`)

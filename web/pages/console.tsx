@@ -5,17 +5,21 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { Api, ApiError } from "./console/api.js";
 import { wanted } from "./console/filters.js";
 import { zone } from "./console/format.js";
-import { type Place, read, tokenIn, write } from "./console/hash.js";
+import { INVITATION, type Place, read, refusalIn, tokenIn, write } from "./console/hash.js";
+import type { Invitation as InvitationScreen } from "./console/invitation.js";
 import { lazy } from "./console/lazy.js";
 import type { Link as LinkScreen } from "./console/link.js";
+import { AccountMenu } from "./console/menu.js";
 import { GROUPS, SCREENS } from "./console/screens.js";
-import type { SignIn as SignInScreen } from "./console/signin.js";
-import { holderOf, nameOf, roleOf, Shared } from "./console/state.js";
+import type { Credentials, SignIn as SignInScreen } from "./console/signin.js";
+import { Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
-import type { Key, Session } from "./console/wire.js";
+import { nameOf, ownerOf } from "./console/who.js";
+import type { Key, Session, SignInOptions } from "./console/wire.js";
 import { texts as readTexts, type Texts } from "./parts/wire.js";
 
 const SignIn = lazy<Parameters<typeof SignInScreen>[0]>(async () => (await import("./console/signin.js")).SignIn);
+const Invitation = lazy<Parameters<typeof InvitationScreen>[0]>(async () => (await import("./console/invitation.js")).Invitation);
 const Link = lazy<Parameters<typeof LinkScreen>[0]>(async () => (await import("./console/link.js")).Link);
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
@@ -38,6 +42,8 @@ type State =
   | { is: "out"; reason?: string; again?: boolean }
   /** A link was opened in a browser that has a session. */
   | { is: "asking"; session: Session; token: string }
+  /** An invitation was opened; `session` is the one that the browser has. */
+  | { is: "invited"; session: Session | undefined; token: string }
   | ({ is: "in" } & Signed);
 
 /** The environment to begin with: where the organization has keys, production first. */
@@ -67,22 +73,24 @@ function Root() {
       if (error instanceof ApiError && error.status === 401) return undefined;
       throw error;
     });
-  const exchange = async (body: { token: string } | { key: string }) => {
-    const session = await api.call<Session>("POST", "session", { body });
+  const exchange = async (body: { token: string; password?: string } | Credentials, path = "session") => {
+    const session = await api.call<Session>("POST", path, { body });
     others.postMessage(session);
     await enter(session);
   };
   /** Any site can lead here with a token of its own, so a token never replaces a session by itself. */
   const start = async (said?: string) => {
     const token = tokenIn(location.hash);
-    if (token !== undefined) history.replaceState(null, "", location.pathname + location.search);
+    const refusal = refusalIn(location.hash);
+    if (token !== undefined || refusal !== undefined) history.replaceState(null, "", location.pathname + location.search);
     setPlace(read(location.hash));
     try {
       const session = await current();
+      if (token?.startsWith(INVITATION)) return setState({ is: "invited", session, token });
       if (session !== undefined && token !== undefined) return setState({ is: "asking", session, token });
       if (session !== undefined) return await enter(session, said);
       // Without a session there is nothing to explain: that is how everyone arrives.
-      if (token === undefined) return setState({ is: "out" });
+      if (token === undefined) return setState({ is: "out", ...(refusal && { reason: refusal }) });
       await exchange({ token });
     } catch (error) {
       const again = token === undefined && !(error instanceof ApiError && error.status === 401);
@@ -92,15 +100,15 @@ function Root() {
   useEffect(() => {
     void start();
     const moved = () => {
-      if (tokenIn(location.hash) !== undefined) void start();
+      if (tokenIn(location.hash) !== undefined || refusalIn(location.hash) !== undefined) void start();
       else setPlace(read(location.hash));
     };
     // Else this one would show what belongs to the other session under the name of its own organization.
-    others.onmessage = ({ data }: MessageEvent<Session>) => {
+    others.onmessage = ({ data: session }: MessageEvent<Session>) => {
       const before = now.current;
-      if (before.is === "asking" || (before.is === "in" && before.session.organization.id === data.organization.id && holderOf(before.session) === holderOf(data))) return;
+      if (before.is === "asking" || before.is === "invited" || (before.is === "in" && before.session.organization.id === session.organization.id && ownerOf(before.session) === ownerOf(session))) return;
       setState({ is: "starting" });
-      void start(`Another tab has signed in to ${data.organization.name} as ${data.member?.name ?? data.key?.name}.`);
+      void start(`Another tab has signed in to ${session.organization.name} as ${nameOf(session)}.`);
     };
     addEventListener("hashchange", moved);
     return () => {
@@ -110,7 +118,11 @@ function Root() {
   }, []);
 
   if (state.is === "starting") return <main class="signin"><p class="quiet" role="status">Loading …</p></main>;
-  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onKey={(key) => exchange({ key })} />;
+  if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onSignIn={exchange} options={() => api.get<SignInOptions>("sign-in")} />;
+  if (state.is === "invited") {
+    const { session, token } = state;
+    return <Invitation key={token} session={session} onAccept={(password) => exchange({ token, password }, "invitations")} onLeave={() => start()} />;
+  }
   if (state.is === "asking") {
     const { session, token } = state;
     return <Link key={token} session={session} onStay={() => start()} onUse={() => exchange({ token })} />;
@@ -188,9 +200,8 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
         </form>
         <label class="environment"><span class="quiet">Environment</span> <Choice value={environment} options={ENVIRONMENTS} onPick={go} /></label>
         <span class="zone quiet" title="Times are shown in this time zone">{zone()}</span>
-        <span class="who quiet">{nameOf(session)}, {roleOf(session)}</span>
         <a href="docs/">Documentation</a>
-        <button type="button" onClick={() => onLeave().catch((error: Error) => setNotice(error.message))}>Sign out</button>
+        <AccountMenu onLeave={onLeave} />
       </header>
       <div class="body">
         <nav aria-label="Screens">

@@ -218,6 +218,6 @@ def _readers(config: Config) -> Iterator[Callable[[Config], object]]:
         yield read_tls
     named = (config.attestation_roots_file, config.attestation_status_file, config.attestation_apple_roots_file)
     if any(file is not None for file in named):
-        from svc.service import read_trust  # noqa: PLC0415
+        from svc.service_parts import read_trust  # noqa: PLC0415
 
         yield read_trust

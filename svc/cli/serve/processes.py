@@ -29,7 +29,8 @@ from svc.domain.ids import DAY_MS
 from svc.domain.timestamps import timestamp
 from svc.domain.useragent import load_patterns
 from svc.http.waiting import can_serve
-from svc.service import DRAIN_MARGIN_S, Service, network_watch
+from svc.service import DRAIN_MARGIN_S, Service
+from svc.service_parts import network_watch
 from svc.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
 from svc.store.backup import files
 from svc.store.directory import last_write_ms

@@ -42,6 +42,9 @@ async function failure(response: Response): Promise<ApiError> {
   return new ApiError(told, response.status, code, details, wait, body?.request_id);
 }
 
+/** What is at `/console` itself. */
+const SIGNING_IN = ["session", "invitations", "sign-in"];
+
 const MOST_TRIES = 5;
 
 /** What is asked for many times in a row: where the service says to wait, it is waited for. */
@@ -63,11 +66,11 @@ export class Api {
   /** `onEnded` hears of every 401 but those of signing in. */
   constructor(private readonly onEnded: (reason: string) => void) {}
 
-  /** Send one request below `/console/api`, or to `/console/session`; throws `ApiError` for every status but 2xx. */
+  /** Send one request below `/console/api`, or to one of `SIGNING_IN`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
-    const response = await fetch(`console/${path === "session" ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
+    const response = await fetch(`console/${SIGNING_IN.includes(path) ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
       method,
       headers: { ...headers, ...(body !== undefined && { "content-type": "application/json" }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -78,7 +81,7 @@ export class Api {
     });
     if (response.ok) return response;
     const error = await failure(response);
-    if (error.status === 401 && path !== "session") this.onEnded(error.message);
+    if (error.status === 401 && !SIGNING_IN.includes(path)) this.onEnded(error.message);
     throw error;
   }
 

@@ -1,4 +1,5 @@
-/** Where the console is: `#/SCREEN/ID?name=value`. Any other fragment is the token of a sign-in link. */
+/** Where the console is: `#/SCREEN/ID?name=value`. `#openid=WORD` says why the provider let nobody in. Any
+ * other fragment is the token of a sign-in link or an invitation. */
 
 export type Query = Record<string, string>;
 
@@ -28,9 +29,25 @@ export function read(hash: string): Place {
   return { screen: screen || START.screen, id: decoded(rest.join("/")), query };
 }
 
-/** The token in a fragment, if there is one. */
+const OPENID = "#openid=";
+/** How tokens of invitations begin. */
+export const INVITATION = "svc_ci_";
+
+/** The token in a fragment, if there is one: of a link, or of an invitation. */
 export function tokenIn(hash: string): string | undefined {
-  return hash.length > 1 && !hash.startsWith("#/") ? decoded(hash.slice(1)) : undefined;
+  return hash.length > 1 && !hash.startsWith("#/") && !hash.startsWith(OPENID) ? decoded(hash.slice(1)) : undefined;
+}
+
+const REFUSED: Record<string, string> = {
+  expired: "You were away for more than ten minutes, or began in another browser. Sign in again.",
+  no_role: "Your account has no role here. Ask an admin of your organization for one.",
+  unavailable: "The provider does not respond as it should. Try again in a minute, or sign in another way.",
+};
+
+/** What to say to somebody who comes back from the OpenID provider without a session. */
+export function refusalIn(hash: string): string | undefined {
+  if (!hash.startsWith(OPENID)) return undefined;
+  return REFUSED[hash.slice(OPENID.length)] ?? "You were not let in. The operator of this service finds the reason in its log.";
 }
 
 /** The fragment of a place. What is empty or undefined stays out of the query. */

@@ -2,8 +2,9 @@
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api.js";
-import { roleOf, useAction } from "./state.js";
+import { useAction } from "./state.js";
 import { Problem } from "./ui.js";
+import { who } from "./who.js";
 import type { Session } from "./wire.js";
 
 /** No line breaks here. */
@@ -15,14 +16,13 @@ export function Link({ session, onStay, onUse }: { session: Session; onStay: () 
   const isUseless = error instanceof ApiError && error.status === 401;
   // Also after the other button is gone.
   useLayoutEffect(() => stay.current?.focus(), [isUseless]);
-  const { organization, member, key } = session;
   return (
     <main class="signin" id="main">
       <h1>You are signed in already</h1>
       <section class="card">
         <Problem error={error} />
         <div id="link">
-          <p>You are signed in to <strong>{organization.name}</strong> as {member ? member.name : <>{key?.name} …{JOINED}{key?.last4}</>}, {roleOf(session)}.</p>
+          <p>You are signed in to <strong>{session.organization.name}</strong> as {who(session, JOINED)}.</p>
           {isUseless
             ? <p>The link did not sign you in. Your session goes on.</p>
             : <p>This link signs you in again, possibly to another organization, and ends the session that you have. Use it only if you asked for it.</p>}

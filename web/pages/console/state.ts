@@ -20,13 +20,7 @@ export const Shared = createContext<Console>(null as unknown as Console);
 
 export const useConsole = (): Console => useContext(Shared);
 
-export const roleOf = ({ role, member, key }: Session): Role => role ?? member?.role ?? key?.role ?? "viewer";
-
-/** The name of whose session it is, for people. */
-export const nameOf = ({ member, key }: Session): string => (member ? member.name : key ? `${key.name} …${key.last4}` : "");
-
-/** What tells two sessions of an organization apart. */
-export const holderOf = ({ member, key }: Session): string => member?.id ?? key?.id ?? "";
+export const roleOf = ({ role }: Session): Role => role;
 
 export const useAdmin = (): boolean => roleOf(useConsole().session) === "admin";
 

@@ -5,14 +5,18 @@ export type Role = "admin" | "developer" | "analyst" | "viewer";
 
 export interface Session {
   organization: { id: string; name: string };
-  /** What may be done with it. */
-  role?: Role;
-  /** Whose it is: a member's, or that of a management key. */
+  role: Role;
+  /** Whose it is: of one of the two. */
   member?: { id: string; email: string; name: string; role: Role; has_totp: boolean };
   key?: { id: string; name: string; role: Role; last4: string };
   region: string;
   expires_at: string;
   idle_minutes: number;
+}
+
+/** By what members may sign in beside a password. */
+export interface SignInOptions {
+  openid?: { issuer: string };
 }
 
 export interface Client {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { filters, instantOf, period, tidy, wanted } from "../console/filters.js";
-import { read, tokenIn, write } from "../console/hash.js";
+import { read, refusalIn, tokenIn, write } from "../console/hash.js";
+import { ownerOf, who } from "../console/who.js";
 
 describe("places in the address", () => {
   it("reads a screen, an id and a query", () => {
@@ -32,7 +33,21 @@ describe("places in the address", () => {
 
   it("takes any other fragment for the token of a link", () => {
     expect(tokenIn("#svc_cl_abc")).toBe("svc_cl_abc");
-    for (const hash of ["", "#", "#/live"]) expect(tokenIn(hash)).toBeUndefined();
+    for (const hash of ["", "#", "#/live", "#openid=refused"]) expect(tokenIn(hash)).toBeUndefined();
+  });
+
+  it("says why the provider let nobody in, and nothing that an address brings", () => {
+    expect(refusalIn("#openid=no_role")).toContain("no role here");
+    expect(refusalIn("#openid=<b>x</b>")).toBe(refusalIn("#openid=refused"));
+    for (const hash of ["", "#/live", "#svc_ci_abc"]) expect(refusalIn(hash)).toBeUndefined();
+  });
+
+  it("names the owner of a session", () => {
+    const of = { organization: { id: "o", name: "shop" }, region: "us", expires_at: "", idle_minutes: 30 };
+    const member = { ...of, role: "viewer", member: { id: "mem_1", email: "a@b.cd", name: "Ada", role: "viewer", has_totp: false } } as const;
+    const key = { ...of, role: "admin", key: { id: "key_1", name: "robot", role: "admin", last4: "x7Qa" } } as const;
+    expect([who(member), who(key)]).toEqual(["Ada, viewer", "robot …x7Qa, admin"]);
+    expect([ownerOf(member), ownerOf(key)]).toEqual(["mem_1", "key_1"]);
   });
 });
 

@@ -1,0 +1,257 @@
+"""How a member comes in by the OpenID provider of the settings: `GET /console/oidc`, and the way back (decisions 15.4).
+
+The browser keeps the seed of its attempt in a cookie of ten minutes; state, nonce and verifier follow from it. Answers
+are redirects to the page of the console, which says what went wrong; the reason is in the log.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+
+from svc.domain.access.members import MEMBER_PREFIX, Member
+from svc.domain.access.openid import (
+    ATTEMPT_MS,
+    SEED_BYTES,
+    Attempt,
+    Identity,
+    NoIdentity,
+    Provider,
+    new_attempt,
+    openid_key,
+    read_attempt,
+    write_attempt,
+)
+from svc.domain.fields import about
+from svc.domain.refusals import Refusal
+from svc.http.members.by_password import entry_of
+from svc.http.members.entering import Entry, enter, site_of
+from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
+from svc.http.sessions import COOKIES, Site, cookie_value, cross_origin_refusal
+from svc.store.schema.tables import MEMBERS
+from svc.store.snapshot import Snapshot, Transaction
+from svc.store.transactions.members import add_member
+from svc.store.views import lookups
+from svc.store.views.members import member_of_subject, member_with
+from svc.world import twenty_characters
+
+log = structlog.get_logger()
+
+CALLBACK = "/oidc/callback"
+_NOT_HERE = Refusal("not_found")
+
+
+class OpenIdOption(msgspec.Struct, frozen=True):
+    """The OpenID provider by which members sign in."""
+
+    issuer: Annotated[str, about("Its issuer.", "https://id.shop.example")]
+
+
+class SignInOptionsBody(msgspec.Struct, frozen=True):
+    """By what members may sign in beside password, link and key."""
+
+    openid: Annotated[OpenIdOption, about("Left out where the settings name none.")] | UnsetType = UNSET
+
+
+class CallbackQuery(msgspec.Struct, frozen=True):
+    """What the provider sends the browser back with. Parameters that are not named here are passed over."""
+
+    state: Annotated[str, about("That of the attempt.", "4mXq0Wc7")] | UnsetType = UNSET
+    code: Annotated[str, about("To be exchanged for the ID token.", "SplxlOBeZQQYbYS6WxSbIA")] | UnsetType = UNSET
+    iss: Annotated[str, about("The provider's issuer (RFC 9207).", "https://id.shop.example")] | UnsetType = UNSET
+    error: Annotated[str, about("What the provider refused.", "access_denied")] | UnsetType = UNSET
+
+
+class Coming(NamedTuple):
+    """A member who may come in, as far as it could be checked without writing."""
+
+    number: int
+    """Of the organization."""
+    member: Member
+    """As it will be stored."""
+    entry: Entry
+
+
+async def read_options(services: Services, call: Call) -> Outcome:
+    """`GET /console/sign-in`: whether there is a provider."""
+    del call
+    provider = services.openid
+    return Outcome(SignInOptionsBody(UNSET if provider is None else OpenIdOption(provider.issuer)))
+
+
+async def begin(services: Services, call: Call) -> Outcome:
+    """`GET /console/oidc`: to the provider, with a new attempt. `404 not_found` without one, `403` and `429` as of
+    `signIn`.
+    """
+    provider, site = services.openid, site_of(call)
+    refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
+    refusal = refusal or cross_origin_refusal(call.headers, site, "GET")
+    if refusal is not None or provider is None:
+        return Outcome(refusal or _NOT_HERE)
+    key = openid_key(services.policy.pepper)
+    attempt = new_attempt(key, services.world.entropy(SEED_BYTES), call.at_ms, _redirect_uri(site))
+    url = await provider.authorization_url(attempt)
+    if isinstance(url, NoIdentity):
+        return _failed(call, url)
+    return Outcome(
+        None, status=303, headers={"Location": url, "Set-Cookie": _cookie(site, write_attempt(key, attempt))}
+    )
+
+
+async def end(services: Services, call: Call) -> Outcome:
+    """`GET /console/oidc/callback`: back from the provider; a session begins where it names a role that is mapped. The
+    browser comes from another site: it is known by its cookie.
+    """
+    provider, site = services.openid, site_of(call)
+    refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
+    if refusal is not None or provider is None:
+        return Outcome(refusal or _NOT_HERE)
+    kept = cookie_value(call.headers, _cookie_name(site))
+    redirect_uri = _redirect_uri(site)
+    attempt = None if kept is None else read_attempt(openid_key(services.policy.pepper), kept, call.at_ms, redirect_uri)
+    if attempt is None:
+        return _failed(call, NoIdentity("expired", "the browser has no attempt of the last ten minutes"))
+    named = msgspec.structs.asdict(call.query)
+    response = {name: value for name, value in named.items() if value is not UNSET}
+    identity = await provider.identify(attempt, response, call.at_ms)
+    if isinstance(identity, NoIdentity):
+        return _failed(call, identity)
+    came = await _come_in(services, call, provider, identity, attempt)
+    if isinstance(came, Refusal):
+        return _failed(call, NoIdentity("refused", came.reason or came.code))
+    return Outcome(None, status=303, headers={"Location": CONSOLE_ROOT, "Set-Cookie": came})
+
+
+def _refusal(services: Services, call: Call, site: Site) -> Refusal | None:
+    if site.transport == "insecure" or site.origin is None:
+        return Refusal("secure_connection_required")
+    return services.limits.sign_in_refusal(site.address, call.at_ms)
+
+
+def _failed(call: Call, why: NoIdentity) -> Outcome:
+    """Back to the page, which says what to do; the reason is not for the browser."""
+    log.info("sign-in by OpenID refused", request_id=str(call.request_id), code=why.code, reason=why.reason)
+    return Outcome(None, status=303, headers={"Location": f"{CONSOLE_ROOT}#openid={why.code}"})
+
+
+async def _come_in(
+    services: Services, call: Call, provider: Provider, identity: Identity, attempt: Attempt
+) -> str | Refusal:
+    """The `Set-Cookie` of a session of the member that this is, who is made where there is none yet."""
+    new_id = MEMBER_PREFIX + twenty_characters(services.world.entropy)
+    admit = partial(_admitted, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
+
+    def find(snapshot: Snapshot) -> Coming | Refusal:
+        account = lookups.find_account(snapshot, provider.organization_id)
+        if account is None or account.organization.removed_at_ms is not None:
+            return Refusal("not_found", reason="the organization of the settings was removed")
+        number = account.organization.number
+        member = admit(snapshot, number)
+        if isinstance(member, Refusal):
+            return member
+        return Coming(number, member, entry_of(services, call, snapshot, (number, member)))
+
+    coming = await services.store.query(find)
+    if isinstance(coming, Refusal):
+        return coming
+
+    def job(transaction: Transaction) -> Member | Refusal:
+        member = admit(transaction, coming.number)
+        if isinstance(member, Refusal) or member.id != coming.member.id:
+            return member if isinstance(member, Refusal) else _no("the members were changed meanwhile")
+        if transaction.get(MEMBERS, coming.number, member.id) is None:
+            return add_member(transaction, coming.number, member)
+        transaction.put(MEMBERS, (coming.number, member.id), member)
+        return member
+
+    came = await enter(services, call, coming.entry, job)
+    return came if isinstance(came, Refusal) else came[1]
+
+
+def _admitted(
+    snapshot: Snapshot, number: int, identity: Identity, attempt: Attempt, new_id: str, now_ms: int
+) -> Member | Refusal:
+    """The member that this is, as it will be stored, with the role that the provider gives now. One who was invited is
+    known by its address where the provider has checked that; else by what the provider calls it alone.
+    """
+    member = member_of_subject(snapshot, number, identity.subject)
+    if member is None:
+        member = member_with(snapshot, number, identity.email)
+        if member is not None and (member.subject is not None or not identity.is_email_verified):
+            return _no(f"{member.id} has this address, and the provider does not say that it is the same person")
+    if member is None:
+        member = Member(
+            id=new_id,
+            email=identity.email,
+            name=identity.name,
+            role=identity.role,
+            status="active",
+            created_at_ms=now_ms,
+        )
+    if member.status == "suspended":
+        return _no(f"{member.id} is suspended")
+    if attempt.began_at_ms <= member.last_attempt_ms:
+        return _no(f"{member.id} has come in by this attempt, or by a later one")
+    return msgspec.structs.replace(
+        member,
+        role=identity.role,
+        status="active",
+        subject=identity.subject,
+        last_attempt_ms=attempt.began_at_ms,
+        last_signed_in_at_ms=now_ms,
+    )
+
+
+def _no(reason: str) -> Refusal:
+    return Refusal("unauthorized", reason=reason)
+
+
+def _redirect_uri(site: Site) -> str:
+    return f"{site.origin}{CONSOLE_ROOT}{CALLBACK}"
+
+
+def _cookie_name(site: Site) -> str:
+    return f"{COOKIES[site.transport]}-openid"
+
+
+def _cookie(site: Site, text: str) -> str:
+    """Of an attempt: it must come back with a navigation from the provider's site, which `Strict` forbids."""
+    secure = "; Secure" if site.transport == "https" else ""
+    seconds = ATTEMPT_MS // 1000
+    return f"{_cookie_name(site)}={text}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}"
+
+
+_route = partial(console_route, kinds=(), under=(CONSOLE_ROOT,))
+_way = partial(_route, status=303, errors=("secure_connection_required", "rate_limited", "not_found"))
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="readSignInOptions",
+        path="/sign-in",
+        summary="Read by what members may sign in",
+        description="Beside password, link and key: by the OpenID provider of the settings, if there is one.",
+        handler=read_options,
+        response=SignInOptionsBody,
+    ),
+    _way(
+        operation_id="beginOpenId",
+        path="/oidc",
+        summary="Sign in by the OpenID provider",
+        description="Leads a browser to the provider. Its attempt is in a cookie of ten minutes.",
+        handler=begin,
+    ),
+    _way(
+        operation_id="endOpenId",
+        path=CALLBACK,
+        summary="Come back from the OpenID provider",
+        description=(
+            "Register this path with the provider. It leads to the page of the console, with a session where the "
+            "provider names a role that is mapped (`console_oidc_roles`)."
+        ),
+        handler=end,
+        query=CallbackQuery,
+    ),
+)

@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 3 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel clients lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -128,11 +128,17 @@ wheel: venv
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
-# and there the packages of the web SDK, dist/svc-visitor-id-VERSION.tgz and dist/svc-visitor-id-react-VERSION.tgz.
+# and there the packages of the web SDK, dist/svc-visitor-id-VERSION.tgz and dist/svc-visitor-id-react-VERSION.tgz. `make android`
+# builds the Android SDK.
 clients: venv
 	rm -rf clients/python/build clients/node/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python
 	$(BIN)/python -m tools.node_client dist
+
+# The Android SDK, all of its tests, into dist/maven: needs Maven and Java 17, and fetches its libraries the first time (0.9 GB,
+# most of it Android's own code for the tests). `make test` compiles it from what was fetched, or says that it was not.
+android: venv
+	$(BIN)/python -m tools.android dist
 
 # Raise the pinned versions within the bounds of pyproject.toml: those of development, of these the ones that run, and the
 # tools that build the image.
@@ -146,5 +152,5 @@ lock: venv
 	  -o ops/build.lock pyproject.toml
 
 clean:
-	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/python/build clients/python/*.egg-info web/browsers/node_modules
+	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/android/target clients/android/*/target clients/python/build clients/python/*.egg-info web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -28,12 +28,12 @@ def token(given: dict[str, Any]) -> dict[str, Any]:
     content, faults, made = given["content"], given["faults"], given["made"]
     if not given["storage"]:
         return {"client_token": None, "content": content}
-    readable = "read" not in faults
-    if readable and content is not None and TOKEN.fullmatch(content):
+    if "read" in faults:
+        return {"client_token": None, "content": content}  # what is there may be the token: it stays
+    if content is not None and TOKEN.fullmatch(content):
         return {"client_token": content, "content": content}
-    written = made if not {"write", "lost_write"} & set(faults) else content
-    kept = readable and written == made
-    return {"client_token": made if kept else None, "content": written}
+    written = content if {"write", "lost_write"} & set(faults) else made
+    return {"client_token": made if written == made else None, "content": written}
 
 
 def deferred(given: dict[str, Any]) -> dict[str, Any]:

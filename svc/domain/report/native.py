@@ -101,8 +101,9 @@ ARCHIVED = {
     "app.version": "Its version.",
     "app.installer": "What installed it, such as `com.android.vending`.",
     "app.signer": "SHA-256 of the certificate that it is signed with.",
-    "app.bridge": "Name and version of the bridge that made the report, such as React Native's.",
-    "app.left_out": "List of the fields that could not be read in time.",
+    "app.bridge": "Name and version of the bridge that made the report, such as `react-native/0.1.0`.",
+    "app.left_out": "Sources that failed, took too long or gave no value of their kind, such as `screen` or "
+    "`flags.rooted`.",
 }
 """Fields that an SDK may send for people to read, by path, with what they say. They are archived and never compared, as
 is anything that has no name here."""

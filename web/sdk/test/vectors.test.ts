@@ -204,8 +204,8 @@ describe("token.json", () => {
     });
     Object.defineProperty(document, "cookie", { get: () => "", set: () => undefined, configurable: true });
     const { client_token = null } = clientToken("_svc", storedToken("_svc").known, given.made);
-    // A token that cannot be read is written over here: whether it is there, nobody can know.
     expect(client_token).toBe(expected.client_token);
+    // What `localStorage` refuses to read, it refuses to write.
     if (!has("read")) expect(content).toBe(expected.content);
     count("token");
   });

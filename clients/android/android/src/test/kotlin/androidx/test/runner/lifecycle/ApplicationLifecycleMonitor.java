@@ -1,0 +1,4 @@
+package androidx.test.runner.lifecycle;
+
+/** As much of androidx.test as Robolectric needs to begin a test. */
+public interface ApplicationLifecycleMonitor {}

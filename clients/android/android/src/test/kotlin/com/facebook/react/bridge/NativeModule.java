@@ -1,0 +1,6 @@
+package com.facebook.react.bridge;
+
+/** As much of React Native as the bridge is compiled against in tests. */
+public interface NativeModule {
+    String getName();
+}

@@ -1,0 +1,58 @@
+package svc.visitor
+
+import com.facebook.react.bridge.Promise
+import com.facebook.react.bridge.ReactApplicationContext
+import org.junit.Assert.assertEquals
+import org.junit.Assert.assertTrue
+import org.junit.Test
+import org.junit.runner.RunWith
+import org.robolectric.RobolectricTestRunner
+import org.robolectric.RuntimeEnvironment
+import org.robolectric.annotation.Config
+import org.robolectric.shadows.ShadowSystemClock
+import svc.visitor.core.Json
+import svc.visitor.reactnative.NativeSvcVisitorSpec
+import svc.visitor.reactnative.SvcVisitorPackage
+import java.time.Duration
+import java.util.concurrent.LinkedBlockingQueue
+import java.util.concurrent.TimeUnit
+
+/** The module for React Native, compiled against the class that React Native's generator makes of its contract. */
+@RunWith(RobolectricTestRunner::class)
+@Config(manifest = Config.NONE, sdk = [35])
+class BridgeTest {
+    private val module by lazy {
+        val context = ReactApplicationContext(RuntimeEnvironment.getApplication())
+        SvcVisitorPackage().getModule("SvcVisitor", context) as NativeSvcVisitorSpec
+    }
+
+    private class Told : LinkedBlockingQueue<Any>(), Promise {
+        override fun resolve(value: Any?) {
+            add(value ?: "null")
+        }
+    }
+
+    private fun error(text: String) = ((Json.parse(text) as Map<*, *>)["svc_error"] as Map<*, *>)["code"]
+
+    /** Robolectric's clock stands still but for what a test adds. */
+    private fun identified(call: String): String {
+        val told = Told()
+        module.identify(call, told)
+        while (true) {
+            (told.poll(20, TimeUnit.MILLISECONDS) as String?)?.let { return it }
+            ShadowSystemClock.advanceBy(Duration.ofMillis(20))
+        }
+    }
+
+    @Test fun `wrong options and calls are errors as JSON`() {
+        val key = "\"apiKey\": \"svc_pk_us_development_0123456789abcdefghij\""
+        for (wrong in listOf("", "[]", "{}", "{$key}", "{$key, \"endpoint\": []}", "{$key, \"endpoint\": \"http://10.0.2.2\", \"timeout\": 1}", "{$key, \"endpoint\": \"https://a.example\", \"storage\": 1}")) {
+            assertEquals(wrong, "invalid_options", error(module.configure(wrong)))
+        }
+        assertEquals("invalid_options", error(identified("{}")))
+        assertEquals("", module.configure("{$key, \"endpoint\": [\"http://127.0.0.1:1\"], \"deferred\": false, \"checks\": []}"))
+        assertEquals("invalid_options", error(identified("{\"tag\": 5}")))
+        assertTrue(error(identified("{\"tag\": \"t\"}")) in listOf("network", "offline"))
+        assertEquals("null", Told().let { module.forget(it); it.poll(60, TimeUnit.SECONDS) })
+    }
+}

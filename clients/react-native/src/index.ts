@@ -1,0 +1,66 @@
+/** svc for React Native: passes options and calls to the native SDK, and has no logic of its own. */
+import { type Identification, SvcError } from "./api";
+import native from "./NativeSvcVisitor";
+
+export { type Decision, type Identification, type Level, SvcError, type Trigger } from "./api";
+
+/** Options of {@link configure}; the guides of the native SDKs say what they mean. */
+export interface SvcOptions {
+  /** A public key for the platform, `svc_pk_...`. */
+  apiKey: string;
+  /** Where the service is, or several addresses, tried in order. */
+  endpoint: string | readonly string[];
+  timeoutMs?: number;
+  collectMs?: number;
+  storage?: boolean;
+  deviceId?: boolean;
+  minimal?: boolean;
+  attestation?: "off" | "when_possible";
+  deferred?: boolean;
+  verdict?: boolean;
+  pins?: readonly string[];
+  expectedSigners?: readonly string[];
+  expectedInstallers?: readonly string[];
+  checks?: readonly string[];
+}
+
+export interface IdentifyOptions {
+  accountId?: string;
+  action?: string;
+  tag?: string;
+  timeoutMs?: number;
+}
+
+interface Told {
+  svc_error?: {
+    code: string;
+    message: string;
+    status: number;
+    retryable: boolean;
+    retry_after_ms: number;
+    request_id: string | null;
+  };
+}
+
+function thrown({ code, message, status, retryable, retry_after_ms, request_id }: NonNullable<Told["svc_error"]>): SvcError {
+  const details = { status, retryable, retryAfterMs: retry_after_ms, ...(request_id ? { requestId: request_id } : {}) };
+  return new SvcError(code, message, details);
+}
+
+/** Once, when the app starts. Throws {@link SvcError} `invalid_options`. */
+export function configure(options: SvcOptions): void {
+  const told = native.configure(JSON.stringify(options));
+  if (told !== "") throw thrown((JSON.parse(told) as Required<Told>).svc_error);
+}
+
+/** Sends one report; the response is the API's. Rejects with {@link SvcError} only. */
+export async function identify(options: IdentifyOptions = {}): Promise<Identification> {
+  const told = JSON.parse(await native.identify(JSON.stringify(options))) as Identification & Told;
+  if (told.svc_error) throw thrown(told.svc_error);
+  return told;
+}
+
+/** For withdrawn consent: deletes what is stored, and stores nothing from then on. */
+export function forget(): Promise<void> {
+  return native.forget();
+}

@@ -1,0 +1,18 @@
+# Not built yet: sources only. The Swift sources of the SDK are copied into ios/ when the package is made.
+require "json"
+
+package = JSON.parse(File.read(File.join(__dir__, "package.json")))
+
+Pod::Spec.new do |s|
+  s.name = package["name"]
+  s.version = package["version"]
+  s.summary = package["description"]
+  s.license = package["license"]
+  s.homepage = "https://svc.example"
+  s.author = "svc"
+  s.source = { :path => "." }
+  s.platforms = { :ios => "15.1" }
+  s.source_files = "ios/**/*.{h,mm,swift}"
+  s.resource_bundles = { "SvcVisitor" => ["ios/PrivacyInfo.xcprivacy"] }
+  install_modules_dependencies(s)
+end

@@ -1,0 +1,210 @@
+"""Builds the Android SDK: `python -m tools.android [FOLDER]` compiles and tests it with Maven, and puts into FOLDER a
+Maven repository with the AAR, the coroutines' jar, sources and POMs. Says so, and does nothing, where Maven or Java is
+missing.
+
+What may live here: when Maven is called, and what an AAR is made of. Two builds of the same sources are equal byte by
+byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).parents[1]
+ANDROID = ROOT / "clients" / "android"
+VERSION = "0.1.0"
+GROUP = "svc.visitor"
+LEAST_API, COMPILED_API = 24, 35
+KOTLIN, COROUTINES = "2.0.21", "1.8.1"
+BUILT = ANDROID / "target" / "built"
+"""Holds the digest of the sources that were compiled, and passed the tests that every change runs."""
+LARGEST_AAR = 200_000
+ABOUT = "Android SDK of svc, the open, self-hosted visitor identification service"
+ABOUT_KTX = "Coroutines for the Android SDK of svc"
+_TIME = (2026, 1, 1, 0, 0, 0)
+_METADATA = f"""aarFormatVersion=1.0
+aarMetadataVersion=1.0
+minCompileSdk={LEAST_API}
+minCompileSdkExtension=0
+minAndroidGradlePluginVersion=7.0.0
+"""
+
+
+def missing() -> str | None:
+    """Why nothing can be built here; `None` where it can."""
+    for program in ("mvn", "java"):
+        if shutil.which(program) is None:
+            return f"there is no {program}"
+    return None
+
+
+def digest() -> str:
+    """Of the sources and vectors."""
+    found = hashlib.sha256()
+    bridge = ROOT / "clients" / "react-native" / "android"
+    vectors = (ROOT / "clients" / "vectors").glob("*.json")
+    for path in sorted([*_sources(ANDROID), *_sources(bridge), *vectors]):
+        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "target"]
+        yield from (Path(place, name) for name in names)
+
+
+def maven(*arguments: str, offline: bool) -> subprocess.CompletedProcess[str]:
+    """One run, in one thread."""
+    command = ["mvn", "--batch-mode", "--quiet", *(["--offline"] if offline else []), *arguments]
+    return subprocess.run(command, cwd=ANDROID, capture_output=True, text=True, check=False)
+
+
+def build(*, offline: bool, everything: bool) -> str | None:
+    """Compile and test, unless that was done with these sources; without `everything` all but the tests on Android's
+    own code. Returns why it failed.
+    """
+    wanted = f"{digest()} {'all' if everything else 'quick'}"
+    if BUILT.exists() and BUILT.read_text() in (wanted, wanted.replace("quick", "all")):
+        return None
+    for part in ("core", "android", "ktx"):
+        # A class that no source makes any more would be published.
+        shutil.rmtree(ANDROID / part / "target", ignore_errors=True)
+    chosen = () if everything else ("-Dtest=!PhoneTest,!BridgeTest", "-Dsurefire.failIfNoSpecifiedTests=false")
+    done = maven("test", *chosen, offline=offline)
+    if done.returncode != 0:
+        return done.stdout + done.stderr
+    BUILT.parent.mkdir(exist_ok=True)
+    BUILT.write_text(wanted)
+    return None
+
+
+def is_unresolved(reason: str) -> bool:
+    """Whether a build without network failed since something was never fetched here."""
+    return "in offline mode" in reason or "Cannot access" in reason
+
+
+# What is published
+
+
+def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """A zip with names in order and one time for all."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
+        for name, content in sorted(files):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            out.writestr(entry, content)
+    return made.getvalue()
+
+
+def _below(*folders: Path) -> Iterator[tuple[str, bytes]]:
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def classes() -> bytes:
+    """The classes of both parts, as the tests packed them and converted them to dex."""
+    return archive(_below(ANDROID / "android" / "target" / "packed"))
+
+
+def aar() -> bytes:
+    """The archive that an app depends on."""
+    return archive(
+        [
+            ("AndroidManifest.xml", (ANDROID / "android" / "AndroidManifest.xml").read_bytes()),
+            ("classes.jar", classes()),
+            ("R.txt", b""),
+            ("proguard.txt", (ANDROID / "android" / "proguard.txt").read_bytes()),
+            ("META-INF/com/android/build/gradle/aar-metadata.properties", _METADATA.encode()),
+        ]
+    )
+
+
+def pom(artifact: str, packaging: str, description: str, dependencies: dict[str, str]) -> bytes:
+    """`dependencies`: `group:artifact` -> version."""
+    listed = "".join(
+        f"    <dependency>\n      <groupId>{group}</groupId>\n      <artifactId>{name}</artifactId>\n"
+        f"      <version>{version}</version>\n      <scope>compile</scope>\n{kind}    </dependency>\n"
+        for coordinates, version in dependencies.items()
+        for group, _, name in [coordinates.partition(":")]
+        for kind in ["      <type>aar</type>\n" if group == GROUP else ""]
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>{GROUP}</groupId>
+  <artifactId>{artifact}</artifactId>
+  <version>{VERSION}</version>
+  <packaging>{packaging}</packaging>
+  <name>{artifact}</name>
+  <description>{escape(description)}</description>
+  <licenses>
+    <license>
+      <name>Apache-2.0</name>
+    </license>
+  </licenses>
+  <dependencies>
+{listed}  </dependencies>
+</project>
+""".encode()
+
+
+def published() -> dict[str, bytes]:
+    """Path in a Maven repository -> content, with SHA-256 beside each."""
+    stdlib = {"org.jetbrains.kotlin:kotlin-stdlib": KOTLIN}
+    coroutines = {f"{GROUP}:svc-android": VERSION, "org.jetbrains.kotlinx:kotlinx-coroutines-core": COROUTINES}
+    main = [ANDROID / part / "src" / "main" / "kotlin" for part in ("core", "android", "ktx")]
+    files = {
+        ("svc-android", ".aar"): aar(),
+        ("svc-android", "-sources.jar"): archive(_below(*main[:2])),
+        ("svc-android", ".pom"): pom("svc-android", "aar", ABOUT, stdlib),
+        ("svc-android-ktx", ".jar"): archive(_below(ANDROID / "ktx" / "target" / "classes")),
+        ("svc-android-ktx", "-sources.jar"): archive(_below(main[2])),
+        ("svc-android-ktx", ".pom"): pom("svc-android-ktx", "jar", ABOUT_KTX, {**stdlib, **coroutines}),
+    }  # fmt: skip
+    found: dict[str, bytes] = {}
+    for (artifact, end), content in files.items():
+        path = f"{GROUP.replace('.', '/')}/{artifact}/{VERSION}/{artifact}-{VERSION}{end}"
+        found[path] = content
+        found[path + ".sha256"] = hashlib.sha256(content).hexdigest().encode()
+    return found
+
+
+def publish(folder: Path) -> None:
+    """Write the repository into a folder."""
+    for path, content in published().items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def main(folder: str | None = None) -> int:
+    """Build; 0 also where that is impossible here, 1 where the sources are at fault."""
+    reason = missing()
+    if reason is not None:
+        print(f"The Android SDK is left out: {reason}.")
+        return 0
+    reason = build(offline=False, everything=True)
+    if reason is not None:
+        print(reason)
+        return 1
+    if folder is not None:
+        publish(Path(folder) / "maven")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2]))

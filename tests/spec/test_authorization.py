@@ -531,7 +531,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
 async def test_every_role_of_members_is_admitted_exactly_where_it_may(tmp_path: Path):
     """Each route that a session opens, by a member of each role; nobody signs out before the others are through."""
     async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
-        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 15)]))
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 25)]))
         wire, wrong, tried = Wire(live.port), list[tuple[Any, ...]](), 0
         opened = [(route, under) for route in ROUTES for under in route.under if "management" in route.kinds]
         opened = [(route, under) for route, under in opened if (under + route.path).startswith("/console/")]

@@ -14,7 +14,7 @@ import msgspec
 from svc.http.api import accounts as api_accounts
 from svc.http.api import events, health
 from svc.http.api import identify as client_api
-from svc.http.console import accounts, export, links, preview, sign_in, statistics, stream, subjects
+from svc.http.console import accounts, export, links, preview, public_keys, sign_in, statistics, stream, subjects
 from svc.http.console import events as console_events
 from svc.http.console import rules as console_rules
 from svc.http.console import visitors as console_visitors
@@ -46,6 +46,7 @@ _CONSOLE = (
     links,
     statistics,
     preview,
+    public_keys,
     accounts,
 )
 

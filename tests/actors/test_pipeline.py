@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from svc.domain.network.facts import Range
 from svc.store.directory import Opened, open_directory
 from svc.store.engine import EngineError, StoreFullError
 from svc.store.schema.tables import EVENTS, VISITOR_COUNTS, VISITORS
+from svc.store.transactions.organizations import create_organization
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
 from tests.support.worlds import HeldThreads
@@ -43,7 +45,13 @@ class Fragile:
 
 
 def open_store(directory: Path, run_sync: Any) -> Opened:
-    return open_directory(directory, run_sync, World.real().entropy, durable=False, map_bytes=16 << 20)
+    found = open_directory(directory, run_sync, World.real().entropy, durable=False, map_bytes=16 << 20)
+    made = [
+        partial(create_organization, organization_id=f"org_{number}", name="", now_ms=0, rate_limit_per_s=0)
+        for number in range(5)
+    ]
+    found.store.write_now(made)
+    return found
 
 
 def pipeline_over(found: Opened, **capacities: int) -> Pipeline:

@@ -312,6 +312,11 @@ async def test_an_identification_that_fails_in_its_transaction_fails_alone(found
 async def test_no_organization_waits_for_another_of_its_batch(cluster: Cluster, tmp_path: Path):
     """The database lets nobody write for the first one."""
     opened, held = open_served(tmp_path, World.real()), await Wire.connect(url_of(tmp_path))
+    made = [
+        partial(create_organization, organization_id=f"org_{number}", name="", now_ms=0, rate_limit_per_s=0)
+        for number in (1, 2)
+    ]
+    opened.store.write_now(made)
     await held.exchange([Statement(b"insert into svc.writers values (1, 0) on conflict do nothing")])
     await held.exchange([Statement(b"begin"), Statement(b"select from svc.writers where organization = 1 for update")])
     inbox, counters = Mailbox[Assessed](64), IdentificationCounters()

@@ -279,7 +279,7 @@ async def test_a_record_contains_the_requested_values(tmp_path: Path):
         "expires_at": "2026-02-01T00:00:00Z",
     }
     assert (saved.subject, saved.change) == ("ios", {"weights": {"tor": 7}, "vpn_weights_mode": "confidence"})
-    assert created.change == HOOK | {"url": "https://81.2.69.160/…"}
+    assert created.change == HOOK | {"url": "https://81.2.69.160/…", "format": "json"}
 
 
 async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live):
@@ -292,7 +292,9 @@ async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live)
 def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
     """A new field of a body is named in `RECORDED`, or its value is withheld, and this fails until that is decided."""
     fields = {name for route in CHANGING.values() if route.body for name in route.body.__struct_fields__}
-    assert fields - RECORDED == {"url", "text"}, "the text of a note is somebody's own words about a visitor"
+    assert fields - RECORDED == {"url", "text", "filter"}, (
+        "notes are somebody's own words about a visitor, and filters may name accounts"
+    )
 
 
 @pytest.mark.usefixtures("engine")

@@ -43,7 +43,7 @@ READING = {
     "export events", "export visitor", "visitor show", "visitor list", "visitor export",
     "account show", "account list", "completion", "config check",
     "doctor", "retention confirm", "list list", "list export", "rule list", "rule export", "rule history",
-    "weights suggest",
+    "weights suggest", "member list", "webhook list",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
 nothing; what it is asked to change is tested apart."""
@@ -101,6 +101,13 @@ class Scene(NamedTuple):
         file.write_text(f"{header}\n")
         return file
 
+    def member(self, *then: str) -> str:
+        """The id of a new member whose status or role can be changed."""
+        invited = self.run("member", "invite", self.org, "ada@shop.example", "--json").json["id"]
+        for command in then:
+            assert self.run("member", command, self.org, invited).status == 0
+        return invited
+
     def rules(self, *, later: int = 0) -> Path:
         """A file of no rules, for the revision that is in force or one that is not."""
         revision = self.run("rule", "export", self.org).json["revision"]
@@ -120,6 +127,7 @@ class Case(NamedTuple):
 
 
 ISSUE = ("--kind", "public", "--environment", "development")
+NO_MEMBER = "mem_" + "0" * 20
 CASES: dict[str, Case] = {
     "org create": Case(lambda _: ("Shop", "--credit-usd", 2), lambda _: (" ",)),
     "org credit": Case(lambda s: (s.org, "--usd", "0.5", "--note", "sorry"), lambda _: (NOBODY, "--usd", 1)),
@@ -136,6 +144,12 @@ CASES: dict[str, Case] = {
         lambda s: (s.key(), "--revoke-all-keys")[1:],
         lambda s: ("--revoke-all-keys", "--data", s.directory / "none"),
     ),
+    "member invite": Case(lambda s: (s.org, "ada@shop.example"), lambda _: (NOBODY, "ada@shop.example")),
+    "member reset": Case(lambda s: (s.org, s.member()), lambda s: (s.org, NO_MEMBER)),
+    "member role": Case(lambda s: (s.org, s.member(), "analyst"), lambda s: (s.org, NO_MEMBER, "analyst")),
+    "member suspend": Case(lambda s: (s.org, s.member()), lambda s: (s.org, NO_MEMBER)),
+    "member activate": Case(lambda s: (s.org, s.member("suspend")), lambda s: (s.org, NO_MEMBER)),
+    "member remove": Case(lambda s: (s.org, s.member(), "--yes"), lambda s: (s.org, NO_MEMBER, "--yes")),
     "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
     "rule import": Case(lambda s: (s.org, s.rules()), lambda s: (s.org, s.rules(later=7))),

@@ -69,16 +69,19 @@ async def test_only_a_keyed_hash_of_a_secret_is_stored(live: Live, tmp_path: Pat
     assert secret.rpartition("_")[2].encode() not in everything
 
 
-async def test_a_public_key_is_shown_whole_and_a_secret_one_never(live: Live):
-    """Whoever opens a page reads its public key: hiding it helps nobody (design/rules.md)."""
+async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: Live):
+    """Whoever opens a page reads its public key, and snippets need it. It is derived from the pepper, not stored."""
     public, text = live.issue()
-    secret, _ = live.issue("secret")
+    secret, hidden = live.issue("secret")
     _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
-    listed = await live.client.get(path, headers={"x-api-key": management})
-    found = {key["id"]: key for key in listed.json()["keys"]}
-    assert found[public.id]["public_key"] == text
-    assert "public_key" not in found[secret.id]
+    listed = (await live.client.get(path, headers={"x-api-key": management})).text
+    shown = (await live.client.get("/console/api/public-keys", headers={"x-api-key": management})).json()["keys"]
+    assert text not in listed
+    assert hidden not in listed
+    assert shown == {public.id: text}
+    assert secret.id not in shown
+    assert text.rpartition("_")[2].encode() not in live.stored_bytes()
 
 
 async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live, tmp_path: Path):

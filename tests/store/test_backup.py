@@ -450,6 +450,7 @@ def sign_in(world: BackedUp, store: Store, name: str) -> None:
         for what in ("session", "link", "pasted"):
             key, secret = fresh_key(
                 world.world,
+                b"pepper",
                 organization=1,
                 kind="management",
                 name=f"{name}-{what}",

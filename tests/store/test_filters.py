@@ -110,6 +110,7 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.account_id in (None, given.account_id)
         and filters.action in (None, given.action)
         and filters.asn in (None, given.asn)
+        and filters.label in (None, given.label)
         and filters.decision in (None, given.verdict.decision and given.verdict.decision.action)
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
     )
@@ -183,10 +184,16 @@ def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> lis
 RARE: dict[str, Any] = {
     "tag": "rare", "ip_address": "81.2.69.199", "country_code": "FR", "visitor_kind": "ai_bot", "signals": fired("tor"),
 }  # fmt: skip
-RARE |= {"account_id": "rare", "action": "log_in", "asn": "4711", "decision": Decision("block", "rul_x", "x")}
+RARE |= {
+    "account_id": "rare",
+    "action": "log_in",
+    "asn": "4711",
+    "decision": Decision("block", "rul_x", "x"),
+    "label": "fraud",
+}
 ASKED = {
     "tag": "rare", "ip_address": "81.2.69.199", "country": "FR", "kind": "ai_bot", "signal": "tor",
-    "account_id": "rare", "action": "log_in", "asn": "4711", "decision": "block",
+    "account_id": "rare", "action": "log_in", "asn": "4711", "decision": "block", "label": "fraud",
 }  # fmt: skip
 
 

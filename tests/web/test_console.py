@@ -30,6 +30,7 @@ SCREENS = (
         "webhooks",
         "keys",
         "weights",
+        "members",
         "settings",
         "audit",
         "billing",

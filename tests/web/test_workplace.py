@@ -100,6 +100,12 @@ def test_an_event_is_labeled_and_a_visitor_noted(walk: dict[str, Any]):
     assert "Called: it is a farm." in walk["note"]
 
 
+def test_a_member_is_invited_by_a_link_that_is_shown_once(walk: dict[str, Any]):
+    assert "/console#svc_ci_" in walk["invitation"]
+    assert "ada@shop.example" in walk["members"]
+    assert "svc_ci_" not in walk["members"]
+
+
 def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any]):
     assert (walk["violations"], walk["outside"]) == ([], [])
     assert {entry.split()[0] for entry in walk["failed"]} <= {"401", "422"}, "signed out, and a wrong condition"
@@ -108,7 +114,8 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    "name", ["first", "rules", "rule", "event", "visitor", "account", "lists", "list", "reviews", "performance"]
+    "name",
+    ["first", "rules", "rule", "event", "visitor", "account", "lists", "list", "reviews", "performance", "invitation"],
 )
 def test_a_screen_has_no_finding_above_minor(walk: dict[str, Any], name: str):
     found = walk["looks"][name]

@@ -350,7 +350,7 @@ async function member() {
 async function screens() {
   const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
   const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
-  const simple = ["live", "events", "visitors", "accounts", "reviews", "overview", "rules", "lists", "performance", "webhooks", "keys", "weights", "settings", "audit", "billing"];
+  const simple = ["live", "events", "visitors", "accounts", "reviews", "overview", "rules", "lists", "performance", "webhooks", "keys", "weights", "members", "settings", "audit", "billing"];
   return {
     ...Object.fromEntries(simple.map((name) => [name, name])),
     event: `events/${event.request_id}`,

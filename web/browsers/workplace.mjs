@@ -229,6 +229,24 @@ async function reviewer() {
   found.note = await page.$eval(".notes", (list) => list.innerText);
 }
 
+/** Invites a member, who comes in by the link. */
+async function admin() {
+  await press("Members", { back: true });
+  await screen("Members");
+  await press("Invite a member");
+  await page.waitForSelector("dialog[open]");
+  await type("ada@shop.example");
+  await reach("[name=name]");
+  await type("Ada");
+  await press("Invite");
+  await page.waitForSelector("dialog .secret code");
+  found.invitation = await page.$eval("dialog .secret code", (element) => element.textContent);
+  await look("invitation");
+  await press("I have it");
+  await says("invited");
+  found.members = await text();
+}
+
 found.looks = {};
 try {
   await page.goto(fresh.link);
@@ -239,7 +257,8 @@ try {
   await identify("user-1", 1, fresh.secret);
   await page.waitForSelector("tbody tr");
   found.arrived = await text();
-  await press("Sign out", { back: true });
+  await press(".account > summary", { back: true });
+  await press("Sign out");
   await page.waitForSelector("[name=key]");
   await page.type("[name=key]", management);
   await page.keyboard.press("Enter");
@@ -248,6 +267,7 @@ try {
   await developer();
   await analyst();
   await reviewer();
+  await admin();
 } catch (error) {
   const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`).catch((why) => `the page cannot be read: ${why.message}`);
   console.error(`${JSON.stringify({ ...found, event: "", visitor: "" })}\n${seen}`);

@@ -1165,11 +1165,6 @@ export interface SdkKeyBody {
   revoked_at: string | null;
   /** `public` for SDKs, `secret` for servers. */
   kind: Open<"public" | "secret">;
-  /**
-   * The whole key, for pages and apps. Public keys only; left out of those made before 0.3.0, of which no more is
-   * stored than is shown.
-   */
-  public_key?: string;
   /** Public keys only. */
   platforms?: Array<Open<"android" | "ios" | "web">>;
   /** Public keys only. */

@@ -923,10 +923,6 @@ class SdkKeyBody(TypedDict):
     """When it was revoked."""
     kind: str
     """`public` for SDKs, `secret` for servers."""
-    public_key: NotRequired[str]
-    """The whole key, for pages and apps. Public keys only; left out of those made before 0.3.0, of which no more
-    is stored than is shown.
-    """
     platforms: NotRequired[list[str]]
     """Public keys only. Now one of `android`, `ios`, `web`."""
     allowed_origins: NotRequired[list[str]]

@@ -12,7 +12,7 @@ from svc.cli.data_directory import account, opened
 from svc.cli.help import CommandGroup, examples
 from svc.cli.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
 from svc.cli.records.changes import Change, apply, commit
-from svc.domain.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key
+from svc.domain.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key, public_text
 from svc.domain.access.roles import KEY_ROLES, KeyRole
 from svc.domain.bodies import named
 from svc.domain.model import ENVIRONMENTS, PLATFORMS, Environment, Platform
@@ -78,7 +78,7 @@ def issue(  # noqa: PLR0913, PLR0917  one parameter per option
             platforms=cast("tuple[Platform, ...]", platforms or ("web",)) if kind == "public" else (),
             allowed_origins=read_origins(origins),
         )
-    shown = _shown(issued, organization.id)
+    shown = _shown(issued, organization.id, found.pepper)
     if as_json:
         show({"key": shown, "secret": secret}, as_json=True)
         return
@@ -95,7 +95,7 @@ def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:
     """Issue a key within the organization's limits and record it; returns it with its secret. `fields` as of
     `credentials.new_key`. Raises `CommandError` at a limit.
     """
-    issued, secret = fresh_key(world, **fields)
+    issued, secret = fresh_key(world, found.pepper, **fields)
     job = partial(store_issued, key=issued, key_digest=digest(found.pepper, secret))
     return commit(found, world, job, issued_change), secret
 
@@ -106,11 +106,10 @@ def key_of_secret(found: Opened, secret: str) -> ApiKey | None:
         return lookups.find_key(snapshot, digest(found.pepper, secret))
 
 
-def fresh_key(world: World, **fields: Any) -> tuple[ApiKey, str]:
+def fresh_key(world: World, pepper: bytes, **fields: Any) -> tuple[ApiKey, str]:
     """A new key and its secret, which are not stored yet. `fields` as of `credentials.new_key`."""
-    return new_key(
-        key_id="key_" + twenty_characters(world.entropy), entropy=world.entropy(32), now_ms=world.now_ms(), **fields
-    )
+    key_id = "key_" + twenty_characters(world.entropy)
+    return new_key(key_id=key_id, entropy=world.entropy(32), now_ms=world.now_ms(), pepper=pepper, **fields)
 
 
 def store_issued(transaction: Transaction, key: ApiKey, key_digest: bytes) -> ApiKey:
@@ -161,7 +160,7 @@ def list_(organization_id: str, directory: Path, as_json: bool) -> None:
     with opened(directory) as found:
         number = account(found.store, organization_id).organization.number
         with found.store.read() as snapshot:
-            rows = [_shown(known, organization_id) for known in lookups.keys_of(snapshot, number)]
+            rows = [_shown(known, organization_id, found.pepper) for known in lookups.keys_of(snapshot, number)]
     columns = ("id", "kind", "environment", "name", "prefix", "last4", "status", "last_used_at")
     show_table(rows, columns, "keys", as_json=as_json)
 
@@ -181,7 +180,7 @@ def revoke(key_id: str, sure: bool, directory: Path, as_json: bool) -> None:
         revoked = revoke_key(found, World.real(), key_id)
         with found.store.read() as snapshot:
             organization_id = lookups.organization(snapshot, revoked.organization).id
-    show(_shown(revoked, organization_id), as_json=as_json)
+    show(_shown(revoked, organization_id, found.pepper), as_json=as_json)
 
 
 def revoke_key(found: Opened, world: World, key_id: str) -> ApiKey:
@@ -220,17 +219,18 @@ def _check(
 
 
 _SHOWN = (
-    "name", "kind", "environment", "region", "role", "platforms", "allowed_origins", "public_key", "prefix", "last4",
+    "name", "kind", "environment", "region", "role", "platforms", "allowed_origins", "prefix", "last4",
     "status", "last_used_at", "expires_at", "created_at", "revoked_at",
 )  # fmt: skip
 _IRRELEVANT: dict[KeyKind, tuple[str, ...]] = {
     "public": ("role",),
-    "secret": ("role", "platforms", "allowed_origins", "public_key"),
-    "proxy": ("role", "platforms", "allowed_origins", "public_key"),
-    "management": ("environment", "platforms", "allowed_origins", "public_key"),
+    "secret": ("role", "platforms", "allowed_origins"),
+    "proxy": ("role", "platforms", "allowed_origins"),
+    "management": ("environment", "platforms", "allowed_origins"),
 }
 
 
-def _shown(known: ApiKey, organization_id: str) -> dict[str, Any]:
+def _shown(known: ApiKey, organization_id: str, pepper: bytes) -> dict[str, Any]:
     names = [name for name in _SHOWN if name not in _IRRELEVANT[known.kind]]
-    return {"id": known.id, "organization_id": organization_id, **named(known, *names)}
+    whole = {"public_key": public_text(known, pepper)} if known.kind == "public" else {}
+    return {"id": known.id, "organization_id": organization_id, **named(known, *names), **whole}

@@ -96,7 +96,7 @@ def initialize(found: Opened, world: World, region: str, *, as_json: bool) -> No
         create = creation(world, first.name, credit=first.credit_micros, rate_limit=DEFAULT_LIMIT_PER_S)
         change = partial(created_change, credit=first.credit_micros)
         organization = recorded(world, create, change)(transaction)
-        made = [fresh_key(world, **fields) for fields in _wanted(first, organization, region)]
+        made = [fresh_key(world, found.pepper, **fields) for fields in _wanted(first, organization, region)]
         for key, secret in made:
             issue = partial(keys.store_key, key=key, digest=digest(found.pepper, secret))
             recorded(world, issue, issued_change)(transaction)

@@ -65,8 +65,8 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     last_used_at_ms: int | None = None
-    public_key: str | None = None
-    """The whole text of a public key, which is no secret; `None` of all others, and of those made before 0.3.0."""
+    is_derived: bool = False
+    """Whether `public_text` can say it: of public keys that were issued from 0.3.0 on."""
     created_by: str | None = None
     """The id of the member who issued it; `None` = a management key or the command line did."""
     revoked_by: str | None = None
@@ -129,14 +129,20 @@ def new_key(  # noqa: PLR0913  a key is its fields
     platforms: tuple[Platform, ...] = (),
     allowed_origins: tuple[str, ...] = (),
     expires_at_ms: int | None = None,
+    pepper: bytes | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key and its secret, which is shown once. Origins must be normalized already (`origins.normalize_pattern`).
     Raises `ValueError` where platforms, origins, role or environment do not suit the kind.
+
+    With the `pepper` of the installation a public key follows from its id, so that it can be shown again.
     """
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
     if (role is None) == (kind == "management"):
         raise ValueError("management keys, and only they, have a role")
+    is_derived = kind == "public" and pepper is not None
+    if kind == "public" and pepper is not None:
+        entropy = _public_entropy(pepper, key_id)
     secret = issue_secret(kind, region, environment, entropy)
     key = ApiKey(
         id=key_id,
@@ -152,9 +158,23 @@ def new_key(  # noqa: PLR0913  a key is its fields
         last4=secret[-4:],
         created_at_ms=now_ms,
         expires_at_ms=expires_at_ms,
-        public_key=secret if kind == "public" else None,
+        is_derived=is_derived,
     )
     return key, secret
+
+
+def public_text(key: ApiKey, pepper: bytes) -> str | None:
+    """The whole text of a public key, which is no secret: pages contain it. It is derived and not stored, as no key is
+    (decisions 2.2); `None` of other keys, and of those that were issued before 0.3.0.
+    """
+    if not key.is_derived:
+        return None
+    text = issue_secret(key.kind, key.region, key.environment, _public_entropy(pepper, key.id))
+    return text if text.endswith(key.last4) else None  # it was issued before the pepper was replaced
+
+
+def _public_entropy(pepper: bytes, key_id: str) -> bytes:
+    return hmac.digest(pepper, f"svc public key 1\n{key_id}".encode(), "sha256")
 
 
 def parse(text: str) -> Credential | None:

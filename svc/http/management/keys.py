@@ -243,12 +243,16 @@ async def _issue(
         platforms=platforms,
         allowed_origins=allowed_origins,
         expires_at_ms=expires_at_ms,
+        pepper=services.policy.pepper,
     )
     key = msgspec.structs.replace(key, created_by=caller_of(call).member_id)
     hashed = digest(services.policy.pepper, secret)
     job = partial(keys.issue_key, key=key, digest=hashed, keys_per_day=services.quotas.keys_per_day)
     issued = await change(services, call, job)
-    return Outcome(issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret), status=201)
+    return Outcome(
+        issued if isinstance(issued, Refusal) else family.issued(family.row(issued), secret),
+        status=201,
+    )
 
 
 _LISTED = (

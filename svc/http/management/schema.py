@@ -150,17 +150,6 @@ class SdkKeyBody(ProxyKeyBody, frozen=True, kw_only=True):
     """One SDK key (decisions 2.4)."""
 
     kind: SdkKeyKind
-    public_key: (
-        Annotated[
-            str,
-            about(
-                "The whole key, for pages and apps. Public keys only; left out of those made before 0.3.0, of which no "
-                "more is stored than is shown.",
-                "svc_pk_us_production_5Jd0...",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
     platforms: Annotated[Platforms, about("Public keys only.")] | UnsetType = UNSET
     allowed_origins: Annotated[AllowedOrigins, about("Public keys only.")] | UnsetType = UNSET
     created_by: (

@@ -33,7 +33,7 @@ OUTCOMES = Table(
     Layout(OutcomeSegment.pack, OutcomeSegment.unpack),
     KeptFor(OUTCOME_MS),
     NotPersonal("visitors and accounts stand in it by numbers, which lead nowhere once they are erased"),
-    rules=("outcomes",),
+    rules=("outcomes", "labels"),
 )
 """Outcomes of events that are deleted: up to 512 of one UTC day in a row, by the request id of its newest (ADR 119)."""
 OUTCOME_DAYS = Table(

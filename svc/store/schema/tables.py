@@ -209,7 +209,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
-    rules=("events", "holding", "velocity"),
+    rules=("events", "holding", "velocity", "outcomes", "labels"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), rules=("events", "holding")

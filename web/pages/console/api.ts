@@ -1,4 +1,5 @@
 /** Requests of the console. Every error is an `ApiError` whose message says what to do next. */
+import type { Key } from "./wire.js";
 
 export interface Detail {
   field: string;
@@ -101,4 +102,10 @@ export class Api {
   manage<T>(method: string, path: string, body?: unknown, query?: Sent): Promise<T> {
     return this.call(method, `management/organizations/${this.organization}/${path}`, { body, ...(query && { query }) });
   }
+}
+
+/** The SDK keys of the organization, oldest first; public ones with their whole text, as far as it is known. */
+export async function sdkKeys(api: Api): Promise<Key[]> {
+  const [{ keys }, whole] = await Promise.all([api.manage<{ keys: Key[] }>("GET", "sdk-keys"), api.get<{ keys: Record<string, string> }>("public-keys")]);
+  return keys.map((key) => { const text = whole.keys[key.id]; return text === undefined ? key : { ...key, public_key: text }; });
 }

@@ -1,6 +1,7 @@
 /** What somebody does first: the snippet with a key of their own, until the first identification is there. */
 /** @jsxImportSource preact */
 import { useEffect, useState } from "preact/hooks";
+import { sdkKeys } from "./api.js";
 import { Snippet } from "./snippet.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Button, Card, Problem, Show } from "./ui.js";
@@ -16,7 +17,7 @@ export const usable = (keys: Key[], environment: string, now: number): Key[] =>
 export function FirstRun({ waits = true }: { waits?: boolean }) {
   const { api, environment, notify } = useConsole();
   const link = useLink();
-  const keys = useLoad(async () => (await api.manage<{ keys: Key[] }>("GET", "sdk-keys")).keys, [environment]);
+  const keys = useLoad(() => sdkKeys(api), [environment]);
   const [error, setError] = useState<unknown>();
   const first = useFirstEvent(waits);
   const issue = () =>

@@ -1,6 +1,7 @@
 /** Keys: SDK keys and proxy keys, their origins, and the snippet for a page. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
+import { sdkKeys } from "./api.js";
 import { Snippet } from "./snippet.js";
 import { useAdmin, useConsole, useLink, useLoad } from "./state.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Secret, Show, Table, Time } from "./ui.js";
@@ -17,7 +18,7 @@ export function Keys() {
   const { api } = useConsole();
   const isAdmin = useAdmin();
   const [open, setOpen] = useState<Open>();
-  const sdk = useLoad(async () => (await api.manage<{ keys: Key[] }>("GET", "sdk-keys")).keys.reverse(), []);
+  const sdk = useLoad(async () => (await sdkKeys(api)).reverse(), []);
   const proxy = useLoad(async () => (isAdmin ? (await api.manage<{ credentials: Key[] }>("GET", "proxy-credentials")).credentials.reverse() : []), [isAdmin]);
   const done = (next?: Open) => {
     setOpen(next);

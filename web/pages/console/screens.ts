@@ -46,6 +46,7 @@ export const SCREENS: Record<string, Screen> = {
   weights: { title: "Weights", group: "Decide", show: lazy(async () => (await import("./weights.js")).Weights) },
   keys: { title: "Keys", group: "Connect", show: lazy(async () => (await import("./keys.js")).Keys) },
   webhooks: { title: "Webhooks", group: "Connect", show: lazy(async () => (await import("./webhooks.js")).Webhooks) },
+  members: { title: "Members", group: "Organization", show: lazy(async () => (await import("./judging/members.js")).Members) },
   settings: { title: "Settings", group: "Organization", show: lazy(async () => (await import("./settings.js")).Settings) },
   audit: { title: "Audit", group: "Organization", show: lazy(async () => (await import("./audit.js")).Audit) },
   billing: { title: "Billing", group: "Organization", show: lazy(async () => (await import("./billing.js")).Billing) },

@@ -4,7 +4,7 @@ import { capital, words } from "./format.js";
 import { useConsole, useLoad } from "./state.js";
 import { useState } from "preact/hooks";
 import { AdminNote, Button, Card, Facts, Field, Problem, Show } from "./ui.js";
-import type { Settings as Values } from "./wire.js";
+import type { Settings as Values, SignInOptions } from "./wire.js";
 
 const THRESHOLDS: Record<string, string> = {
   multi_account: "multi_account: accounts of a visitor in 30 days",
@@ -16,13 +16,19 @@ const THRESHOLDS: Record<string, string> = {
 export function Settings() {
   const { api, session } = useConsole();
   const loaded = useLoad(() => api.manage<Values>("GET", "settings"), []);
+  const options = useLoad((signal) => api.get<SignInOptions>("sign-in", {}, signal), []);
   return (
     <>
       <AdminNote what="Changing settings" />
       <Show of={loaded}>{(values) => <Form values={values} onSaved={loaded.set} />}</Show>
       <Card title="This organization">
-        <Facts rows={[["Name", session.organization.name], ["Id", <code>{session.organization.id}</code>], ["Region", session.region]]} />
-        <p class="quiet">Rate limits, retention and sign-in by OpenID Connect are settings of the service: its operator sets them.</p>
+        <Facts rows={[
+          ["Name", session.organization.name],
+          ["Id", <code>{session.organization.id}</code>],
+          ["Region", session.region],
+          ["Sign-in by OpenID Connect", options.value && (options.value.openid?.issuer ?? "off")],
+        ]} />
+        <p class="quiet">Rate limits, retention and OpenID Connect are settings of the service: its operator sets them.</p>
       </Card>
     </>
   );

@@ -104,6 +104,7 @@ def make_link(
     expires_at_ms = now_ms + minutes * MINUTE_MS
     key, secret = fresh_key(
         world,
+        found.pepper,
         organization=number,
         kind="management",
         name=name,

@@ -195,7 +195,7 @@ def _show_link(made: _Link, base: str, *, as_json: bool) -> None:
     if as_json:
         show({**_shown(made.member), "invitation_url": url, "expires_at": expires_at}, as_json=True)
         return
-    click.echo(f"{url}\n\nHand it to {made.member.email}; it works once, until {expires_at}.")
+    click.echo(f"{url}\n\nHand it to {made.member.email} ({made.member.id}); it works once, until {expires_at}.")
 
 
 def _change(

@@ -1,8 +1,8 @@
 /** Members: who signs in to the console, and what each may do. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { useConsole, useLoad } from "../state.js";
-import { Button, Card, Choice, type Column, Confirm, Copy, Dialog, Field, Show, Table, Time } from "../ui.js";
+import { useAdmin, useConsole, useLoad } from "../state.js";
+import { AdminNote, Button, Choice, type Column, Confirm, Copy, Dialog, Field, Show, Table, Time } from "../ui.js";
 import type { Member, Role } from "../wire.js";
 
 const ROLES: [Role, string][] = [
@@ -19,6 +19,10 @@ interface Invited {
 }
 
 export function Members() {
+  return useAdmin() ? <All /> : <AdminNote what="Seeing and inviting members" />;
+}
+
+function All() {
   const { api, session, notify } = useConsole();
   const [open, setOpen] = useState<Open>();
   const members = useLoad(async () => (await api.manage<{ members: Member[] }>("GET", "members")).members, []);
@@ -84,31 +88,5 @@ export function Members() {
         </Confirm>
       )}
     </>
-  );
-}
-
-/** The one-time codes of whoever is signed in. */
-export function OneTimeCodes() {
-  const { api, session, notify } = useConsole();
-  const [offered, offer] = useState<{ secret: string; url: string }>();
-  const [isOn, setOn] = useState(session.member?.has_totp ?? false);
-  if (!session.member) return null;
-  return (
-    <Card title="Your one-time codes">
-      <p>{isOn ? "Signing in needs a code of your authenticator." : "Signing in needs your password alone. Add an authenticator, so that a password that was stolen is not enough."}</p>
-      <Button onClick={() => api.call<{ secret: string; url: string }>("POST", "totp").then(offer, (error: Error) => notify(error.message))}>{isOn ? "Another authenticator …" : "Add an authenticator …"}</Button>
-      {offered && (
-        <Dialog title="Add an authenticator" submit="Confirm" onClose={() => offer(undefined)} onSubmit={async (form) => {
-          await api.call("POST", "totp/confirm", { body: { code: String(form.get("code")).trim() } });
-          setOn(true);
-          offer(undefined);
-          notify("From now on a code is asked for.");
-        }}>
-          <p>Type this secret into your authenticator, or <a href={offered.url}>open it there</a>:</p>
-          <p class="secret"><code>{offered.secret}</code> <Copy text={offered.secret} what="the secret" /></p>
-          <Field label="The code that it shows"><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></Field>
-        </Dialog>
-      )}
-    </Card>
   );
 }

@@ -56,7 +56,7 @@ SECTIONS: dict[str, dict[str, CommandLocation]] = {
     },
     "Manage access": {
         "org": CommandLocation("records.organizations", "Manage organizations, credit, billing and limits."),
-        "rule": CommandLocation("records.rules.rulesets", "Show, export and import rules."),
+        "rule": CommandLocation("records.rules.rulesets", "Show, export and set rules."),
         "key": CommandLocation("records.keys", "Issue, list and revoke API keys."),
         "member": CommandLocation("records.people.members", "Invite and manage people who sign in to the console."),
         "console": CommandLocation("records.people.console", "Sign in to the console."),

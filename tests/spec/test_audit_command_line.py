@@ -24,6 +24,8 @@ from svc.store.transactions import erasure
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Run, place_of, run_beside
+from tests.spec.console_browser import Browser
+from tests.spec.people import INVITATIONS, PASSWORD
 from tests.spec.responses import TIMESTAMP
 from tests.spec.test_webhook_recovery import ENDPOINT, LONG_AGO, failed_at
 from tests.support.live import Live, live_service, report
@@ -42,7 +44,7 @@ READING = {
     "events list", "events get", "events tail",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export",
     "account show", "account list", "completion", "config check",
-    "doctor", "retention confirm", "list list", "list export", "rule list", "rule export", "rule history",
+    "doctor", "retention confirm", "list list", "list export", "rule show", "rule export", "rule history",
     "weights suggest", "member list", "webhook list",
 }  # fmt: skip
 """Commands that change nothing of an organization: they read, or are about files or the clock. `serve` itself changes
@@ -101,12 +103,19 @@ class Scene(NamedTuple):
         file.write_text(f"{header}\n")
         return file
 
-    def member(self, *then: str) -> str:
-        """The id of a new member whose status or role can be changed."""
-        invited = self.run("member", "invite", self.org, "ada@shop.example", "--json").json["id"]
+    def member(self, *then: str, came_in: bool = False) -> str:
+        """The id of a new member, to whom these commands were done."""
+        invited = self.run("member", "invite", self.org, "ada@shop.example", "--json").json
+        if came_in:
+            trio.run(self._come_in, invited["invitation_url"].partition("#")[2])
         for command in then:
-            assert self.run("member", command, self.org, invited).status == 0
-        return invited
+            assert self.run("member", command, self.org, invited["id"]).status == 0
+        return invited["id"]
+
+    async def _come_in(self, token: str) -> None:
+        async with live_service(self.directory / "data", now_ms=World.real().now_ms()) as live:
+            response = await Browser(live)("POST", INVITATIONS, {"token": token, "password": PASSWORD})
+        assert response.status_code == 200, response.text
 
     def rules(self, *, later: int = 0) -> Path:
         """A file of no rules, for the revision that is in force or one that is not."""
@@ -147,12 +156,12 @@ CASES: dict[str, Case] = {
     "member invite": Case(lambda s: (s.org, "ada@shop.example"), lambda _: (NOBODY, "ada@shop.example")),
     "member reset": Case(lambda s: (s.org, s.member()), lambda s: (s.org, NO_MEMBER)),
     "member role": Case(lambda s: (s.org, s.member(), "analyst"), lambda s: (s.org, NO_MEMBER, "analyst")),
-    "member suspend": Case(lambda s: (s.org, s.member()), lambda s: (s.org, NO_MEMBER)),
-    "member activate": Case(lambda s: (s.org, s.member("suspend")), lambda s: (s.org, NO_MEMBER)),
+    "member suspend": Case(lambda s: (s.org, s.member(came_in=True)), lambda s: (s.org, NO_MEMBER)),
+    "member activate": Case(lambda s: (s.org, s.member("suspend", came_in=True)), lambda s: (s.org, NO_MEMBER)),
     "member remove": Case(lambda s: (s.org, s.member(), "--yes"), lambda s: (s.org, NO_MEMBER, "--yes")),
     "account erase": Case(lambda s: (s.org, s.account(), "--yes"), lambda s: (s.org, "nobody", "--yes")),
     "visitor erase": Case(lambda s: (s.org, s.visitor(), "--yes"), lambda s: (s.org, "A" * 20, "--yes")),
-    "rule import": Case(lambda s: (s.org, s.rules()), lambda s: (s.org, s.rules(later=7))),
+    "rule set": Case(lambda s: (s.org, s.rules()), lambda s: (s.org, s.rules(later=7))),
     "list create": Case(
         lambda s: (s.org, "vip", "--kind", "tag"), lambda s: (s.org, "blocked_visitors", "--kind", "tag")
     ),

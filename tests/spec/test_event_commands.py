@@ -479,8 +479,8 @@ def test_the_export_of_a_visitor_has_every_row_that_its_erasure_changes(run: Run
 
 
 def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str, str]]:
-    """(table, key as it is shown) of what is personal. The transaction is not committed."""
-    changed: dict[str, dict[bytes, bytes | None]] = {}
+    """(table, key as it is shown) of what is personal, and was there before. The transaction is not committed."""
+    changed: dict[str, set[bytes]] = {}
 
     def erase(transaction: Transaction) -> None:
         ended = erase_visitor(transaction, 1, visitor_id, 0)
@@ -488,7 +488,9 @@ def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str
             ended = continue_erasure(transaction, 1, visitor_id.encode())
         assert ended is True
         assert isinstance(transaction.writer, Overlay)
-        changed.update(transaction.writer.changes)
+        before = transaction.writer.below
+        for name, rows in transaction.writer.changes.items():
+            changed[name] = {key for key in rows if before.get(name, key) is not None}
         raise NotCommittedError
 
     world = World.real()

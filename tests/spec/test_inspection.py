@@ -52,7 +52,7 @@ from tests.support.live import ORIGIN, Live, live_service, opened, report
 NOBODY = UUID(int=7 << 76 | 2 << 62)
 REFUSED = UUID("019b76da-a800-7000-8000-000000000001")
 NOTIFIABLE = UUID("019b76da-a802-7000-8000-000000000002")
-SECRET_TABLES = ("keys", "sessions", "console_links", "challenges")
+SECRET_TABLES = ("keys", "sessions", "invitations", "console_links", "challenges")
 SENT = ("Segoe UI Light", "cart", "81.2.69.160/hook")
 
 
@@ -246,8 +246,8 @@ def test_rows_are_selected_by_organization_key_and_prefix(run: Run, toured: Tour
     assert count("blocks", "--prefix", "00000002") == count("settlements", "--org", 1, "--key", "2026-01-02") == 0
     assert count("settlements", "--org", 1, "--key", "2026-01-01") == 1
     assert count("events", "--org", 1, "--key", toured.request) == 1
-    assert count("key_ids", "--prefix", "key_") == 7
-    assert count("event_tail", "--org", 1, "--key", "production") == 4
+    assert count("key_ids", "--prefix", "key_") == 8
+    assert count("event_tail", "--org", 1, "--key", "production") == 5
     ran = run("inspect", "rows", "blocks", "--limit", 5, *data)
     assert (ran.status, len(lines(ran))) == (0, 5)
     assert "There are more" in ran.err

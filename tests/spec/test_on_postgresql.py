@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow(10), pytest.mark.only_on("postgresql", "several n
 async def test_every_route_responds(tmp_path: Path):
     """Each caller that it lets in gets the same status as on LMDB; at the end every invariant holds."""
     async with live_service(tmp_path, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
-        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 9)]))
+        resources = Resources(live, iter([await visitor(live, device) for device in range(1, 41)]))
         once = {(cell.route.operation_id, cell.path): cell for cell in cells(list(callers(live))) if cell.lets_in()}
         assert len({operation for operation, _ in once}) > 40
         wire, wrong = Wire(live.port), list[tuple[str, int, Any]]()

@@ -283,14 +283,14 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
 
     def put(revision: int, **rule: Any):
         file.write_text(json.dumps({"revision": revision, "rules": [FIFTH | rule]}))
-        return run("rule", "import", org, str(file))
+        return run("rule", "set", org, str(file))
 
-    assert [rule["name"] for rule in run("rule", "list", org, "--json").json["rules"]] == ["Trusted", "Blocked"]
+    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Trusted", "Blocked"]
     assert put(0).out == "Revision 1 is in force, with 1 rules.\n"
     assert put(1, name="All", condition="true").status == 0
-    assert [rule["name"] for rule in run("rule", "list", org, "--json").json["rules"]] == ["All"]
-    assert "All" in run("rule", "list", org).out
-    assert [rule["name"] for rule in run("rule", "list", org, "--environment", "test", "--json").json["rules"]] == [
+    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["All"]
+    assert "All" in run("rule", "show", org).out
+    assert [rule["name"] for rule in run("rule", "show", org, "--environment", "test", "--json").json["rules"]] == [
         "Trusted",
         "Blocked",
     ]
@@ -299,15 +299,15 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
     assert history[0]["saved_by"]
     assert history[0]["saved_at"].endswith("Z")
     file.write_text(run("rule", "export", org, "--revision", "1").out)
-    assert run("rule", "import", org, str(file)).status == 0
-    assert [rule["name"] for rule in run("rule", "list", org, "--json").json["rules"]] == ["Fifth account"]
-    run("rule", "import", org, str(file)).assert_refused("Somebody else has saved")
+    assert run("rule", "set", org, str(file)).status == 0
+    assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Fifth account"]
+    run("rule", "set", org, str(file)).assert_refused("Somebody else has saved")
     run("rule", "export", org, "--revision", "9").assert_refused("no revision 9")
     put(3, condition="scores > 1").assert_refused("rules[0].condition: line 1, column 1")
     put(3, action="explode").assert_refused("explode")
     put(3, when="now").assert_refused("$.rules[0]", "when")
     file.write_text('{"revision": 3,\n "rules": [}')
-    run("rule", "import", org, str(file)).assert_refused("rules.json: line 2, column 12")
+    run("rule", "set", org, str(file)).assert_refused("rules.json: line 2, column 12")
     assert run("rule", "export", org).json["revision"] == 3
 
 

@@ -117,7 +117,7 @@ def test_every_type_is_triggered_forwarded_unchanged_and_printed(run: Run, dev: 
             envelope = json.loads(received.body)
             assert (envelope["type"], envelope["id"]) == (event_type, headers["x-svc-event-id"])
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(8)]
+        lines = [process.stdout.readline() for _ in range(12)]
     shown = [line.split() for line in lines if line.strip()]
     assert {(words[1], words[3]) for words in shown} == {("200", "ms")}
     assert {words[4] for words in shown} == set(EVENT_TYPES)

@@ -82,6 +82,14 @@ def _refused(dev: DevService, _: Path, __: list[str]) -> Done:
     return {"request_id": response["request_id"], "status": status, "code": response["error"]["code"]}
 
 
+def _reviewed(dev: DevService, directory: Path, ids: list[str], *, closed: bool) -> Done:
+    done = _identified(dev, directory, ids, automated=False)
+    review = dev.managed("POST", "/reviews", {"request_id": done["request_id"]})["review"]
+    if closed:
+        dev.managed("POST", f"/reviews/{review['id']}/close", {"label": "legitimate"})
+    return {"request_id": done["request_id"], "review_id": review["id"]}
+
+
 def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:
     queued = [dev.managed("POST", f"/webhooks/{endpoint}/test")["event_id"] for endpoint in endpoints]
     return {"event_ids": queued, "endpoints": endpoints}
@@ -137,4 +145,6 @@ _TRIGGERS: dict[EventType, Callable[[DevService, Path, list[str]], Done]] = {
     "billing.status_changed": partial(_sample_event, "billing.status_changed", _billing),
     "usage.daily_settled": partial(_sample_event, "usage.daily_settled", _settled),
     "webhook.test": _test,
+    "review.opened": partial(_reviewed, closed=False),
+    "review.closed": partial(_reviewed, closed=True),
 }

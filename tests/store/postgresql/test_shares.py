@@ -117,7 +117,10 @@ async def test_a_share_to_be_released_is_kept_if_the_other_node_leaves_first(url
     close(one)
 
 
-async def test_no_share_ever_has_two_holders_and_in_the_end_each_has_one(url: StoreUrl):
+async def test_no_share_ever_has_two_holders_and_in_the_end_each_has_one(
+    url: StoreUrl, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("svc.store.postgresql.cluster.nodes.LEAVE_S", LONG_S)  # whatever else the machine does
     chance = random.Random(7)
     living = [Sender(url, f"node-{chance.random()}")]
     for step in range(60):

@@ -25,7 +25,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `svc rule export` writes and `svc rule import` reads."""
+    """What `svc rule export` writes and `svc rule set` reads."""
 
     revision: int
     rules: tuple[_Line, ...]

@@ -33,16 +33,16 @@ _environment = click.option(
 
 @click.group(cls=CommandGroup)
 def rule() -> None:
-    """Show, export and import the rules that decide."""
+    """Show, export and set the rules that decide."""
 
 
-@rule.command("list", epilog=examples("svc rule list ORG", "svc rule list ORG --environment test --json"))
+@rule.command("show", epilog=examples("svc rule show ORG", "svc rule show ORG --environment test --json"))
 @click.argument("organization_id", metavar="ORG")
 @_environment
 @data_option
 @json_option
-def list_rules(organization_id: str, kind: EnvironmentKind, directory: Path, as_json: bool) -> None:
-    """List the rules in their order: the first active one that matches decides."""
+def show_rules(organization_id: str, kind: EnvironmentKind, directory: Path, as_json: bool) -> None:
+    """Show the rules in their order: the first active one that matches decides."""
     ruleset = _in_force(organization_id, kind, directory)
     rows = [msgspec.structs.asdict(one) for one in ruleset.rules]
     show_table(rows, ("name", "action", "mode", "condition"), "rules", as_json=as_json)
@@ -73,7 +73,7 @@ def list_revisions(organization_id: str, kind: EnvironmentKind, directory: Path,
 @_environment
 @data_option
 def export_rules(organization_id: str, revision: int | None, kind: EnvironmentKind, directory: Path) -> None:
-    """Write the ruleset as JSON, as the API and `svc rule import` take it.
+    """Write the ruleset as JSON, as the API and `svc rule set` take it.
 
     Rules of an earlier revision are written with the revision that is in force: importing them restores them.
     """
@@ -90,9 +90,7 @@ def export_rules(organization_id: str, revision: int | None, kind: EnvironmentKi
     show_json({"revision": in_force.revision, "rules": rules})
 
 
-@rule.command(
-    "import", epilog=examples("svc rule import ORG rules.json", "svc rule import ORG rules.json --environment test")
-)
+@rule.command("set", epilog=examples("svc rule set ORG rules.json", "svc rule set ORG rules.json --environment test"))
 @click.argument("organization_id", metavar="ORG")
 @click.argument("file", type=click.File("rb"))
 @_environment

@@ -21,6 +21,7 @@ export interface Attested {
 export interface App {
   model?: string;
   system?: string;
+  build?: string;
   name?: string;
   version?: string;
   installer?: string;
@@ -55,10 +56,10 @@ export function appOf(event: Pick<Shown, "platform" | "document" | "signals">, s
   if (system === undefined || document === null) return undefined;
   const device = members(document.signals.device), app = members(document.signals.app);
   const of = (name: string): string | undefined => said(device[name] ?? document.signals[name]);
-  const build = of("os_build");
   const found = {
     model: joined(of("manufacturer"), of("model") ?? of("device_model")),
-    system: joined(system, of("os_version"), build && `(${build})`),
+    system: joined(system, of("os_version")),
+    build: of("os_build"),
     name: said(app.package),
     version: said(app.version),
     installer: said(app.installer),

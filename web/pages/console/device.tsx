@@ -17,7 +17,8 @@ export function Device({ event }: { event: EventDetail["event"] }) {
       <Card title="App">
         <Facts rows={[
           ["Model", app.model],
-          ["System", [app.system, app.bridge && `by the bridge ${app.bridge}`].filter(Boolean).join(", ")],
+          ["System", [app.system, app.bridge && `by ${app.bridge}`].filter(Boolean).join(", ")],
+          ["Build", app.build],
           ["App", app.name && [app.name, app.version].filter(Boolean).join(" ")],
           ["Installed by", app.installer],
           ["Signed by", app.signer && <Id what="the digest of the signer">{app.signer}</Id>],
@@ -53,7 +54,7 @@ function Attestation({ attested: { state, reasons, facts }, texts }: { attested:
       {reasons.length > 0 && <ul class="evidence">{reasons.map((name) => <li key={name}>{withCode(texts.evidence[name] ?? name)}</li>)}</ul>}
       <Facts rows={[
         ["Attested app", app_id],
-        ["Build", bundle_version],
+        ["Attested version", bundle_version],
         ["Environment", environment],
         ["Installed from", distribution && words(distribution)],
         ["Assertions of its key", counter],

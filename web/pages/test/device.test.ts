@@ -32,7 +32,8 @@ describe("the app of an event", () => {
   it("is read from what the SDK of Android sends", () => {
     expect(appOf(event(sent("android: a Pixel")), evidence)).toEqual({
       model: "Google Pixel 8",
-      system: "Android 15 (AP4A.250105.002)",
+      system: "Android 15",
+      build: "AP4A.250105.002",
       name: "com.example.shop",
       version: "42",
       installer: "com.android.vending",
@@ -51,7 +52,7 @@ describe("the app of an event", () => {
   });
 
   it("names the bridge beside the system", () => {
-    expect(shown(event(sent("android: by a bridge"))).textContent).toContain("by the bridge react-native/");
+    expect(shown(event(sent("android: by a bridge"))).textContent).toContain("Android 15, by react-native/");
   });
 
   it("is no part of a browser's event, nor of one without its report", () => {

@@ -15,7 +15,7 @@ from pathlib import Path
 from tools.web import ROOT, WEB, find_node, install
 
 PAGES = ("/try",)
-CONSOLE = ("live-dark", "event-light", "visitor-phone", "weights-light")
+CONSOLE = ("live-dark", "event-light", "app-light", "account-light", "reviews-light", "visitor-phone")
 """Screens of the console, and how they are shown."""
 OUTPUT = ROOT / "docs" / "images"
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow(20)
 
 LOOKS = ("light", "dark", "phone")
 SCREENS = (
-    *("live", "events", "event", "visitors", "visitor", "accounts", "reviews", "overview", "rules", "lists"),
+    *("live", "events", "event", "app", "visitors", "visitor", "accounts", "reviews", "overview", "rules", "lists"),
     *(
         "performance",
         "webhooks",

@@ -100,6 +100,12 @@ def test_an_event_is_labeled_and_a_visitor_noted(walk: dict[str, Any]):
     assert "Called: it is a farm." in walk["note"]
 
 
+def test_too_few_labels_suggest_no_weights_and_the_screen_says_so(walk: dict[str, Any]):
+    assert "A suggestion needs 50 of each" in walk["suggestion"]
+    assert "of staging and development on web" in walk["suggestion"]
+    assert "Try these" not in walk["suggestion"]
+
+
 def test_a_member_is_invited_by_a_link_that_is_shown_once(walk: dict[str, Any]):
     assert "/console#svc_ci_" in walk["invitation"]
     assert "ada@shop.example" in walk["members"]
@@ -115,7 +121,10 @@ def test_the_walk_violates_no_policy_and_shows_every_focus(walk: dict[str, Any])
 
 @pytest.mark.parametrize(
     "name",
-    ["first", "rules", "rule", "event", "visitor", "account", "lists", "list", "reviews", "performance", "invitation"],
+    [
+        *("first", "rules", "rule", "event", "visitor", "account", "lists", "list"),
+        *("reviews", "performance", "weights", "invitation"),
+    ],
 )
 def test_a_screen_has_no_finding_above_minor(walk: dict[str, Any], name: str):
     found = walk["looks"][name]

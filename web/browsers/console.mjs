@@ -15,6 +15,7 @@ import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
+import { fill, identifyApp } from "./pictured.mjs";
 import { findings, overflows, watch } from "./watch.mjs";
 
 const [mode, configuration, , shots, ...shown] = process.argv.slice(2);
@@ -347,7 +348,8 @@ async function member() {
 }
 
 /** Screens by the name of their picture. */
-async function screens() {
+async function screens(pictured) {
+  const app = pictured ? undefined : await identifyApp(service, secret);
   const { rows } = (await api(`events?${ENVIRONMENT}&limit=50`)).body;
   const event = rows.find((row) => row.signals?.length > 1) ?? rows[0];
   const simple = ["live", "events", "visitors", "accounts", "reviews", "overview", "rules", "lists", "performance", "webhooks", "keys", "weights", "members", "settings", "audit", "billing"];
@@ -361,15 +363,22 @@ async function screens() {
     nothing: "events?country=ZZ",
     unknown: "nowhere",
     link: "",
+    app: `events/${app?.request_id}`,
+    ...pictured,
   };
+}
+
+/** Places of what the pictures show. */
+async function pictures() {
+  const { blocked, app, visitor, account } = await fill(service, secret, management);
+  return { event: `events/${blocked}`, app: `events/${app}`, visitor: `visitors/${visitor}`, account: `accounts/${account}` };
 }
 
 async function look() {
   await signIn();
   found.screens = {};
-  const devices = shots ? ["one", "two", "three", "two", "one"] : ["one", "one"];
-  for (const device of devices) for (const tag of ["anna@example.com", "order-1042"]) await identify(tag, shots ? "" : ATTACK, device);
-  const all = Object.entries(await screens()).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
+  if (!shots) for (let visit = 0; visit < 2; visit += 1) for (const tag of ["anna@example.com", "order-1042"]) await identify(tag);
+  const all = Object.entries(await screens(shots && (await pictures()))).filter(([name]) => !shots || shown.some((one) => one.startsWith(`${name}-`)));
   for (const [name, place] of all) {
     found.screens[name] = {};
     await leave();
@@ -384,6 +393,7 @@ async function look() {
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
       if (shots) {
+        if (name === "app") await page.evaluate(() => [...document.querySelectorAll("h2")].find((heading) => heading.textContent === "App").parentElement.parentElement.scrollIntoView());
         if (shown.includes(`${name}-${how}`)) await page.screenshot({ path: `${shots}/console-${name}-${how}.png` });
         continue;
       }

@@ -229,6 +229,16 @@ async function reviewer() {
   found.note = await page.$eval(".notes", (list) => list.innerText);
 }
 
+/** Asks which weights the labels suggest: two labels are too few. */
+async function tuner() {
+  await press("Weights");
+  await screen("Weights");
+  await press("Suggest weights");
+  await says("Too few labels");
+  found.suggestion = await text();
+  await look("weights");
+}
+
 /** Invites a member, who comes in by the link. */
 async function admin() {
   await press("Members", { back: true });
@@ -267,6 +277,7 @@ try {
   await developer();
   await analyst();
   await reviewer();
+  await tuner();
   await admin();
 } catch (error) {
   const seen = await page.evaluate(() => `${location.href}\n${document.activeElement.outerHTML.slice(0, 300)}\n${document.body.innerText.slice(0, 3000)}`).catch((why) => `the page cannot be read: ${why.message}`);

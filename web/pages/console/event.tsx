@@ -6,6 +6,7 @@ import { Score } from "../parts/score.js";
 import { ApiError } from "./api.js";
 import { Attempts } from "./attempts.js";
 import { Decision } from "./decision.js";
+import { Device } from "./device.js";
 import { client } from "./eventlist.js";
 import { capital, country, words } from "./format.js";
 import { EventLabel } from "./judging/label.js";
@@ -44,6 +45,7 @@ function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void
       <Decision event={event} />
       <Score event={event} texts={texts} />
       <Recognition found={found} />
+      <Device event={event} />
       {event.velocity && <Card title="Velocity"><Velocity event={event} names={["Visitor", "Address"]} /></Card>}
       <div class="pair">
         <Card title="Client">

@@ -1,4 +1,4 @@
-/** Where the nodes of a small graph are drawn: the one in the middle, then those of each step on a circle of their own. */
+/** Where the nodes of a small graph are drawn: the one in the middle, then those of each step on an ellipse of their own. */
 
 export interface Placed {
   x: number;
@@ -18,16 +18,46 @@ export interface Edge {
 
 /** More nodes than these are a table. */
 export const MOST_NODES = 50;
-export const SIZE = 640;
-export const RADII = [0, 150, 285];
+/** How much wider than high: labels stand side by side. */
+const WIDE = 1.8;
+/** Of nodes of the second step, as long as there is room: radians. */
+const GAP = 0.5;
+/** Around the outermost nodes, for their labels. */
+const MARGIN = { x: 62, above: 20, below: 38 };
 
 export const keyOf = ({ kind, id }: Pick<Node, "kind" | "id">): string => `${kind} ${id}`;
 
-/** Place by key. Those of the second step lie close to the one of the first that they are linked to. */
-export function layout(nodes: Node[], edges: Edge[]): Map<string, Placed> {
+const between = (least: number, value: number, most: number): number => Math.min(most, Math.max(least, value));
+
+/** Half the height of the ellipse of each step. */
+function radii(first: number, second: number): number[] {
+  const inner = between(70, 12 * first, 150);
+  return [0, inner, inner + between(75, 6 * second, 135)];
+}
+
+/** Angles as close to the wanted ones, which ascend, as a distance allows; evenly around where they do not fit into a turn. */
+export function spread(wanted: number[]): number[] {
+  const gap = Math.min(GAP, (2 * Math.PI) / wanted.length);
+  const blocks: { sum: number; size: number }[] = [];
+  wanted.forEach((angle, at) => {
+    let block = { sum: angle - at * gap, size: 1 };
+    for (let last = blocks.at(-1); last && last.sum / last.size >= block.sum / block.size; last = blocks.at(-1)) {
+      block = { sum: last.sum + block.sum, size: last.size + block.size };
+      blocks.pop();
+    }
+    blocks.push(block);
+  });
+  const found = blocks.flatMap(({ sum, size }) => new Array<number>(size).fill(sum / size)).map((angle, at) => angle + at * gap);
+  if (found.length === 0 || found.at(-1)! - found[0]! <= 2 * Math.PI - gap + 1e-9) return found;
+  const turn = wanted.reduce((sum, angle, at) => sum + angle - (2 * Math.PI * at) / wanted.length, 0) / wanted.length;
+  return wanted.map((_, at) => (2 * Math.PI * at) / wanted.length + turn);
+}
+
+/** Place by key, and the box around all of them, as high as they need. Those of the second step lie close to the one of the first that they are linked to. */
+export function layout(nodes: Node[], edges: Edge[]): { places: Map<string, Placed>; box: { x: number; y: number; width: number; height: number } } {
   const angles = new Map<string, number>();
   const first = nodes.filter(({ steps }) => steps === 1);
-  first.forEach((node, at) => angles.set(keyOf(node), (2 * Math.PI * at) / first.length - Math.PI / 2));
+  first.forEach((node, at) => angles.set(keyOf(node), (2 * Math.PI * at) / first.length));
   const near = (node: Node): number => {
     const linked = edges.filter((edge) => (node.kind === "visitor" ? edge.visitor_id : edge.account_id) === node.id);
     const known = linked.map((edge) => angles.get(node.kind === "visitor" ? `account ${edge.account_id}` : `visitor ${edge.visitor_id}`)).filter((angle) => angle !== undefined);
@@ -35,11 +65,14 @@ export function layout(nodes: Node[], edges: Edge[]): Map<string, Placed> {
     return Math.atan2(known.reduce((sum, angle) => sum + Math.sin(angle), 0), known.reduce((sum, angle) => sum + Math.cos(angle), 0));
   };
   const second = nodes.filter(({ steps }) => steps === 2).map((node) => ({ node, wanted: near(node) })).sort((one, other) => one.wanted - other.wanted);
-  // Even distances in the order of the wanted angles, turned so that the sum of what they differ by is least.
-  const turn = second.reduce((sum, { wanted }, at) => sum + wanted - (2 * Math.PI * at) / second.length, 0) / (second.length || 1);
-  second.forEach(({ node }, at) => angles.set(keyOf(node), (2 * Math.PI * at) / second.length + turn));
-  return new Map(nodes.map((node) => {
-    const radius = RADII[node.steps] ?? 0, angle = angles.get(keyOf(node)) ?? 0;
-    return [keyOf(node), { x: SIZE / 2 + radius * Math.cos(angle), y: SIZE / 2 + radius * Math.sin(angle) }];
+  spread(second.map(({ wanted }) => wanted)).forEach((angle, at) => angles.set(keyOf(second[at]!.node), angle));
+  const heights = radii(first.length, second.length);
+  const places = new Map(nodes.map((node) => {
+    const radius = heights[node.steps] ?? 0, angle = angles.get(keyOf(node)) ?? 0;
+    return [keyOf(node), { x: WIDE * radius * Math.cos(angle), y: radius * Math.sin(angle) }];
   }));
+  const all = [...places.values()];
+  const x = Math.min(...all.map((place) => place.x)) - MARGIN.x, y = Math.min(...all.map((place) => place.y)) - MARGIN.above;
+  const width = Math.max(...all.map((place) => place.x)) + MARGIN.x - x, height = Math.max(...all.map((place) => place.y)) + MARGIN.below - y;
+  return { places, box: { x, y, width, height } };
 }

@@ -1,7 +1,7 @@
 /** What links accounts and visitors, in two steps: as a small graph, and as a table that says the same. */
 /** @jsxImportSource preact */
 import { hueOf } from "../parts/identity.js";
-import { keyOf, layout, MOST_NODES, RADII, SIZE } from "./graph.js";
+import { keyOf, layout, MOST_NODES } from "./graph.js";
 import { count, many } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { AccountLink, Card, type Column, Show, Table, Time, VisitorLink } from "./ui.js";
@@ -41,12 +41,11 @@ function summary({ nodes }: Found, isVisitor: boolean): string {
 
 function Graph({ found: { nodes, links } }: { found: Found }) {
   const link = useLink();
-  const places = layout(nodes, links);
-  const half = Math.max(...nodes.map(({ steps }) => RADII[steps] ?? 0)) + 55;
+  const { places, box } = layout(nodes, links);
   const at = (kind: string, id: string) => places.get(keyOf({ kind, id }));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Graph of links">
-    <svg class="graph" viewBox={`${SIZE / 2 - half} ${SIZE / 2 - half} ${2 * half} ${2 * half}`} style={{ "--half": String(half) }} role="group" aria-label="Links. The table below says the same.">
+    <svg class="graph" viewBox={`${box.x} ${box.y} ${box.width} ${box.height}`} style={{ "--width": String(box.width) }} role="group" aria-label="Links. The table below says the same.">
       {links.map((edge) => {
         const from = at("visitor", edge.visitor_id), to = at("account", edge.account_id);
         return from && to && <line key={`${edge.visitor_id} ${edge.account_id}`} x1={from.x} y1={from.y} x2={to.x} y2={to.y} stroke-width={Math.min(1 + edge.events / 4, 5)} />;

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { capital, count, many, share, words } from "./format.js";
 import { useAction, useConsole, useLink, useLoad, useQuery } from "./state.js";
+import { Suggested } from "./suggestion.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Field, Problem, Show, Table, Time } from "./ui.js";
 import type { Key, PlatformWeights, Preview, RiskWeights, SignalInfo } from "./wire.js";
 
@@ -147,6 +148,9 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
           : <Problem error={save.error ?? look.error} />}
       </div>
       {preview && <Effect preview={preview} />}
+      {query.key_id
+        ? <p class="quiet">Labels suggest weights for the organization, not for one key.</p>
+        : <Suggested key={saved.revision} platform={saved.platform} onTry={(weights) => { edit({ weights: { ...draft.weights, ...weights } }); notify("The suggested weights are in the editor. Preview them; nothing is saved."); }} />}
       {groups.map((group) => (
         <Card key={group} title={capital(words(group))}>
           <Table name={`Signals of the group ${words(group)}`} columns={columns} keyOf={(name) => name}

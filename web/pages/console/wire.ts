@@ -244,6 +244,23 @@ export interface Preview {
   }[];
 }
 
+export interface Quality {
+  precision: number | null;
+  recall: number | null;
+}
+
+export interface Suggestion {
+  platform: string;
+  fraud: number;
+  legitimate: number;
+  suspect_threshold: number;
+  /** Labels of each kind without which nothing is suggested. */
+  needed: number;
+  before?: Quality;
+  after?: Quality;
+  weights: { signal: string; before: number; after: number; events: number; fraud: number }[];
+}
+
 export interface StoredList {
   id: string;
   name: string;

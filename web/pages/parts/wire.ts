@@ -63,6 +63,16 @@ export interface Explained extends VisitRow {
     };
     changes?: string[];
     connection?: { os?: string; tls?: string };
+    attestation?: {
+      format: string;
+      verified: boolean;
+      app_id?: string;
+      environment?: string;
+      counter?: number;
+      key_first_seen_at?: string;
+      bundle_version?: string;
+      distribution?: string;
+    };
   } | null;
 }
 

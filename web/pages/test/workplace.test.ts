@@ -4,10 +4,10 @@ import { marks } from "../console/chart.js";
 import { cells, entriesOf, inParts, pasted } from "../console/entries/csv.js";
 import { usable } from "../console/firstrun.js";
 import { zone } from "../console/format.js";
-import { keyOf, layout, type Node, SIZE } from "../console/graph.js";
+import { keyOf, layout, type Node, spread } from "../console/graph.js";
 import { shade } from "../console/map.js";
 import { growth } from "../console/overview.js";
-import { precisionOf } from "../console/judging/performance.js";
+import { former, precisionOf } from "../console/judging/performance.js";
 import { actOf, after, byRule } from "../console/judging/queue.js";
 import { completions } from "../console/rules/complete.js";
 import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
@@ -128,17 +128,44 @@ describe("charts, maps and graphs", () => {
     expect([shade(0, 9), shade(9, 9)]).toEqual([0, 1]);
   });
 
-  it("place every node apart and within the picture", () => {
+  /** A visitor with some accounts, each of which has as many other visitors. */
+  function graph(accounts: number, visitors: number) {
     const nodes: Node[] = [{ kind: "visitor", id: "m", steps: 0 }];
     const edges = [];
-    for (let at = 0; at < 20; at += 1) {
-      nodes.push({ kind: "account", id: `a${at}`, steps: 1 }, { kind: "visitor", id: `v${at}`, steps: 2 });
-      edges.push({ visitor_id: "m", account_id: `a${at}` }, { visitor_id: `v${at}`, account_id: `a${at}` });
+    for (let at = 0; at < accounts; at += 1) {
+      nodes.push({ kind: "account", id: `a${at}`, steps: 1 });
+      edges.push({ visitor_id: "m", account_id: `a${at}` });
+      for (let other = 0; other < visitors; other += 1) {
+        nodes.push({ kind: "visitor", id: `v${at} ${other}`, steps: 2 });
+        edges.push({ visitor_id: `v${at} ${other}`, account_id: `a${at}` });
+      }
     }
-    const places = layout(nodes, edges);
+    return { nodes, ...layout(nodes, edges) };
+  }
+
+  it.each([[1, 0], [1, 2], [3, 0], [2, 3], [20, 1], [1, 48], [48, 0]])("place every node apart and within the picture: %i and %i of each", (accounts, visitors) => {
+    const { nodes, places, box } = graph(accounts, visitors);
     const all = nodes.map((node) => places.get(keyOf(node))!);
-    expect(new Set(all.map(({ x, y }) => `${x.toFixed()} ${y.toFixed()}`)).size).toBe(nodes.length);
-    for (const { x, y } of all) expect(Math.min(x, y, SIZE - x, SIZE - y)).toBeGreaterThan(0);
+    all.forEach((one, at) => all.slice(0, at).forEach((other) => expect(Math.hypot(one.x - other.x, one.y - other.y)).toBeGreaterThan(18)));
+    for (const { x, y } of all) expect([x > box.x, y > box.y, x < box.x + box.width, y < box.y + box.height]).toEqual([true, true, true, true]);
+  });
+
+  it("take no more height than their nodes need", () => {
+    const heights = [graph(1, 0), graph(1, 2), graph(3, 0), graph(4, 3), graph(20, 1)].map(({ box }) => box.height);
+    expect(heights[1]).toBeLessThan(200);
+    expect(heights[2]).toBeLessThan(200);
+    expect(heights).toEqual([...heights].sort((one, other) => one - other));
+  });
+
+  it("spread nodes no further than they must be", () => {
+    expect(spread([])).toEqual([]);
+    expect(spread([1])).toEqual([1]);
+    expect(spread([0, 0])).toEqual([-0.25, 0.25]);
+    expect(spread([-2, 0, 0, 2])).toEqual([-2, -0.25, 0.25, 2]);
+    const even = spread(new Array<number>(30).fill(0));
+    expect(even.at(-1)! - even[0]!).toBeCloseTo((29 * 2 * Math.PI) / 30);
+    const around = spread([-3.1, 0, 3.1]);
+    expect(around.map((angle, at) => angle - around[0]! - (at * 2 * Math.PI) / 3).every((rest) => Math.abs(rest) < 1e-9)).toBe(true);
   });
 });
 
@@ -179,6 +206,11 @@ describe("reviews", () => {
     expect(["j", "k", "f", "l", "n", "b", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", undefined]);
     expect([actOf(key("f"), true), actOf(key("l", { ctrlKey: true }), false)]).toEqual([undefined, undefined]);
   });
+});
+
+it("marks rules that are no longer in force, whatever their names", () => {
+  const found = former([{ rule_id: "new" }, { rule_id: "old" }, {}], { rules: [{ ...rule("new"), id: "new", counts: { matched_24h: 0, matched_30d: 0, errors_24h: 0 } }] });
+  expect([...found]).toEqual(["old"]);
 });
 
 it("shows a precision with its interval", () => {

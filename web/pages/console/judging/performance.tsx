@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { count } from "../format.js";
 import { useConsole, useLink, useLoad, useQuery } from "../state.js";
 import { Card, Choice, type Column, Field, Show, Table } from "../ui.js";
-import type { Performance as Found, PerformanceLine } from "../wire.js";
+import type { Performance as Found, PerformanceLine, Ruleset } from "../wire.js";
 
 const RANGES: Record<string, string> = { "30": "Last 30 days", "90": "Last 90 days", "180": "Last 180 days", "365": "Last 365 days" };
 const DAY_MS = 86_400_000;
@@ -16,19 +16,29 @@ export function precisionOf({ precision, precision_low, precision_high }: Pick<P
   return `${percent(precision)} % (${percent(precision_low)} to ${percent(precision_high)})`;
 }
 
+/** Rules that are no longer in force: removed, or replaced by others, which may have their names. */
+export const former = (lines: Pick<PerformanceLine, "rule_id">[], { rules }: Pick<Ruleset, "rules">): Set<string> => {
+  const inForce = new Set(rules.map(({ id }) => id));
+  return new Set(lines.flatMap(({ rule_id }) => (rule_id !== undefined && !inForce.has(rule_id) ? [rule_id] : [])));
+};
+
 export function Performance() {
   const { api, environment, place: { query } } = useConsole();
   const change = useQuery();
   const link = useLink();
   const days = query.days !== undefined && query.days in RANGES ? query.days : "30";
   const audience = environment === "production" ? "live" : "test";
-  const loaded = useLoad(() => api.manage<Found>("GET", "performance", undefined, { environment: audience, from: new Date(Date.now() - Number(days) * DAY_MS).toISOString() }), [audience, days]);
+  const loaded = useLoad(async () => {
+    const asked = { environment: audience, from: new Date(Date.now() - Number(days) * DAY_MS).toISOString() };
+    const [found, ruleset] = await Promise.all([api.manage<Found>("GET", "performance", undefined, asked), api.manage<Ruleset>("GET", "rules", undefined, { environment: audience })]);
+    return { found, gone: former(found.rules, ruleset) };
+  }, [audience, days]);
   return (
     <>
       <form class="filters" aria-label="Window" onSubmit={(event) => event.preventDefault()}>
         <Field label="Time"><Choice value={days} options={Object.entries(RANGES)} onPick={(one) => change({ days: one === "30" ? undefined : one })} /></Field>
       </form>
-      <Show of={loaded}>{(found) => (
+      <Show of={loaded}>{({ found, gone }) => (
         <>
           <ul class="numbers">
             <li><strong>{count(found.total.events)}</strong> events in {audience === "live" ? "production" : "staging and development"}</li>
@@ -38,7 +48,7 @@ export function Performance() {
           </ul>
           {found.total.labelled === 0 && <div class="empty"><p>No event of this window has a label. Label events on their pages, close <a href={link("reviews")}>reviews</a>, or import labels with <code>svc label import</code>.</p></div>}
           <p class="quiet">Precision: of the labeled events, how many are fraud, with its 95 % interval. Recall: of all labeled fraud, how much is among them. An event without a label counts as neither.</p>
-          <Lines title="Rules" lines={found.rules} />
+          <Lines title="Rules" lines={found.rules} gone={gone} />
           <Levels lines={found.levels} />
           <Lines title="Signals" lines={found.signals} linked />
           <Lines title="Groups of signals" lines={found.groups} />
@@ -48,17 +58,17 @@ export function Performance() {
   );
 }
 
-function Lines({ title, lines, linked }: { title: string; lines: PerformanceLine[]; linked?: boolean }) {
+function Lines({ title, lines, linked, gone }: { title: string; lines: PerformanceLine[]; linked?: boolean; gone?: Set<string> }) {
   const link = useLink();
   const columns = useMemo((): Column<PerformanceLine>[] => [
-    { head: "Name", cell: (line) => (linked ? <a href={link("events", "", { signal: line.name, window: "30d" })}>{line.name}</a> : line.name) },
+    { head: "Name", cell: (line) => (linked ? <a href={link("events", "", { signal: line.name, window: "30d" })}>{line.name}</a> : <>{line.name}{gone?.has(line.rule_id ?? "") && <> <span class="quiet">no longer in force</span></>}</>) },
     { head: "Events", cell: (line) => count(line.events), number: true },
     { head: "Labeled", cell: (line) => count(line.labelled), number: true },
     { head: "Fraud", cell: (line) => count(line.fraud), number: true },
     { head: "Legitimate", cell: (line) => count(line.legitimate), number: true },
     { head: "Precision", cell: (line) => precisionOf(line), number: true },
     { head: "Recall", cell: (line) => (line.recall === null ? "" : `${Math.round(100 * line.recall)} %`), number: true },
-  ], [linked]);
+  ], [linked, gone]);
   return <Card title={title}><Table name={title} columns={columns} rows={lines} keyOf={(line) => line.rule_id ?? line.name} empty={<p>None in this window.</p>} /></Card>;
 }
 

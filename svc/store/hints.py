@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svc.domain.accounts.velocity import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
 from svc.domain.attestation.challenge import periods_to_search
 from svc.domain.attestation.claim import Attestation
 from svc.domain.events.hour_counts import HOUR_MS
-from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence
+from svc.domain.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
 from svc.domain.identification import Assessment, Submission
 from svc.domain.matching import EMPTY_BLOCK, block_keys, likely_visitors
 from svc.domain.model import ENVIRONMENTS
+from svc.domain.rules.ruleset import FIRST
 from svc.store.schema.tables import (
     ADDRESS_HISTORY,
     ATTESTED_KEYS,
@@ -28,8 +30,11 @@ from svc.store.schema.tables import (
     HOURS,
     IDEMPOTENCY,
     KEYS,
+    LISTS,
     ORGANIZATIONS,
     REPORT_FINGERPRINTS,
+    RULESETS,
+    VELOCITY,
     VISITOR_COUNTS,
     VISITOR_HISTORY,
     VISITOR_PLACES,
@@ -61,10 +66,12 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
         earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None:
             snapshot.has(EVENTS, number, earlier.request_id)
+    _rules(snapshot, submission)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
     for visitor in visitors[:HISTORIES]:
+        _velocity(snapshot, submission, "visitor", visitor)
         snapshot.has(VISITOR_PLACES, number, visitor)
         for period in (day, max(day - 1, 0)):
             snapshot.has(VISITOR_HISTORY, number, period, visitor)
@@ -81,10 +88,30 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         snapshot.has(WEIGHTS, *weights_key(number, key_id, submission.platform))
     if submission.idempotency is not None:
         snapshot.has(IDEMPOTENCY, number, submission.idempotency)
+    _velocity(snapshot, submission, "address", address_id(submission.facts.ip))
+    if submission.account_id is not None:
+        _velocity(snapshot, submission, "account", account_digest(number, submission.account_id))
+    snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
     snapshot.has(HOURS, number, ENVIRONMENTS.index(submission.environment), submission.at_ms // HOUR_MS)
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
         next(snapshot.scan(ENDPOINTS, number), None)
+
+
+def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subject_id: int) -> None:
+    kind, period = KINDS.index(kind_of(submission.environment)), submission.at_ms // 1000 // LONGEST_S
+    for of in (period, max(period - 1, 0)):
+        snapshot.has(VELOCITY, submission.organization, of, kind, SUBJECTS.index(subject), subject_id)
+
+
+def _rules(snapshot: Snapshot, submission: Submission) -> None:
+    """The lists that rules name, where there are rules."""
+    organization = snapshot.get(ORGANIZATIONS, submission.organization)
+    if organization is None or not organization.has_rules:
+        return
+    ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
+    for name in ruleset.prepared.lists:
+        snapshot.has(LISTS, submission.organization, name)
 
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:

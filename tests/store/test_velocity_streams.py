@@ -129,7 +129,7 @@ def differing(directory: Path, stream: Iterable[Seen]) -> tuple[int, list[str]]:
     def job(transaction: Transaction, some: Sequence[Seen]) -> None:
         nonlocal compared
         for seen in some:
-            velocity = count_event(transaction, _assessment(template, seen), seen.visitor).velocity
+            velocity = count_event(transaction, _assessment(template, seen), seen.visitor, is_new=False).velocity
             for subject, expected in exact.count(seen).items():
                 compared += 1
                 if getattr(velocity, subject) != expected:

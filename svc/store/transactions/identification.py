@@ -139,7 +139,7 @@ def identify(
     attestation = assessment.attestation
     redeemed = None if attestation is None else redeem(transaction, submission, attestation, visitor.id)
     observations += () if redeemed is None else redeemed.observations
-    counted = count_event(transaction, assessment, visitor.number)
+    counted = count_event(transaction, assessment, visitor.number, is_new=is_new)
     observations += counted.observations
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None

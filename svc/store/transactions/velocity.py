@@ -43,8 +43,10 @@ class Counted(NamedTuple):
     """When its account was seen first; `None` = it has none."""
 
 
-def count_event(transaction: Transaction, assessment: Assessment, visitor: int | None) -> Counted:
-    """Add an identification to the rows of its subjects. `visitor` is its number, `None` = not identifiable."""
+def count_event(transaction: Transaction, assessment: Assessment, visitor: int | None, *, is_new: bool) -> Counted:
+    """Add an identification to the rows of its subjects. `visitor` is its number, `None` = not identifiable; one that
+    `is_new` has no row, and none is looked for.
+    """
     submission = assessment.submission
     who = make_party(
         submission.organization,
@@ -56,13 +58,13 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
         assessment.network.country_code,
     )
     rows: dict[Subject, VelocityRow] = {}
-    account_before = EMPTY
+    before: dict[Subject, VelocityRow] = {"visitor": EMPTY} if is_new else {}
     for subject in SUBJECTS:
         if subject == "account":
             if who.account is None:
                 continue
-            account_before = read_row(transaction, who, "account", who.at_s)
-        rows[subject] = _added(transaction, who, subject, account_before if subject == "account" else None)
+            before["account"] = read_row(transaction, who, "account", who.at_s)
+        rows[subject] = _added(transaction, who, subject, before.get(subject))
     velocity = Velocity(
         _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
         rows["account"].counts("account", who.at_s) if "account" in rows else None,
@@ -71,7 +73,7 @@ def count_event(transaction: Transaction, assessment: Assessment, visitor: int |
     if who.account is None:
         return Counted(velocity)
     thresholds = organization(transaction, who.organization).account_thresholds
-    shown = account_signals(velocity, thresholds, account_before, visitor, who.at_s)
+    shown = account_signals(velocity, thresholds, before["account"], visitor, who.at_s)
     return Counted(velocity, shown, rows["account"].first_s)
 
 

@@ -151,9 +151,7 @@ def _put_in(transaction: Transaction, scope: Scope, late: Positions) -> None:
 def _take_in(transaction: Transaction, scope: Scope, events: Positions, run: Run, upper: Position, part: int) -> None:
     """Write a segment of these events of the tail and those that it has; `upper` is the position in its key."""
     runs = [run]
-    rows = [
-        transaction.get(EVENT_TAIL, *scope, *here) for here in events
-    ]  # all before any: one round trip of a database
+    rows = [transaction.get(EVENT_TAIL, *scope, *here) for here in events]  # before any is asked: one round trip
     for here, row in zip(events, rows, strict=True):
         assert row is not None
         runs.append(of_one(here, row))

@@ -38,7 +38,9 @@ def test_react_natives_generator_takes_the_contract_and_the_android_module_imple
     assert said["methods"] == ["configure/1", "identify/2", "forget/1"]
     path = Path("java/svc/visitor/reactnative/NativeSvcVisitorSpec.java")
     kept = ANDROID / "android/src/test/kotlin/svc/visitor/reactnative/NativeSvcVisitorSpec.java"
-    assert (tmp_path / path).read_text() == kept.read_text(), "the module is compiled against another class"
+    made, here = (file.read_text().partition("*/")[2] for file in (tmp_path / path, kept))  # without the first comment
+    assert made == here, "the module is compiled against another class"
+    assert "interface" in made or "class" in made
 
 
 @pytest.mark.slow(5)

@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { useAction, useConsole, useLink, useLoad } from "./state.js";
-import { Button, Problem } from "./ui.js";
+import { Button, Problem, Time } from "./ui.js";
 import type { Entry, StoredList } from "./wire.js";
 
 type Kind = "visitor" | "account" | "address";
@@ -70,7 +70,7 @@ export function Standing({ kind, value }: { kind: Kind; value: string }) {
   });
   return (
     <div class="standing">
-      {SIDES.map((side) => entries[side] && <span key={side} class={`badge ${side === "blocked" ? "high" : "low"}`} title={entries[side].note}>{side}{entries[side].expires_at && " for now"}</span>)}
+      {SIDES.map((side) => entries[side] && <span key={side} class={`badge ${side === "blocked" ? "high" : "low"}`} title={entries[side].note}>{side}{entries[side].expires_at && <> until <Time at={entries[side].expires_at} /></>}</span>)}
       <span class="buttons">
         {SIDES.map((side) => entries[side]
           ? <Button judge key={side} kind="small" busy={act.busy} name={`Take this ${kind} off the ${side} list`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>

@@ -265,7 +265,7 @@ export abstract class Operations {
    * Rotate the key of signed verdicts.
    *
    * The next key, which is published already, signs from the next request on. Verdicts by the previous one are
-   * accepted for so many hours, `0` = no longer. Needs the role `admin`.
+   * accepted for this many hours, `0` = no longer. Needs the role `admin`.
    */
   rotateVerdictKey(organizationId: string, body: RotateVerdictKeyBody = {}): Promise<VerdictKeysBody> {
     return this.send<VerdictKeysBody>({
@@ -961,7 +961,7 @@ export abstract class Operations {
   /**
    * Rotate the signing secret of a webhook endpoint.
    *
-   * The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an older
+   * The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an older
    * one no more. A chat format has no secret. Needs the role `admin` or `developer`.
    */
   rotateWebhookSecret(

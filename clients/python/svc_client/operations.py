@@ -537,7 +537,7 @@ class Operations:
         """Rotate the key of signed verdicts.
 
         The next key, which is published already, signs from the next request on. Verdicts by the previous one
-        are accepted for so many hours, `0` = no longer. Needs the role `admin`.
+        are accepted for this many hours, `0` = no longer. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1668,8 +1668,8 @@ class Operations:
     ) -> IssuedWebhookBody:
         """Rotate the signing secret of a webhook endpoint.
 
-        The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an
-        older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
+        The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all;
+        an older one no more. A chat format has no secret. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -100,7 +100,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Rotate the key of signed verdicts",
         description=(
             "The next key, which is published already, signs from the next request on. Verdicts by the previous one "
-            "are accepted for so many hours, `0` = no longer."
+            "are accepted for this many hours, `0` = no longer."
         ),
         handler=rotate_verdict_key,
         kinds=("management",),

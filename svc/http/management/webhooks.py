@@ -282,7 +282,7 @@ ROUTES: tuple[Route, ...] = (
         path=_WEBHOOK + "/rotate-secret",
         summary="Rotate the signing secret of a webhook endpoint",
         description=(
-            "The new secret is shown this once. The previous one signs along for so many hours, `0` = not at all; an "
+            "The new secret is shown this once. The previous one signs along for this many hours, `0` = not at all; an "
             "older one no more. A chat format has no secret."
         ),
         handler=rotate_secret,

@@ -115,7 +115,7 @@ def set_rate_limit(transaction: Transaction, number: int, per_s: int) -> Organiz
 
 
 def rotate_verdict_key(transaction: Transaction, number: int, *, overlap_hours: int, now_ms: int) -> Organization:
-    """Sign verdicts with the next key; the previous one is accepted for so many hours, 0 = no longer. Raises
+    """Sign verdicts with the next key; the previous one is accepted for this many hours, 0 = no longer. Raises
     `LookupError` for an unknown organization.
     """
     generation = find_organization(transaction, number).verdict_key_generation + 1

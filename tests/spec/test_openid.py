@@ -28,7 +28,7 @@ from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
 from tests.spec.people import add_member
 from tests.spec.responses import assert_error, nothing_stored
 from tests.spec.test_audit import records
-from tests.support.live import Live, live_service, opened
+from tests.support.live import Live, live_service, mistyped, opened
 from tests.support.openid_provider import (
     CLIENT_ID,
     CLIENT_SECRET,
@@ -282,7 +282,8 @@ async def test_a_response_belongs_to_the_browser_that_asked(scene: Scene):
     name, _, value = cookie.partition("=")
     with nothing_stored(scene.live):
         assert outcome(await scene.end(victim, own, **response)) == "refused"
-        for planted in (None, f"{name}=", f"{name}={value[:-1]}A", f"{name}={'A' * len(value)}", f"{cookie}; {own}"):
+        others = [f"{name}={made_up}" for made_up in ("", mistyped(value), "A" * len(value))]
+        for planted in (None, *others, f"{cookie}; {own}"):
             assert outcome(await scene.end(victim, planted, **response)) == "expired"
     asked = [path for path, _ in scene.provider.asked]
     assert "/token" not in asked, "the code is not spent"

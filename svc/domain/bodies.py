@@ -1,6 +1,7 @@
-"""From a stored record to the body that shows it: what both call the same is taken over, and nobody writes it twice.
+"""From one record to the next, and to the body that shows it: what both call the same is taken over, and nobody writes
+it twice.
 
-What may live here: the rule by which fields of records become fields of bodies.
+What may live here: the rules by which fields of records become fields of other records and of bodies.
 """
 
 from __future__ import annotations
@@ -35,6 +36,18 @@ def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
     return body(**fields, **others)
 
 
+def record_of(kind: type[B], *records: msgspec.Struct, **others: Any) -> B:
+    """A record from the fields and properties of `records` that have the same name, as they are, but for `UNSET`, which
+    becomes `None`. `others` are the fields that no record has, and win over those that one has. Raises `TypeError`
+    where a required field is in neither.
+    """
+    fields: dict[str, Any] = {}
+    for record in records:
+        names, read = _shared(kind, type(record))
+        fields |= {name: None if value is UNSET else value for name, value in zip(names, read(record), strict=True)}
+    return kind(**(fields | others))
+
+
 def named(record: Any, *names: str) -> dict[str, Any]:
     """Fields and properties of a record by name; `created_at` is `created_at_ms` in RFC 3339, and `None` stays."""
 
@@ -62,7 +75,7 @@ def _plan(
     body: type[msgspec.Struct], record: type[msgspec.Struct]
 ) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any], Any], ...]:
     """(field of the body, how it is read, how it is written, its default) of each that the record has."""
-    known = {*record.__struct_fields__, *(name for name, value in vars(record).items() if isinstance(value, property))}
+    known = _known(record)
     return tuple(
         (
             (field.name, attrgetter(field.name), _as_it_is, field.default)
@@ -72,6 +85,22 @@ def _plan(
         for field in msgspec.structs.fields(body)
         if field.name in known or f"{field.name}_ms" in known
     )
+
+
+@cache
+def _shared(
+    kind: type[msgspec.Struct], record: type[msgspec.Struct]
+) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """(the fields of `kind` that the record has, what reads them all)."""
+    known = _known(record)
+    names = tuple(name for name in kind.__struct_fields__ if name in known)
+    if len(names) > 1:
+        return names, attrgetter(*names)
+    return names, lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _known(record: type[msgspec.Struct]) -> set[str]:
+    return {*record.__struct_fields__, *(name for name, value in vars(record).items() if isinstance(value, property))}
 
 
 def _as_it_is(value: Any) -> Any:

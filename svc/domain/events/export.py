@@ -14,16 +14,19 @@ from uuid import UUID
 import msgspec
 
 from svc.domain.events.event_row import DecisionBody, EventBody, EventTriggerBody, TriggerBody, event_row
-from svc.domain.records import Event
+from svc.domain.records import EVENT_FIELDS, Event
 
-COLUMNS = (
+_FIRST = (
     "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
     "state", "reason", "suspect_score", "suspect_level", "signals", "triggers", "platform", "sdk_platform",
     "sdk_version", "origin", "tag", "ip_address", "country_code", "country_name", "asn", "asn_name",
     "anonymity_network", "agent", "agent_version", "os", "device_kind", "visitor_kind", "has_document",
     "proven", "account_id", "account_verified", "action", "decision", "rule", "label", "label_reason",
 )  # fmt: skip
-"""Of CSV, in this order. Later versions append."""
+COLUMNS = _FIRST + tuple(
+    name for name in EVENT_FIELDS if name in EventBody.__struct_fields__ and name not in (*_FIRST, "velocity")
+)
+"""Of CSV, in this order: later fields of an event follow as they are appended to it. Velocity alone is no cell."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
 _FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')

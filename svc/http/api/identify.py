@@ -19,7 +19,7 @@ from svc.actors.watch.store import STALLED_S
 from svc.domain.access import deferred
 from svc.domain.access.signed_verdict import signed_verdict
 from svc.domain.attestation.challenge import CHALLENGE_BYTES, as_text
-from svc.domain.bodies import sent
+from svc.domain.bodies import record_of, sent
 from svc.domain.identification import Duplicate, Identified, Refused, Submission
 from svc.domain.ids import ordered_digest
 from svc.domain.model import Verdict
@@ -85,7 +85,7 @@ async def submit(
 
 def read_submission(services: Services, call: Call, caller: Caller, body: IdentifyBody) -> Submission | Refusal:
     """A submission from a decoded body, or `422` for what a type cannot check: `signals`, a deferred report, and the
-    `Idempotency-Key` (decisions 3.2, 7.4).
+    `Idempotency-Key` (decisions 3.2, 7.4). What the body calls as the submission does is taken over.
     """
     signals_json = bytes(body.signals)
     signals = decode_signals(signals_json)
@@ -106,7 +106,9 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         if isinstance(found, Refusal):
             return found
         test = found
-    return Submission(
+    return record_of(
+        Submission,
+        body,
         request_id=call.request_id,
         new_visitor_id=visitor_id(services.world.entropy, call.at_ms),
         at_ms=call.at_ms,
@@ -117,12 +119,9 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
-        sdk_version=None if body.sdk.version is UNSET else body.sdk.version,
+        sdk_version=sent(body.sdk.version),
         origin=caller.origin,
-        tag=sent(body.tag),
-        account_id=sent(body.account_id),
         account_verified=body.account_id is not UNSET and caller.key.kind == "secret",
-        action=sent(body.action),
         test=test,
         idempotency=idempotency,
         wants_original=replay == REPLAY,

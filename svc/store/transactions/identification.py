@@ -25,6 +25,7 @@ from uuid import UUID
 from svc.domain.accounts.velocity import Velocity
 from svc.domain.attestation.attested_key import AttestationResult
 from svc.domain.billing import LedgerEntry, refused_for_money
+from svc.domain.bodies import record_of
 from svc.domain.detection import visitor_kind
 from svc.domain.history.evidence import is_flooding
 from svc.domain.history.visitor_numbers import ANY_NUMBER, NextNumber
@@ -299,34 +300,22 @@ def _over(quota: Quota, at_ms: int) -> Refusal:
 
 
 def _event_of(assessment: Assessment, verdict: Verdict, velocity: Velocity, *, archived: bool) -> Event:
+    """The event as it is stored: what the submission, the user agent and the network call as it does is taken over."""
     submission, agent, network = assessment.submission, assessment.agent, assessment.network
-    return Event(
+    return record_of(
+        Event,
+        submission,
+        agent,
+        network,
         verdict=verdict,
-        environment=submission.environment,
         occurred_at_ms=submission.at_ms,
-        platform=submission.platform,
         sdk_platform=submission.sdk_platform or "web",
         sdk_version=submission.sdk_version or "unknown",
-        origin=submission.origin,
-        tag=submission.tag,
         ip_address=submission.facts.ip,
-        country_code=network.country_code,
-        country_name=network.country_name,
-        asn=network.asn,
-        asn_name=network.asn_name,
-        anonymity_network=network.anonymity_network,
-        agent=agent.agent,
-        agent_version=agent.agent_version,
-        os=agent.os,
-        device_kind=agent.device_kind,
         visitor_kind=visitor_kind(assessment.observations, agent, network),
-        key_id=submission.key_id,
         price_micros=assessment.price,
         has_document=archived,
         mark=None if archived or assessment.history.replay_key is None else assessment.history.replay_key.digest,
-        account_id=submission.account_id,
-        account_verified=submission.account_verified,
-        action=submission.action,
         velocity=velocity,
     )
 

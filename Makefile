@@ -128,8 +128,8 @@ wheel: venv
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
-# and there the packages of the web SDK, dist/svc-visitor-id-VERSION.tgz and dist/svc-visitor-id-react-VERSION.tgz. `make android`
-# builds the Android SDK.
+# and there the packages of the web SDK, dist/svc-web-VERSION.tgz and dist/svc-react-VERSION.tgz. `make android` builds the Android SDK.
+# tools/packages.py has the names.
 clients: venv
 	rm -rf clients/python/build clients/node/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python

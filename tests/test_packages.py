@@ -1,4 +1,4 @@
-"""The packages for developers, of Python and npm: each carries the text of the license, and reads alone."""
+"""The packages for developers: each has the name that was decided, carries the text of the license, and reads alone."""
 
 from __future__ import annotations
 
@@ -6,17 +6,77 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.test_docs import MARKDOWN
+from tools import packages
 from tools.node_client import PACKAGES
 from tools.web import WEB, find_node
 
 ROOT = Path(__file__).parents[1]
 LICENSE = (ROOT / "LICENSE").read_bytes()
 FOLDERS = (ROOT / "clients" / "python", *PACKAGES)
+
+
+POM = "{http://maven.apache.org/POM/4.0.0}"
+PARENT = {f"{packages.MAVEN_GROUP}:svc-android": f"{packages.MAVEN_GROUP}:svc-android-parent"}
+"""The package that a tool makes of several modules, and the sources that they are in."""
+
+
+def described_name(package: packages.Package) -> str:
+    """The name in the package's own description."""
+    folder = ROOT / package.folder
+    if package.registry == "npm":
+        return json.loads((folder / "package.json").read_text())["name"]
+    if package.registry == "pypi":
+        return tomllib.loads((folder / "pyproject.toml").read_text())["project"]["name"]
+    if package.registry == "go":
+        return (folder / "go.mod").read_text().split()[1]
+    pom = ET.parse(folder / "pom.xml").getroot()
+    group = pom.findtext(f"{POM}groupId") or pom.findtext(f"{POM}parent/{POM}groupId")
+    return f"{group}:{pom.findtext(f'{POM}artifactId')}"
+
+
+@pytest.mark.parametrize("package", packages.PACKAGES, ids=lambda package: package.name)
+def test_a_package_has_the_name_that_was_decided(package: packages.Package):
+    assert described_name(package) == PARENT.get(package.name, package.name)
+    prefix = {
+        "npm": f"{packages.NPM_SCOPE}/",
+        "go": f"{packages.GO_HOST}/",
+        "maven": packages.MAVEN_GROUP,
+        "pypi": "svc-",
+    }
+    assert package.name.startswith(prefix[package.registry])
+
+
+def test_every_package_is_in_the_table():
+    """But for what nobody installs: private ones, parts of the Android SDK, and programs of the examples."""
+    found = {
+        path.parent.relative_to(ROOT).as_posix()
+        for place in ("clients/*", "web/*")
+        for name in ("package.json", "pyproject.toml", "go.mod", "pom.xml")
+        for path in ROOT.glob(f"{place}/{name}")
+        if name != "package.json" or not json.loads(path.read_text()).get("private")
+    }
+    assert found == {one.folder for one in packages.PACKAGES if one.folder not in (".", "clients/android/ktx")}
+
+
+def test_no_text_installs_a_package_of_ours_by_its_name():
+    """A registry may have a package of that name, of a stranger: only files and folders are installed."""
+    names = {one.name for one in packages.PACKAGES}
+    command = re.compile(r"(?:pip|pipx|npm|pnpm|yarn|uv|go) (?:install|add|get|i)\b([^`\n#]*)")
+    faults = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in MARKDOWN
+        for found in command.finditer(path.read_text())
+        if names & {re.split(r"\[|@(?!svc)|[=<>~]", word.strip("'\""))[0] for word in found[1].split()}
+    ]
+    assert faults == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.relative_to(ROOT).as_posix())
@@ -67,10 +127,10 @@ def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
         command = [*node.npm, "pack", "--silent", "--ignore-scripts", "--pack-destination", str(tmp_path)]
         subprocess.run(command, cwd=folder, env=node.environment, check=True, capture_output=True)
     (react,) = tmp_path.glob("react-*.tgz")
-    (wrapper,) = tmp_path.glob("svc-visitor-id-react-*.tgz")
-    assert install(tmp_path / "alone", react, wrapper) == {"react", "svc-visitor-id-react"}
-    both = sorted(tmp_path.glob("svc-visitor-id-*.tgz"))
-    assert install(tmp_path / "both", react, *both) == {"react", "svc-visitor-id", "svc-visitor-id-react"}
+    (sdk,) = tmp_path.glob("svc-web-*.tgz")
+    (wrapper,) = tmp_path.glob("svc-react-*.tgz")
+    assert install(tmp_path / "alone", react, wrapper) == {"react", "@svc/react"}
+    assert install(tmp_path / "both", react, sdk, wrapper) == {"react", "@svc/web", "@svc/react"}
 
 
 @pytest.mark.slow(5)

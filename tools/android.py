@@ -19,10 +19,12 @@ from io import BytesIO
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from tools.packages import MAVEN_GROUP
+
 ROOT = Path(__file__).parents[1]
 ANDROID = ROOT / "clients" / "android"
 VERSION = "0.1.0"
-GROUP = "svc.visitor"
+GROUP = MAVEN_GROUP
 LEAST_API, COMPILED_API = 24, 35
 KOTLIN, COROUTINES = "2.0.21", "1.8.1"
 BUILT = ANDROID / "target" / "built"

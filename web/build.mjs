@@ -58,7 +58,7 @@ const withoutReduce = changed("without-reduce", /botd[\\/]dist[\\/]botd\.esm\.js
 const servedSdk = {
   name: "served-sdk",
   setup({ onResolve }) {
-    onResolve({ filter: /^svc-visitor-id$/ }, () => ({ path: "../sdk/v1/svc.esm.js", external: true }));
+    onResolve({ filter: /^@svc\/web$/ }, () => ({ path: "../sdk/v1/svc.esm.js", external: true }));
   },
 };
 
@@ -222,7 +222,7 @@ const made = { ...(await sdk()), "svc.d.ts": types.sdk };
 const { files: shown, first } = await pages();
 const react = await bundled("react/src/index.tsx", {
   format: "esm",
-  external: ["react", "react/jsx-runtime", "svc-visitor-id"],
+  external: ["react", "react/jsx-runtime", "@svc/web"],
   jsx: "automatic",
   minify: false,
   tsconfigRaw: {},

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
-import { SvcProvider, useVisitor } from "svc-visitor-id-react";
+import { SvcProvider, useVisitor } from "@svc/react";
 
 function Checkout() {
   // `immediate: false` identifies on the action. The provider has collected the report by then. A page with a server of

@@ -1,4 +1,4 @@
-import { SvcProvider, useVisitor } from "svc-visitor-id-react";
+import { SvcProvider, useVisitor } from "@svc/react";
 
 function Greeting() {
   // On the server this renders the state "loading" and nothing else: effects run in the browser alone.

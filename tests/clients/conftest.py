@@ -27,7 +27,7 @@ class Library:
         program = f"""
             import {{
               ApiError, Client, UnreachableError, WebhookError, decide, verifyWebhook, visitorHeaders,
-            }} from "svc-client";
+            }} from "@svc/client";
             {constants}
             async function main() {{ {script} }}
             console.log(JSON.stringify(await main() ?? null));
@@ -63,7 +63,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library
         pytest.skip(f"the library for Node.js can't be compiled: {node}")
     own = tmp_path_factory.getbasetemp()
     folder = (own if worker_id == "master" else own.parent) / "node"
-    package = folder / "node_modules" / "svc-client"
+    package = folder / "node_modules" / "@svc/client"
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (package / "package.json").exists():

@@ -261,7 +261,7 @@ async def test_a_parsed_body_is_a_mistake_that_is_named(library: Library):
 async def test_both_libraries_use_the_same_retry_delays(library: Library):
     told = await library.run(
         """
-        const { waitMs } = await import(`file://${process.cwd()}/node_modules/svc-client/dist/retries.js`);
+        const { waitMs } = await import(`file://${process.cwd()}/node_modules/@svc/client/dist/retries.js`);
         const lost = new UnreachableError("reset", true, null);
         const late = (retryAfterS) => new ApiError(429, "rate_limited", "", { retryAfterS });
         const of = (failure, attempt) =>
@@ -275,7 +275,7 @@ async def test_both_libraries_use_the_same_retry_delays(library: Library):
 
 def test_the_types_accept_right_uses_and_reject_wrong_ones(library: Library):
     right = """
-        import { Client, type EventBody } from "svc-client";
+        import { Client, type EventBody } from "@svc/client";
         const client = new Client({ baseUrl: "https://id.shop.example", apiKey: "svc_sk_" });
         const action = { origin: null, ip: null, tag: null, isFirstUse: () => true };
         const { problem, event, decision } = await client.check("id", action);

@@ -29,6 +29,7 @@ from tests.support.chromium import browser, built
 from tests.support.live import USER_AGENT, report
 from tests.support.ports import free_port
 from tests.support.process import ENVIRONMENT, read_until, start
+from tools.packages import NPM_SCOPE
 from tools.web import WEB, find_node
 
 pytestmark = pytest.mark.slow(20)
@@ -36,7 +37,6 @@ pytestmark = pytest.mark.slow(20)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 WEBHOOK_SECRETS = ("svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w")
-OURS = {"svc-visitor-id", "svc-visitor-id-react"}
 PATIENCE_S = 60
 NEVER = "019b76da-a800-7000-8000-000000000000"
 
@@ -128,11 +128,9 @@ def copied(name: str, folder: Path) -> Path:
     installed = folder / "examples" / name / "node_modules"
     installed.mkdir()
     for package in packages.iterdir():  # one by one: Vite writes beside them
-        if package.name.startswith(".vite"):
-            continue
-        if package.name in OURS:  # as from a registry, where they are no links
+        if package.name == NPM_SCOPE:  # as from a registry, where they are no links
             shutil.copytree(package, installed / package.name, ignore=shutil.ignore_patterns("src", "test"))
-        else:
+        elif not package.name.startswith(".vite"):
             (installed / package.name).symlink_to(package)
     return folder / "examples" / name
 
@@ -175,7 +173,7 @@ def test_an_example_uses_the_versions_tested_in_the_workspace(name: str):
     tested = json.loads((WEB / "package.json").read_text())["devDependencies"]
     described = json.loads((EXAMPLES / name / "package.json").read_text())
     named = {**described["dependencies"], **described.get("devDependencies", {})}
-    assert {package for package, version in named.items() if version.startswith("file:")} == OURS
+    assert {package for package, version in named.items() if version.startswith("file:")} == {"@svc/web", "@svc/react"}
     assert {package: version for package, version in named.items() if not version.startswith("file:")} == {
         package: tested[package] for package in named if package in tested
     }

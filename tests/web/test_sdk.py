@@ -73,7 +73,7 @@ def test_make_clients_puts_the_packages_where_the_guide_installs_them_from(tmp_p
     built()
     assert {WEB / "sdk", WEB / "react"} < set(PACKAGES)
     pack(node(), WEB / "react", tmp_path)
-    (packed,) = tmp_path.glob("svc-visitor-id-react-*.tgz")
+    (packed,) = tmp_path.glob("svc-react-*.tgz")
     assert packed.stat().st_size > 0
 
 

@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { type Identification, load, type SvcClient, SvcError, type Timing } from "svc-visitor-id";
+import { type Identification, load, type SvcClient, SvcError, type Timing } from "@svc/web";
 import { type About, Activity } from "./parts/activity.js";
 import { Facts } from "./parts/facts.js";
 import { Identity, Visits } from "./parts/identity.js";

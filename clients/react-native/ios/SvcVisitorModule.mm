@@ -1,6 +1,6 @@
 // Not built yet: sources only.
 #import "SvcVisitorModule.h"
-#import "svc_visitor_id_react_native-Swift.h"
+#import "SvcReactNative-Swift.h"
 
 @implementation SvcVisitorModule {
   SvcVisitorBridge *_bridge;

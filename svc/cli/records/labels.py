@@ -204,7 +204,7 @@ def suggest_(
             f"({kind}, {platform}); weights are suggested from {LEAST_LABELS} of each on"
         )
     if not is_installed():
-        raise CommandError(f"suggestions need scikit-learn: pip install '{EXTRA}'")
+        raise CommandError(f"suggestions need scikit-learn, as the extra {EXTRA} has it: pip install scikit-learn")
     suggestion = suggest(labeled, in_force, platform)
     if output is not None:
         chosen = in_force.weights | {one.signal: one.after for one in suggestion.weights}

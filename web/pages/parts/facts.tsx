@@ -1,6 +1,6 @@
 /** What else there is to know of the visit: its network, and what it cost in time and bytes. */
 /** @jsxImportSource preact */
-import type { Timing } from "svc-visitor-id";
+import type { Timing } from "@svc/web";
 import type { Explained, Texts } from "./wire.js";
 
 type Row = [name: string, value: string | undefined];

@@ -8,7 +8,7 @@ import {
   type LoadOptions,
   type SvcClient,
   SvcError,
-} from "svc-visitor-id";
+} from "@svc/web";
 
 interface Provided {
   /** The client, loaded at the first call. */

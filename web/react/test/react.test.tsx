@@ -3,11 +3,11 @@ import { act, type ReactNode, StrictMode } from "react";
 import { createRoot, type Root } from "react-dom/client";
 import { renderToString } from "react-dom/server";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Identification, SvcError } from "svc-visitor-id";
+import { type Identification, SvcError } from "@svc/web";
 import { SvcProvider, useVisitor, type UseVisitorOptions, type VisitorState } from "../src/index.js";
 
 const sdk = vi.hoisted(() => ({ load: vi.fn(), identify: vi.fn(), forget: vi.fn() }));
-vi.mock("svc-visitor-id", async (original) => ({ ...(await original<object>()), load: sdk.load }));
+vi.mock("@svc/web", async (original) => ({ ...(await original<object>()), load: sdk.load }));
 
 const FOUND: Identification = { request_id: "r1", visitor_id: "v1" };
 let root: Root | undefined;
@@ -68,7 +68,7 @@ test("the account and the action are sent, and another account is identified ane
 });
 
 test("an unknown option is refused by name, and nothing is sent", async () => {
-  const { load } = await vi.importActual<{ load: typeof sdk.load }>("svc-visitor-id");
+  const { load } = await vi.importActual<{ load: typeof sdk.load }>("@svc/web");
   sdk.load.mockImplementation(load);
   const fetch = vi.fn();
   vi.stubGlobal("fetch", fetch);

@@ -97,7 +97,6 @@ fuzz: venv
 # some of them; VISITORS=100000 to measure cost among so many at most; SEEDS=1 for fewer runs of "one browser, one visitor";
 # JSON=file for every figure.
 accuracy: venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/linkage/requirements.lock
 	$(BIN)/python -m bench.linkage.accuracy $(if $(STREAMS),--streams $(STREAMS)) $(if $(VISITORS),--visitors $(VISITORS)) \
 	  $(if $(SEEDS),--seeds $(SEEDS)) $(if $(JSON),--json $(JSON))
 

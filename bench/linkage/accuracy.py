@@ -6,7 +6,7 @@ Puts every stream to the service's matching, with and without client tokens, and
 well, which must answer the same; judges the answers and those of the baselines, on the devices that the numbers were
 fitted on and on those that were held out; asks whether one browser is one visitor (`bench.linkage.identity`); climbs
 the ladder of real browser upgrades; presents copied client tokens on other devices; measures time and room in a growing
-store. Prints tables, and writes them to docs/internals/accuracy.md and docs/internals/accuracy.png.
+store. Prints tables, and writes them to docs/internals/accuracy.md.
 """
 
 from __future__ import annotations
@@ -153,9 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of each row of bench.linkage.identity")
     parser.add_argument("--visitors", type=int, default=SIZES[-1], help="most that cost is measured among")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure as JSON, too")
-    parser.add_argument(
-        "--no-docs", action="store_true", help="leave docs/internals/accuracy.md and docs/internals/accuracy.png alone"
-    )
+    parser.add_argument("--no-docs", action="store_true", help="leave docs/internals/accuracy.md alone")
     options = parser.parse_args(arguments)
     for stream in options.streams:
         if not (options.data / "linkage" / stream / "events.csv.gz").is_file():
@@ -264,12 +262,6 @@ def _write_docs(folder: Path, results: Results) -> None:
         raise SystemExit(f"{page} has no {BEGIN} and {END} to write the tables between")
     tables = "\n\n".join(table.markdown() for table in results.tables())
     page.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{results.repetition()}\n\n{END}{after}")
-    try:
-        from bench.linkage.picture import draw  # noqa: PLC0415  the tables do without matplotlib
-    except ModuleNotFoundError:
-        print("no picture: matplotlib is not installed; `make accuracy` installs it", file=sys.stderr)
-        return
-    draw(folder / "accuracy.png", results.judged, results.costs)
 
 
 if __name__ == "__main__":

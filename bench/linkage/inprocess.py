@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
-from inspect import signature
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,8 +26,6 @@ from svc.domain.useragent import read_agent
 from svc.network_data.lookup import BuiltInRanges, NetworkData
 from tests.domain.matching_world import DAY_MS, Organization
 
-_KNOWS_REPLAYED = "replayed" in signature(match_visitor).parameters
-_KNOWS_ORIGINS = "origin" in signature(extract).parameters
 _NOT_JUDGED = ("token", "doubted_token", "unidentifiable")
 
 
@@ -68,8 +65,7 @@ class Extraction:
 
 def features_of(report: Report, agent: Agent, facts: RequestFacts, network: Network, origin: str = ORIGIN) -> Features:
     """What matching sees of a report that a page of this site sent."""
-    known: dict[str, Any] = {"origin": origin} if _KNOWS_ORIGINS else {}
-    return extract(report, agent, facts, network, **known)
+    return extract(report, agent, facts, network, origin=origin)
 
 
 class Service:
@@ -88,8 +84,10 @@ class Service:
         """What a visit would be answered; changes nothing. A `nonce` that was sent before makes it a replayed one."""
         organization = self.organization
         flooding = self._lookalikes[at_ms // DAY_MS, ip] >= LOOKALIKES
-        known = {"replayed": self._is_replayed(nonce, at_ms)} if _KNOWS_REPLAYED else {}
-        return match_visitor(organization, organization.statistics, features, at_ms, flooding=flooding, **known)
+        replayed = self._is_replayed(nonce, at_ms)
+        return match_visitor(
+            organization, organization.statistics, features, at_ms, flooding=flooding, replayed=replayed
+        )
 
     def visit(self, features: Features, ip: str, at_ms: int, nonce: str | None = None) -> Answer:
         recognition = self.recognize(features, ip, at_ms, nonce)

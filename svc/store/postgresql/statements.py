@@ -102,8 +102,16 @@ def create_table(table: str) -> tuple[bytes, bytes]:
 
 @lru_cache
 def fetch(table: str) -> bytes:
-    """(key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, in no order."""
-    return f"select key, value from {_name(table)} where organization = $1::int4 and key = any($2::bytea[])".encode()
+    """(key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, no key twice, in no order.
+
+    `offset 0` keeps each a look into the index. Of `key = any(...)` and of a join, whose sizes the planner guesses, it
+    may read all rows of the organization, or the whole table: it did so where a table had not been analyzed yet.
+    """
+    return (
+        "select wanted.key, found.value from unnest($2::bytea[]) as wanted (key), "
+        f"lateral (select t.value from {_name(table)} t "
+        "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
+    ).encode()
 
 
 @lru_cache
@@ -122,9 +130,7 @@ def page(table: str, *, has_end: bool, reverse: bool, keys_only: bool) -> bytes:
 
 @lru_cache
 def fetch_of_several(table: str) -> bytes:
-    """`fetch` of the rows (`$1::int4[]`, `$2::bytea[]`). `offset 0` keeps each a look into the index: of a join, whose
-    size the planner guesses, it may read the whole table.
-    """
+    """`fetch` of the rows (`$1::int4[]`, `$2::bytea[]`)."""
     return (
         "select found.key, found.value from unnest($1::int4[], $2::bytea[]) as wanted (organization, key), "
         f"lateral (select t.key, t.value from {_name(table)} t "

@@ -293,3 +293,25 @@ def test_a_schema_of_another_program_is_not_touched(url: StoreUrl, cluster: Clus
     cluster.execute("create schema svc; create table svc.customers (id int)", database)
     with closing(PostgresqlEngine.open(url)) as engine, pytest.raises(DatabaseError, match="another program"):
         engine.open_tables(["visitors"], create=True)
+
+
+@pytest.mark.parametrize("rows", [0, 20, 2000])
+def test_rows_are_found_by_their_keys_whatever_the_database_knows_of_the_table(
+    engine: PostgresqlEngine, cluster: Cluster, database: str, rows: int
+):
+    """A table that was never analyzed: what is read is not every row of the organization."""
+    engine.write(lambda writer: [writer.put("visitors", key(1, n.to_bytes(4)), b"value") for n in range(rows)])
+    keys = ",".join(f'"\\\\x{key(1, n.to_bytes(4)).hex()}"' for n in range(200))
+    cluster.execute("alter table svc.visitors set (autovacuum_enabled = off)", database)
+    for sql, types, first in (
+        (statements.fetch("visitors"), "int4, bytea[]", "1"),
+        (statements.fetch_of_several("visitors"), "int4[], bytea[]", "'{" + ",".join("1" * 200) + "}'"),
+    ):
+        plan = cluster.execute(
+            f"set plan_cache_mode = force_generic_plan; prepare found ({types}) as {sql.decode()}; "
+            f"explain (analyze, costs off, timing off) execute found ({first}, '{{{keys}}}')",
+            database,
+        )
+        text = "\n".join(str(line) for (line,) in plan)
+        assert "Index Scan using visitors_pkey" in text, text
+        assert "Filter" not in text, text

@@ -1,17 +1,16 @@
-"""What both client libraries must do alike: the checks of an identification, and of webhook deliveries."""
+"""What the client libraries must do alike with an identification and a verdict of a running service. What needs no
+service is in `clients/vectors`.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from svc.domain.webhooks.envelope import seal, signed_headers
 from tests.support.live import ORIGIN
 
 ABOUT = {"tag": "signup", "account_id": "a", "action": "log_in"}
@@ -19,9 +18,6 @@ ABOUT = {"tag": "signup", "account_id": "a", "action": "log_in"}
 ACCOUNT = "account_id"
 """The field of a case that `in_node` names as the library for Node.js does."""
 NEVER = "019b76da-a800-7000-8000-000000000000"
-SECRET, PREVIOUS = "svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w"
-NOW_S = 1_772_359_200
-EVENT = UUID("01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11")
 
 
 def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | None]]:
@@ -54,49 +50,6 @@ def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | Non
 def in_node(cases: list[tuple[dict[str, Any], str | None]]) -> list[dict[str, Any]]:
     """What is asked in these cases, by the names of the library for Node.js."""
     return [{"accountId" if name == ACCOUNT else name: value for name, value in case.items()} for case, _ in cases]
-
-
-class Delivery(NamedTuple):
-    body: bytes
-    headers: dict[str, str]
-    secrets: str | list[str]
-    now_s: int = NOW_S
-
-
-def deliveries() -> dict[str, tuple[Delivery, bool]]:
-    """Deliveries, signed by the service's own code, and whether they are authentic."""
-    organization = "org_4Jm0Vn2rT8sKq1ZxYb3A"
-    event = seal(EVENT, "webhook.test", "live", organization, {"message": "Zoë, 😀"}, NOW_S * 1000)
-    headers = signed_headers(EVENT, event, (SECRET, PREVIOUS), NOW_S)
-    right = Delivery(event.body, headers, SECRET)
-
-    def signed(body: bytes) -> Delivery:
-        changed = msgspec.structs.replace(event, body=body)
-        return Delivery(body, signed_headers(EVENT, changed, (SECRET,), NOW_S), SECRET)
-
-    return {
-        "as it was sent": (right, True),
-        "headers in other letters": (right._replace(headers={n.upper(): v for n, v in headers.items()}), True),
-        "the previous secret": (right._replace(secrets=[PREVIOUS]), True),
-        "a secret read from a file": (right._replace(secrets=f"{SECRET}\n"), True),
-        "both secrets": (right._replace(secrets=["svc_whsec_other", SECRET]), True),
-        "minutes old": (right._replace(now_s=NOW_S + 299), True),
-        "too old": (right._replace(now_s=NOW_S + 301), False),
-        "too new": (right._replace(now_s=NOW_S - 301), False),
-        "another secret": (right._replace(secrets="svc_whsec_other"), False),
-        "no secret": (right._replace(secrets=[]), False),
-        "an empty secret": (right._replace(secrets=""), False),
-        "a blank secret": (right._replace(secrets=" \n"), False),
-        "another body": (right._replace(body=event.body + b" "), False),
-        "no signature": (right._replace(headers={**headers, "X-Svc-Signature": ""}), False),
-        "a time of 5,000 digits": (right._replace(headers={**headers, "X-Svc-Timestamp": "9" * 5000}), False),
-        "no headers": (right._replace(headers={}), False),
-        "no JSON": (signed(b"hello"), False),
-        "no text": (signed(b'{"version": 1, "id": "\xff"}'), False),
-        "no object": (signed(b"[1]"), False),
-        "null": (signed(b"null"), False),
-        "another version": (signed(json.dumps({"version": 2}).encode()), False),
-    }
 
 
 # Signed verdicts
@@ -187,25 +140,4 @@ def verdict_checks(now_ms: int, organization: str) -> list[tuple[dict[str, Any],
         ({**right, "platform": "android"}, "other_platform"),
         ({**right, "ip": "::ffff:127.0.0.1", "now": now_ms + 299_000, "platform": "web"}, None),
         (right, "used_before"),
-    ]
-
-
-def forwarded() -> list[tuple[dict[str, str], dict[str, str]]]:
-    """Headers of a visitor's request, and those of them that are passed on."""
-    hints = {"sec-ch-ua": '"Chromium";v="137", "Not/A)Brand";v="24"', "sec-ch-ua-mobile": "?0"}
-    fetch = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
-    own = {
-        "cookie": "a=b",
-        "authorization": "Bearer x",
-        "user-agent": "Mozilla/5.0",
-        "accept": "*/*",
-        "x-sec-ch-ua": "x",
-    }
-    everything = {"accept-language": "en-GB,en;q=0.9", **hints, **fetch}
-    return [
-        ({**own, **everything}, everything),
-        ({name.title(): value for name, value in {**own, **everything}.items()}, everything),
-        (own, {}),
-        ({"accept-language": "\xe9\U0001f600", **fetch}, {"accept-language": "\xe9\U0001f600", **fetch}),
-        ({"accept-language": "x" * 2_048, **fetch}, fetch),
     ]
